@@ -215,7 +215,7 @@ def selectors(size: int) -> Iterator[Step]:
 
 
 def new_names(size: int) -> Iterator[Step]:
-    """As before, and pods that ask for resources that nobody has asked for."""
+    """As before, and pods that ask for resources that no one has asked for."""
     state = _state()
     for n in range(size):
         state.upsert("Pod", _pod(n, nodeSelector={"pool": f"p{n}"}))

@@ -40,7 +40,7 @@ that a failure says what was waited for."""
 
 @pytest.hookimpl(tryfirst=True)  # before tests are deselected
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """One event loop and time limit for all; and on somebody else's cluster, no test that stops its API server."""
+    """One event loop and time limit for all; and on a foreign cluster, no test that stops its API server."""
     ours = [item for item in items if item.path.is_relative_to(_HERE)]
     for item in ours:
         item.add_marker(pytest.mark.controlplane)
@@ -109,7 +109,7 @@ async def installed(cluster: Cluster) -> AsyncIterator[Cluster]:
 class StartDaemon(Protocol):
     """Starts a daemon with further flags; `ready=False` does not wait for /readyz.
 
-    `server`: the URL of the API server, if it is to be reached another way than everybody else does.
+    `server`: the URL of the API server, if it is reached by another URL than usual.
     """
 
     def __call__(self, *arguments: str, ready: bool = True, server: str = "") -> Awaitable[Daemon]: ...
@@ -144,7 +144,7 @@ async def start_daemon(installed: Cluster, tmp_path: Path, daemons: list[Daemon]
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def door(installed: Cluster, control_plane: ControlPlane) -> AsyncIterator[Door]:
-    """The webhooks, installed for one test. Only our own API server reaches a daemon that runs beside it."""
+    """The webhooks, installed for one test. Only our own API server reaches a daemon that runs next to it."""
     door = await open_door(installed)
     yield door
     await take_away(installed)

@@ -44,7 +44,7 @@ async def test_a_child_cannot_run_16_of_its_parents_8(
     assert held == "8"
 
 
-async def test_fields_without_effect_are_told_on_the_queue_until_they_have_one(
+async def test_fields_without_effect_are_reported_on_the_queue_until_they_have_one(
     namespace: Namespace,
     create_queues: CreateQueues,
     configure: Callable[[str], Awaitable[None]],

@@ -187,7 +187,7 @@ async def test_work_goes_where_work_belongs(
     assert f"metadata.name: {tree.name('new')} has 1 unfinished PodGroup" in busy
     await namespace.delete_pod_group("soon")
 
-    # Status and metadata of what is there are nobody's concern.
+    # Status and metadata of existing objects do not matter.
     await namespace.apply(gang("work", 1, queue=tree.name("leaf"), node_selector=pool.selector))
     await namespace.wait_phases(Running=1)
     await cluster.kubectl("annotate", "podgroup", "work", f"--namespace={namespace.name}", "a=b")
@@ -251,7 +251,7 @@ async def test_jobs_are_judged_and_filled_in_and_can_be_applied_again(
 async def test_a_queue_that_was_wrong_before_is_not_locked(
     door: Door, start_daemon: StartDaemon, namespace: Namespace, create_queues: CreateQueues
 ) -> None:
-    """Made while there were no webhooks: its weight and labels can change, and its parent be mended."""
+    """Made while there were no webhooks: its weight and labels can change, and its parent be fixed."""
     cluster, tree = door.cluster, Tree(namespace)
     await take_away(cluster)
     await create_queues(tree.queue("lost", "gone", deserved=4))
@@ -280,7 +280,7 @@ async def test_a_replica_that_does_not_lead_answers_too(door: Door, start_daemon
     assert await standby.metric("volcano_leader") == 0
 
 
-async def test_certificates_are_renewed_long_before_they_expire_and_nobody_notices(
+async def test_certificates_are_renewed_long_before_they_expire_without_interruption(
     door: Door, start_daemon: StartDaemon
 ) -> None:
     cluster = door.cluster
@@ -300,7 +300,7 @@ async def test_certificates_are_renewed_long_before_they_expire_and_nobody_notic
 
     await cluster.eventually("the metric says when the certificate expires", told)
 
-    # The other way to renew: somebody empties the Secret while all is well.
+    # The other way to renew: a user empties the Secret while all is well.
     await cluster.client.merge_patch(SECRET_PATH, {"data": None})
 
     async def another() -> None:
@@ -322,7 +322,7 @@ async def test_certificates_are_renewed_long_before_they_expire_and_nobody_notic
 async def test_a_dead_webhook_stops_neither_pods_nor_gangs(
     door: Door, namespace: Namespace, simulated_nodes: SimulatedNodes, start_daemon: StartDaemon
 ) -> None:
-    """The webhooks are installed and nobody answers; the daemon that schedules knows nothing of them."""
+    """The webhooks are installed and no replica answers; the daemon that schedules knows nothing of them."""
     cluster = door.cluster
     pool = await simulated_nodes(2)
     await start_daemon()
@@ -343,7 +343,7 @@ async def test_a_dead_webhook_stops_neither_pods_nor_gangs(
 async def test_without_webhooks_all_is_stored_and_the_scheduler_goes_on(
     daemon: Daemon, namespace: Namespace, simulated_nodes: SimulatedNodes, create_queues: CreateQueues
 ) -> None:
-    """What it tells of such queues is seen in the tests of the tree."""
+    """What it says of such queues is seen in the tests of the tree."""
     tree = Tree(namespace)
     pool = await simulated_nodes(1)
     await create_queues(tree.queue("two", "nowhere", deserved=5), tree.queue("fine"))

@@ -1,4 +1,4 @@
-"""CronJobs, JobFlows and what job plugins tell the pods, on a real API server with simulated nodes."""
+"""CronJobs, JobFlows and what job plugins give the pods, on a real API server with simulated nodes."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ async def test_a_flow_follows_probes_patches_templates_and_clears_away(
     await daemon.kill()
     await start_daemon(*QUICK_ELECTION)
 
-    # It runs until it is told to complete: what comes next comes while it runs.
+    # It runs until a policy completes it: what comes next comes while it runs.
     await objects.namespace.apply(
         [template("serve", job_spec(pool.selector)), template("use", job_spec(pool.selector, annotations=COMPLETES))]
     )
@@ -166,7 +166,7 @@ async def test_a_flow_follows_probes_patches_templates_and_clears_away(
     assert (status["state"]["phase"], sorted(status["completedJobs"])) == ("Succeed", ["f-serve", "f-use"])
 
 
-async def test_a_flow_stops_when_a_job_fails_and_one_in_a_circle_never_begins(
+async def test_a_flow_stops_when_a_job_fails_and_one_in_a_cycle_never_begins(
     objects: Objects, simulated_nodes: SimulatedNodes, daemon: Daemon
 ) -> None:
     pool = await simulated_nodes(1, cpu="4")
@@ -184,7 +184,7 @@ async def test_a_flow_stops_when_a_job_fails_and_one_in_a_circle_never_begins(
     assert set(await objects.jobs()) == {"broken-a"}
 
 
-async def test_a_cron_job_fires_once_for_each_minute_whoever_watches(
+async def test_a_cron_job_fires_once_for_each_minute_in_any_replica(
     objects: Objects, simulated_nodes: SimulatedNodes, start_daemon: StartDaemon
 ) -> None:
     """Of the minutes that were missed, the last is caught up; a daemon that takes over goes on with the next minute."""

@@ -32,7 +32,7 @@ def manifest(path: Path, *objects: dict[str, Any]) -> str:
     return str(path)
 
 
-async def test_a_flow_is_made_seen_and_deleted(
+async def test_a_flow_is_created_seen_and_deleted(
     namespace: Namespace, simulated_nodes: SimulatedNodes, daemon: Daemon, tmp_path: Path
 ) -> None:
     pool = await simulated_nodes(1, cpu="4")

@@ -28,7 +28,7 @@ async def test_a_gang_that_fits_runs(namespace: Namespace, simulated_nodes: Simu
     await namespace.wait_event("Scheduled", "PodGroup/train")
 
 
-async def test_a_gang_that_does_not_fit_waits_whole_and_is_told_why(
+async def test_a_gang_that_does_not_fit_waits_whole_with_a_reason(
     namespace: Namespace, simulated_nodes: SimulatedNodes, daemon: Daemon
 ) -> None:
     """Two of three pods would fit; none is bound, and the reason has the figures."""
@@ -97,13 +97,13 @@ async def test_queues_share_by_weight(
             await namespace.wait_told(each.name, reason="Undetermined")
 
 
-async def test_a_pod_of_a_missing_queue_is_told_and_runs_once_the_queue_exists(
+async def test_a_pod_of_a_missing_queue_is_reported_and_runs_once_the_queue_exists(
     namespace: Namespace,
     simulated_nodes: SimulatedNodes,
     create_queues: Callable[..., Awaitable[None]],
     daemon: Daemon,
 ) -> None:
-    """A typing error in a queue's name is visible, and mended without resubmitting."""
+    """A typing error in a queue's name is visible, and fixed without resubmitting."""
     name = f"{namespace.name}-later"
     pool = await simulated_nodes(1, cpu="4")
     await namespace.apply(gang("train", 1, queue=name, node_selector=pool.selector))

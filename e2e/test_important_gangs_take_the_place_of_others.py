@@ -38,7 +38,7 @@ async def test_a_gang_of_higher_priority_gets_the_nodes_of_one_of_lower_priority
     daemon: Daemon,
     configure: Callable[[str], Awaitable[None]],
 ) -> None:
-    """The victims go, the gang runs on their nodes, and everybody is told for whom and why."""
+    """The victims go, the gang runs on their nodes, and events say for which gang and why."""
     await installed.apply([URGENT])
     await configure(PREEMPTING)
     pool = await simulated_nodes(2, cpu="2")

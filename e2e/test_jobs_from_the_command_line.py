@@ -92,7 +92,7 @@ async def test_a_job_is_run_seen_suspended_resumed_and_deleted(
     assert (code, f"{where} does not exist" in output) == (1, True), output
 
 
-async def test_what_the_server_refuses_is_told_with_the_fix(
+async def test_what_the_server_refuses_is_reported_with_the_fix(
     namespace: Namespace, volcano_py_job: Type, tmp_path: Path
 ) -> None:
     """A job that is there already, one whose tasks are none, and one in a namespace that does not exist."""

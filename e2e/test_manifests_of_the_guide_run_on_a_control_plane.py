@@ -16,7 +16,7 @@ import pytest
 
 from volcano_py.cluster.manifests import read_text
 
-# So that it is left out on somebody else's cluster, where there may be no binaries for one of our own.
+# So that it is left out on a foreign cluster, where there may be no binaries for one of our own.
 pytestmark = pytest.mark.usefixtures("control_plane")
 
 GUIDE: Final = Path(__file__).parent.parent / "docs" / "guide"
@@ -33,7 +33,7 @@ _FILE: Final = re.compile(r"<!-- file: (\S+?)(?:;[^>]*)? -->\n```yaml\n(.*?)```"
     ],
 )
 async def test_the_files_of_a_page_settle(page: str, files: list[str], running: int, tmp_path: Path) -> None:
-    """All CPUs are in use in the end; with `reclaim` everybody has a part."""
+    """All CPUs are in use in the end; with `reclaim` every queue has a part."""
     blocks = dict(_FILE.findall((GUIDE / f"{page}.md").read_text(encoding="utf-8")))
     [configuration] = [name for name in blocks if name.endswith(".conf")]
     for name in (configuration, *files):

@@ -56,7 +56,7 @@ async def test_the_pods_of_a_batch_job_run(
 async def test_pods_of_other_schedulers_are_left_alone_but_counted(
     namespace: Namespace, simulated_nodes: SimulatedNodes, daemon: Daemon
 ) -> None:
-    """A foreign pod on a node takes its room; a foreign pod without a node is nobody's business."""
+    """A foreign pod on a node takes its room; a foreign pod without a node does not matter."""
     pool = await simulated_nodes(1, cpu="2")
     foreign = pod("foreign", cpu="1200m", scheduler_name="somebody-else")
     foreign["spec"]["nodeName"] = pool.names[0]

@@ -223,7 +223,7 @@ async def test_volumes_are_made_for_the_nodes_of_a_gang(
     await daemon.wait_metric("volcano_task_scheduling_duration_seconds_count", 3, stage="PreBound")
 
 
-async def test_a_pod_whose_volume_could_not_be_made_is_tried_again(
+async def test_a_pod_whose_volume_could_not_be_created_is_tried_again(
     disks: Disks, namespace: Namespace, simulated_nodes: SimulatedNodes, daemon: Daemon, provisioner: Provisioner
 ) -> None:
     provisioner.fails = 1
@@ -251,7 +251,9 @@ async def test_a_pod_follows_a_volume_that_was_made_for_another_node(
     claim = await namespace.cluster.client.get(path)
     chosen, volume = claim["metadata"]["annotations"][_SELECTED_NODE], claim["spec"]["volumeName"]
     assert running.node == provisioner.astray[chosen]
-    told = f"has got volume {volume}, which by its nodeAffinity cannot be used from node {chosen}; correct the labels"
+    told = (
+        f"was bound to volume {volume}, which by its nodeAffinity cannot be used from node {chosen}; correct the labels"
+    )
     await namespace.wait_event("FailedScheduling", "Pod/data", saying=told)
 
 

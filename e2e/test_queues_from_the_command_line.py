@@ -46,7 +46,7 @@ def cells(line: str) -> list[str]:
     return line.split()
 
 
-async def test_a_queue_is_made_seen_closed_opened_and_deleted(
+async def test_a_queue_is_created_seen_closed_opened_and_deleted(
     namespace: Namespace, names: tuple[str, str], volcano_py: Type, simulated_nodes: SimulatedNodes, daemon: Daemon
 ) -> None:
     department, team = names
@@ -93,7 +93,8 @@ async def test_a_queue_is_made_seen_closed_opened_and_deleted(
 
     # With the one above it; not Closed as long as PodGroups are there.
     code, told = await volcano_py("queue", "close", "--name", department)
-    assert (code, told.startswith(f"queue {department} is asked to close (Command default/")) == (0, True), told
+    assert (code, told.startswith(f"Command default/{department}-close-")) == (0, True), told
+    assert told.endswith(f" created: close queue {department}\n"), told
     await state_is(department, "Closed")
     await state_is(team, "Closing")
     code, told = await volcano_py("queue", "open", "--name", team)

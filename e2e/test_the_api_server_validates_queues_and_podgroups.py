@@ -19,7 +19,7 @@ from e2e.harness.install import REPOSITORY
 from e2e.harness.namespace import Namespace
 from volcano_py.local.client import APIError
 from volcano_py.local.controlplane import ControlPlane
-from volcano_py.local.layout import Settings
+from volcano_py.local.workdir.layout import Settings
 
 API = "scheduling.volcano.sh/v1beta1"
 QUEUES = f"/apis/{API}/queues"
@@ -102,7 +102,7 @@ async def test_the_daemons_pod_is_admitted_where_the_restricted_profile_is_enfor
     lax = {**pod, "spec": {**spec, "securityContext": {}}}
 
     async def enforced() -> None:
-        """The API server goes by what its own watch has told it of the namespace's labels."""
+        """The API server goes by what its own watch has shown of the namespace's labels."""
         try:
             await namespace.cluster.client.create(pods, lax)
         except APIError as error:
@@ -398,7 +398,7 @@ async def test_what_was_stored_before_a_rule_is_not_locked_by_it(installed: Clus
 
 
 def a_definition_of_its_own() -> tuple[Object, str]:
-    """The CRD of queues under a group that nobody else uses, and its plural."""
+    """The CRD of queues under a group that no one else uses, and its plural."""
     text = (REPOSITORY / "crds" / "scheduling.volcano.sh_queues.yaml").read_text(encoding="utf-8")
     definition: Object = yaml.safe_load(text)
     group, plural = f"e2e-{secrets.token_hex(3)}.example.com", definition["spec"]["names"]["plural"]
@@ -489,6 +489,6 @@ async def test_kubectl_get_shows_the_columns_people_know(namespace: Namespace) -
     ],
 )
 async def test_kubectl_explain_teaches(installed: Cluster, tmp_path: Path, field: str, words: str) -> None:
-    # A cache of its own: kubectl keeps what a server once told it about its API.
+    # A cache of its own: kubectl keeps what a server once reported about its API.
     told = await installed.kubectl("explain", field, "--cache-dir", str(tmp_path))
     assert words in " ".join(told.split())

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-# So that it is left out on somebody else's cluster, where there may be no binaries for one of our own.
+# So that it is left out on a foreign cluster, where there may be no binaries for one of our own.
 pytestmark = pytest.mark.usefixtures("control_plane")
 
 PODS = 40

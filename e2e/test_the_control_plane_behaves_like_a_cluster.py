@@ -23,7 +23,7 @@ from e2e.harness.objects import deployment, job, pod
 from volcano_py.local.client import APIClient, APIError
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.errors import ProcessFailedError
-from volcano_py.local.layout import Settings
+from volcano_py.local.workdir.layout import Settings
 
 
 async def _bind(cluster: Cluster, namespace: str, pod: str, node: str) -> None:
@@ -218,7 +218,7 @@ async def test_pods_bound_while_the_kubelets_were_away_run_once_they_are_back(
 
 async def test_a_process_that_dies_is_noticed_with_its_last_words(control_plane: ControlPlane) -> None:
     watching = asyncio.create_task(control_plane.watch())
-    # A process that was stopped on purpose is nobody's death.
+    # A process that was stopped on purpose has not died.
     await control_plane.stop("kwok")
     await control_plane.start("kwok")
     control_plane.process("kwok").send_signal(signal.SIGKILL)
@@ -235,7 +235,7 @@ async def test_nothing_is_left_after_the_end(tmp_path: Path) -> None:
         pids = {name: process.pid for name, process in control_plane.processes.items()}
         assert set(pids) == {"etcd", "kube-apiserver", "kwok"}
         assert all(pid is not None and _runs(pid) for pid in pids.values())
-        # Without controllers nobody makes service accounts, and pods need none.
+        # Without controllers there are no service accounts, and pods need none.
         pods = "/api/v1/namespaces/default/pods"
         await control_plane.client.create(pods, pod("lonely"))
         await _audited(control_plane, "pods", "create")
@@ -256,7 +256,7 @@ _KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from volcano_py.local.controlplane import ControlPlane
-from volcano_py.local.layout import Settings
+from volcano_py.local.workdir.layout import Settings
 
 async def main():
     async with ControlPlane(Path(sys.argv[1]), settings=Settings(controllers=())) as control_plane:

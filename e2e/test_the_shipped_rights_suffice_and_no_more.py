@@ -149,7 +149,7 @@ async def test_it_holds_its_own_lease_and_no_other(authorized: Cluster) -> None:
         assert not await may(authorized, DAEMON, verb, "coordination.k8s.io/leases", name="kube-scheduler", **own)
 
 
-async def test_who_may_edit_a_namespace_makes_podgroups_there_but_no_queues(namespace: Namespace) -> None:
+async def test_editors_of_a_namespace_may_create_podgroups_there_but_no_queues(namespace: Namespace) -> None:
     cluster, own = namespace.cluster, {"namespace": namespace.name}
     for role in ("edit", "view"):
         grant = ("create", "rolebinding", role, f"--clusterrole={role}", f"--user=e2e-{role}", "-n", namespace.name)

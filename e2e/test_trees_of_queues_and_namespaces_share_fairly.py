@@ -52,7 +52,7 @@ async def test_queues_in_a_tree_get_their_part_at_every_level(
     configure: Callable[[str], Awaitable[None]],
     start_daemon: StartDaemon,
 ) -> None:
-    """12 CPUs: eng 8 and sci 4 (2 to 1); of eng's, dev 2 and prod 6 (1 to 3). A queue below sci is told to go."""
+    """12 CPUs: eng 8 and sci 4 (2 to 1); of eng's, dev 2 and prod 6 (1 to 3). A queue below sci is to be closed."""
     await configure(HDRF)
     mark = secrets.token_hex(3)
     dev, prod, sci, lost = (f"{name}-{mark}" for name in ("dev", "prod", "sci", "lost"))

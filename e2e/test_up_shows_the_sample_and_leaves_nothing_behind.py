@@ -18,7 +18,7 @@ from e2e.harness.waiting import eventually
 from volcano_py.local.client import APIClient
 from volcano_py.local.controlplane import ControlPlane
 
-# So that it is left out on somebody else's cluster, where there may be no binaries for one of our own.
+# So that it is left out on a foreign cluster, where there may be no binaries for one of our own.
 pytestmark = pytest.mark.usefixtures("control_plane")
 
 _UP_SECONDS = 240.0
@@ -87,7 +87,7 @@ async def test_it_stays_up_for_kubectl_until_ctrl_c(control_plane: ControlPlane,
         async with APIClient(kubeconfig) as client:
             nodes = (await client.get("/api/v1/nodes"))["items"]
             assert len(nodes) == 1
-            # The daemon makes them as soon as it leads, which nobody waits for who brings nothing to schedule.
+            # The daemon makes them as soon as it leads, and tests that schedule nothing do not wait for that.
             await eventually("the queues default and root", partial(_has_queues, client, {"default", "root"}))
         assert control_plane.server.encode() not in kubeconfig.read_bytes()
         process.send_signal(signal.SIGINT)

@@ -11,8 +11,8 @@ import pytest
 from e2e.conftest import StartDaemon
 from e2e.harness.admission import Door, answered
 from e2e.harness.webhook_clients import API_SERVER
-from volcano_py.local.certificates import CertificateAuthority, KeyPair, write_private
 from volcano_py.local.processes.ports import LOOPBACK
+from volcano_py.local.workdir.certificates import CertificateAuthority, KeyPair, write_private
 
 
 async def call(door: Door, directory: Path, pair: KeyPair | None) -> int:

@@ -47,7 +47,7 @@ MOST_CYCLES: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
-    """What a run did, and how the cluster stands at its end. Field names are those of the JSON output."""
+    """What a run did, and the cluster at its end. Field names are those of the JSON output."""
 
     binds: Mapping[str, str]
     evictions: tuple[str, ...]

@@ -27,7 +27,7 @@ WORDS: Final[Mapping[str, str]] = {
     "actions": "steps of a cycle",
     "plugins": "policies",
     "framework": "extension points, session, placement, statement",
-    "admission": "rules at the door",
+    "admission": "rules for new objects",
     "config": "volcano-scheduler.conf",
     "state": "tables, classes, snapshot",
     "jobs": "what a Job needs next",

@@ -72,7 +72,7 @@ def _lasting_ports(running: Sequence[Running]) -> list[Running]:
     """Pods with host ports end only where no other pod has any.
 
     kube-scheduler remembers each port of a node once: when one of two pods with the same port ends, it takes the port
-    for free. Two such pods can only meet where nobody looked, as they do here.
+    for free. Two such pods can only meet when the ports are not checked, as here.
     """
     ports = Counter(_node(pod) for pod in running if _has_host_ports(pod))
     return [replace(pod, phase="Pending") if _has_host_ports(pod) and ports[_node(pod)] > 1 else pod for pod in running]

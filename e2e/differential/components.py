@@ -23,7 +23,7 @@ class Component:
 
     `profile` names the only profile whose pods can be compared, "" for any. `wish` is a part of a pod's spec that makes
     it prefer a node without pods of the app `web` over one with such a pod, for scores that may not be there yet.
-    `constraints` tells whether pods with topology spread constraints can be compared, or those without; None for both.
+    `constraints` says whether pods with topology spread constraints can be compared, or those without; None for both.
     """
 
     name: str
@@ -75,7 +75,7 @@ COMPONENTS: Final = (
 
 
 def scored(components: Iterable[Component]) -> list[Component]:
-    """Those that this scheduler works out: it is shown a pod that has such a wish."""
+    """Those that this scheduler works out: it is shown a pod that has such a preference."""
     return [component for component in components if not component.wish or _heeded(component)]
 
 

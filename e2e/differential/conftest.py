@@ -12,7 +12,7 @@ from e2e.differential.report import ScoreTally, Tally
 from e2e.differential.rounds import Arena, furnish
 from e2e.differential.theirs import FEATURE_GATES, kube_scheduler
 from volcano_py.local.controlplane import ControlPlane
-from volcano_py.local.layout import Settings
+from volcano_py.local.workdir.layout import Settings
 
 SEED = int(os.environ.get("DIFFERENTIAL_SEED", "1"))
 CLUSTERS = int(os.environ.get("DIFFERENTIAL_CLUSTERS", "320"))
@@ -35,7 +35,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def control_plane() -> AsyncIterator[ControlPlane]:
-    """Nobody acts on it but the test and kube-scheduler: no controllers, no kubelets."""
+    """No one acts on it but the test and kube-scheduler: no controllers, no kubelets."""
     flags = (
         "--enable-priority-and-fairness=false",
         "--max-requests-inflight=0",

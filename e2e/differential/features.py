@@ -16,7 +16,7 @@ from e2e.differential.words import APPS, CLUSTER_LABEL, DISKS, GPU, HUGE_PAGES, 
 
 RUNTIME_CLASS: Final = "sandboxed"
 OVERHEAD: Final = {"cpu": "250m", "memory": "120Mi"}
-"""What every pod of that runtime class costs beside its containers."""
+"""What every pod of that runtime class costs next to its containers."""
 
 
 _EXAMPLES: Final = 20
@@ -279,7 +279,7 @@ def _constraint(words: Words) -> dict[str, Any]:
         "whenUnsatisfiable": "DoNotSchedule" if words.chance(0.85) else "ScheduleAnyway",
     }
     match words.random.choices(("missing", "empty", "any", "app"), weights=(2, 2, 4, 12))[0]:
-        case "empty":  # matches the pod itself, and counts nobody
+        case "empty":  # matches the pod itself, and counts no pod
             constraint["labelSelector"] = {}
         case "any":
             constraint["labelSelector"] = _label_selector(words)

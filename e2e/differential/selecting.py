@@ -1,4 +1,4 @@
-"""Services and owners of pods, which tell which pods belong together: those without constraints are spread by that."""
+"""Services and owners of pods, which say which pods belong together: those without constraints are spread by that."""
 
 from __future__ import annotations
 

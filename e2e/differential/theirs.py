@@ -65,7 +65,7 @@ class KubeScheduler:
         return {uid: self.passed(uid) or frozenset() for uid in uids}
 
     def scores(self) -> Mapping[tuple[str, str], Mapping[str, int]]:
-        """Node → score by pod (`namespace/name`) and plugin, normalised and weighted, as the log tells it.
+        """Node → score by pod (`namespace/name`) and plugin, normalised and weighted, from the log.
 
         Plugins that have nothing to say about a pod are not there, nor are pods that fit less than two nodes.
         """
@@ -136,7 +136,7 @@ def _configuration(extender: dict[str, Any], kubeconfig: str) -> dict[str, Any]:
 
 def _profile(name: str, strategy: str) -> dict[str, Any]:
     """The default plugins, with the resources that Volcano balances, and without preemption, which would look for
-    victims in vain."""
+    victims without effect."""
     balanced = [{"name": resource, "weight": 1} for resource in ("cpu", "memory", GPU)]
     filled = [{"name": resource, "weight": 1} for resource in ("cpu", "memory")]
     return {

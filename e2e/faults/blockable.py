@@ -1,6 +1,6 @@
-"""`volcano-py` whose event loop computes when it is told to by a signal. To be run by `python -m`.
+"""`volcano-py` whose event loop computes on a signal. To be run by `python -m`.
 
-SIGUSR1: pure Python for `BLOCKED_SECONDS`. SIGUSR2: for ever. The watchdog has `PATIENCE` instead of half a minute.
+SIGUSR1: pure Python for `BLOCKED_SECONDS`. SIGUSR2: forever. The watchdog has `PATIENCE` instead of half a minute.
 """
 
 from __future__ import annotations

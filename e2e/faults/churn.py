@@ -81,7 +81,7 @@ def _is_overdue(deletion: str | None) -> bool:
 
 
 class Churn:
-    """Changes the namespace and the pool's nodes until told to stop; `settle` then brings it to where all must run."""
+    """Changes the namespace and the pool's nodes until asked to stop; `settle` then brings it to where all must run."""
 
     def __init__(self, namespace: Namespace, pool: NodePool, queues: tuple[str, ...], seed: int) -> None:
         self.population = Population()

@@ -16,8 +16,8 @@ from e2e.harness.cluster import Cluster
 from e2e.harness.install import deployment_at_rest, install
 from e2e.harness.rights import DAEMON_USERS, Right, used_rights
 from volcano_py.local.controlplane import ControlPlane
-from volcano_py.local.layout import Settings
 from volcano_py.local.processes.ports import LOOPBACK
+from volcano_py.local.workdir.layout import Settings
 
 Table = dict[str, Counter[tuple[str, str]]]
 _TABLES = pytest.StashKey[Table]()

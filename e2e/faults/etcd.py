@@ -1,4 +1,4 @@
-"""etcd as its administrator sees it, by the HTTP gateway that it has beside gRPC."""
+"""etcd as its administrator sees it, by the HTTP gateway that it has next to gRPC."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def broken_gangs(picture: Picture) -> list[str]:
 
 
 def waiting_pods(picture: Picture, namespace: str, *, besides: Iterable[str] = ()) -> list[str]:
-    """Pods of ours that do not run, with what they were told; `besides` are PodGroups that have to wait."""
+    """Pods of ours that do not run, with their messages; `besides` are PodGroups that have to wait."""
     excused = set(besides)
     return [
         f"{key} {pod['status'].get('phase')} on {node_of(pod) or 'no node'} {_told(pod)}"

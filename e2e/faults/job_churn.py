@@ -19,7 +19,7 @@ TTL_SECONDS = 2
 """For which jobs that have one stay after their end."""
 
 _NUMBER = "e2e.volcano-py/number"
-"""Annotation that tells a job from its namesakes before its UID is known."""
+"""Annotation that distinguishes a job from its namesakes before its UID is known."""
 _MOST_REPLICAS = 4
 _ENDLESS = 1000
 """As `maxRetry`: it is never reached."""

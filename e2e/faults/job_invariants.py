@@ -60,7 +60,7 @@ def _not_as_written(jobs: list[Object], wanted: Mapping[str, ChurningJob]) -> li
 
 
 def _left_behind(jobs: list[Object], made: Mapping[str, Object]) -> list[str]:
-    """Objects of jobs that are gone, and those of jobs that nobody owns."""
+    """Objects of jobs that are gone, and those of jobs without an owner."""
     uids = {job["metadata"]["uid"] for job in jobs}
     found = []
     for what, each in made.items():

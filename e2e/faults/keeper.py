@@ -59,7 +59,7 @@ class Keeper:
     def _why(self) -> str:
         """What its last words say: only a lost lease is a reason to end."""
         tail = self.daemon.process.log_tail(40)
-        if "daemon failed" in tail and "the lease was not renewed in time" in tail.rpartition("daemon failed")[2]:
+        if "daemon failed" in tail and "the Lease was not renewed in time" in tail.rpartition("daemon failed")[2]:
             return LEASE_LOST
         return f"exit code {self.daemon.process.exit_code}: {tail[-2000:]}"
 

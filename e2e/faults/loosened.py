@@ -1,4 +1,4 @@
-"""CRDs without validation, as an old release or somebody's own copy of them may be."""
+"""CRDs without validation, as an old release or a user's own copy of them may be."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ _GROUPS: Mapping[str, Mix] = {
 
 @dataclass(frozen=True, slots=True)
 class Spells:
-    """Runs of calls of one stream that all meet the same fault: a token that has expired, rights that somebody took
+    """Runs of calls of one stream that all meet the same fault: a token that has expired, rights that were taken
     away, a disk that is full."""
 
     faults: tuple[Fault, ...]

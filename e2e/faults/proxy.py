@@ -1,4 +1,4 @@
-"""A reverse proxy between the daemon and the API server that breaks what its plan tells it to break."""
+"""A reverse proxy between the daemon and the API server that injects the faults of its plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody deletes the Lease of a leader at work: nobody else binds before the leader has stopped for certain."""
+"""The Lease of a working leader is deleted: no other replica binds before the leader has stopped for certain."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ async def test_a_leader_that_cannot_notice_has_stopped_before_another_begins(
     assert not bound_twice(control_plane.audit_log)
 
 
-async def test_who_finds_no_lease_beside_bound_pods_waits(
+async def test_a_replica_that_finds_no_lease_but_bound_pods_waits(
     cluster: Cluster,
     control_plane: ControlPlane,
     namespace: Namespace,

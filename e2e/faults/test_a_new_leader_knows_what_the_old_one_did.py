@@ -37,8 +37,8 @@ async def test_it_does_not_decide_on_an_old_picture(
 ) -> None:
     """`first` may go to both nodes, `second` to the small one only. The old leader gave the small one to `first`.
 
-    Who does not know that would put `first` on the large node, in vain, and `second` on top of it on the small one.
-    `third` waits for a node that comes after that would have been decided.
+    A leader that does not know that would put `first` on the large node, without effect, and `second` on top of it on
+    the small one. `third` waits for a node that comes after that would have been decided.
     """
     any_node, small_node = {"e2e.volcano-py/for": namespace.name}, {"e2e.volcano-py/small": namespace.name}
     last_node = {"e2e.volcano-py/last": namespace.name}

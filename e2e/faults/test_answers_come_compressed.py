@@ -1,4 +1,4 @@
-"""Every answer is compressed, which nobody asked for: some proxies do that to whatever passes through them."""
+"""Every answer is compressed, which no one asked for: some proxies do that to whatever passes through them."""
 
 from __future__ import annotations
 

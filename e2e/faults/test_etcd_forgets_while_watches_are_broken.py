@@ -21,7 +21,7 @@ LISTED_ANEW = {"Pod", "PodGroup", "VolcanoJob"}
 
 WANTED = {"new-0", "new-1", "new-2", "new-3", "runs-worker-0", "runs-worker-1"}
 """Pods that must have a node afterwards. One of the job that is gone may be among them until it is collected: the job's
-pods may be listed anew before the jobs are."""
+pods may be listed again before the jobs are."""
 
 
 class NoWatches(Calm):
@@ -91,7 +91,7 @@ async def test_what_happened_in_the_time_that_is_forgotten_comes_with_new_lists(
     await it_sees_what_there_is(cluster, daemon)
 
     async def all_listed_anew() -> None:
-        # Each watch is opened anew in its own time, and that of jobs may be the last.
+        # Each watch is opened again in its own time, and that of jobs may be the last.
         # A watch that is open again within two seconds hears that its version is too old; later, none is tried.
         listed_again = {
             record["kind"]

@@ -67,7 +67,7 @@ class Crashes:
         await self._control_plane.start("etcd")
 
     async def are_over(self) -> None:
-        """Kubernetes' garbage collector looks at everything anew.
+        """Kubernetes' garbage collector looks at everything again.
 
         When the API server was away, its watches of custom kinds begin again without memory, so that jobs deleted
         meanwhile are never missed, and their pods stay. That is its own defect; a start makes up for it.

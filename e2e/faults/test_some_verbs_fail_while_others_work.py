@@ -57,7 +57,7 @@ async def test_writes_fail_and_watches_go_on(
     proxy: FaultProxy,
     start_daemon: StartDaemon,
 ) -> None:
-    """What comes meanwhile is known at once, and done and told when writing works again."""
+    """What comes meanwhile is known at once, and done and reported when writing works again."""
     pool = await simulated_nodes(1, cpu="8")
     daemon = await start_daemon(server=proxy.url)
     await namespace.apply(volcano_job("runs", 2, node_selector=pool.selector))

@@ -1,4 +1,4 @@
-"""The leader's event loop computes for longer than the Lease lasts, or for ever."""
+"""The leader's event loop computes for longer than the Lease lasts, or forever."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def test_a_leader_that_computes_for_long_keeps_the_lease(
     assert await leader.metric("volcano_leader") == 1
 
 
-async def test_a_leader_that_computes_for_ever_is_ended_and_says_where(
+async def test_a_leader_that_computes_forever_is_ended_and_logs_where(
     leader: Daemon, cluster: Cluster, namespace: Namespace, simulated_nodes: SimulatedNodes, start_daemon: StartDaemon
 ) -> None:
     pool = await simulated_nodes(1)

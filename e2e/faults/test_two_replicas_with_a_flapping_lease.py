@@ -42,7 +42,7 @@ LEAST_CHANGES = 4
 CHANGES_SECONDS = 450.0
 """For so many changes; measured: 35 s."""
 SETTLE_SECONDS = 240.0
-"""Back-off of failed bindings up to 60 s, and nodes' pods that somebody has to delete and create again."""
+"""Back-off of failed bindings up to 60 s, and nodes' pods that a user has to delete and create again."""
 
 
 @pytest.mark.timeout(1200)

@@ -65,7 +65,7 @@ async def test_a_pod_that_is_deleted_meanwhile_is_replaced_and_its_gang_complete
     await everything_is_in_order(daemon)
 
 
-async def test_a_pod_group_that_is_deleted_half_bound_leaves_its_pods_told(
+async def test_pods_of_a_group_that_is_deleted_half_bound_get_a_reason(
     cluster: Cluster,
     namespace: Namespace,
     simulated_nodes: SimulatedNodes,
@@ -101,7 +101,7 @@ async def test_a_node_that_is_deleted_meanwhile_costs_no_gang_its_pods(
     proxy: FaultProxy,
     start_daemon: StartDaemon,
 ) -> None:
-    """Bindings to it are valid, to the API server; the pods count on the node until somebody deletes them."""
+    """Bindings to it are valid, to the API server; the pods count on the node until a user deletes them."""
     selector = {"e2e.volcano-py/for": namespace.name}
     pool = await simulated_nodes(2, cpu="2", labels=selector)
     gate = proxy.plan = Gate(bindings_of(namespace))
@@ -120,7 +120,7 @@ async def test_a_node_that_is_deleted_meanwhile_costs_no_gang_its_pods(
     stranded = await cluster.eventually("two pods on the node that is gone", all_bound)
     await namespace.wait_phases(Running=2, Pending=2)
     for each in stranded:
-        # Its kubelet is gone too, so that nobody would confirm its end.
+        # Its kubelet is gone too, so nothing would confirm its end.
         path = f"/api/v1/namespaces/{namespace.name}/pods/{each.name}"
         await cluster.client.delete(path, {"gracePeriodSeconds": 0})
         await namespace.apply(pod(each.name, group="train", node_selector=selector))

@@ -25,7 +25,7 @@ async def test_statuses_that_were_given_up(
     proxy: FaultProxy,
     start_daemon: StartDaemon,
 ) -> None:
-    """Who waits for a gang to run looks at its phase, and an autoscaler at what its pods were told."""
+    """Users look at a gang's phase, and autoscalers at the messages of its pods."""
     pool = await simulated_nodes(1, cpu="4")
     # To be refused with 410 once is reason enough to give a patch up.
     proxy.plan = Always(writes_status, Fault.GONE)

@@ -15,14 +15,14 @@ from e2e.harness.views import EventView, PodGroupView, PodView, QueueView, liste
 from e2e.harness.webhook_clients import WebhookClients
 from volcano_py.local import components
 from volcano_py.local.binaries.binaries import ensure_binaries
-from volcano_py.local.certificates import write_private
 from volcano_py.local.client import APIClient, APIError
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.kubectl import Kubectl
-from volcano_py.local.layout import Settings
 from volcano_py.local.processes.ports import free_port
 from volcano_py.local.processes.processes import ManagedProcess
 from volcano_py.local.processes.readiness import wait_ready
+from volcano_py.local.workdir.certificates import write_private
+from volcano_py.local.workdir.layout import Settings
 
 _T = TypeVar("_T")
 

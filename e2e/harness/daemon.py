@@ -16,8 +16,8 @@ from e2e.harness.install import SERVICE_ACCOUNT, SYSTEM_NAMESPACE, kubeconfig_vi
 from e2e.harness.waiting import eventually
 from volcano_py.local.controlplane import service_account_token
 from volcano_py.local.errors import ProcessFailedError
-from volcano_py.local.kubeconfig import with_token
 from volcano_py.local.scheduler import SchedulerProcess
+from volcano_py.local.workdir.kubeconfig import with_token
 
 _T = TypeVar("_T")
 

@@ -14,8 +14,8 @@ from e2e.harness.install import kubeconfig_view
 from e2e.harness.namespace import Namespace
 from volcano_py.local.client import APIClient, APIError
 from volcano_py.local.controlplane import service_account_token
-from volcano_py.local.kubeconfig import with_token
 from volcano_py.local.kubectl import Kubectl
+from volcano_py.local.workdir.kubeconfig import with_token
 
 _ACCOUNT = "tenant"
 

@@ -9,8 +9,8 @@ from typing import Final
 
 import yaml
 
-from volcano_py.local.certificates import CertificateAuthority, write_private
-from volcano_py.local.kubeconfig import Credentials
+from volcano_py.local.workdir.certificates import CertificateAuthority, write_private
+from volcano_py.local.workdir.kubeconfig import Credentials
 
 _GUIDE: Final = Path(__file__).parents[2] / "docs" / "guide" / "admission.md"
 _CONFIGURATION: Final = re.compile(r"```text\n(apiVersion: apiserver\.config\.k8s\.io/v1\n.*?)```", re.DOTALL)

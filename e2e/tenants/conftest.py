@@ -20,7 +20,7 @@ CreateTenant = Callable[[], Awaitable[Tenant]]
 
 _ROWS = pytest.StashKey[list["Row"]]()
 
-_WIDTH = 110  # of what the attacker was told, in the table
+_WIDTH = 110  # of the attackers' messages, in the table
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def record(config: pytest.Config, row: Row) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print what others noticed of the attacks, and what the attackers were told."""
+    """Print what others noticed of the attacks, and the attackers' messages."""
     rows = config.stash.get(_ROWS, [])
     if rows:
         terminalreporter.section(

@@ -1,6 +1,7 @@
-"""Whatever one tenant tries, others' pods stay, others' new pods are bound, and the attacker is told what is wrong.
+"""Whatever one tenant tries, others' pods stay, others' new pods are bound, and the attacker gets a message that says
+what is wrong.
 
-The table after the tests shows how long a stranger's pod waited for its node, and what the attacker was told.
+The table after the tests shows how long a stranger's pod waited for its node, and the attackers' messages.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A tenant fills the queue with pods that fit nowhere, each of a class of its own, and edits one of them all the time.
 
-Nobody else's pod waits for a look at them.
+No other tenant's pod waits for their evaluation.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class Attack:
         await self._patch("leaving", {"finalizers": None})
 
     async def run_more(self) -> None:
-        """Ask for 4 more; every one of them is told that it waits."""
+        """Ask for 4 more; every one of them gets a message that it waits."""
         more = [self._pod(f"more-{number}", "more") for number in range(4)]
         await self._tenant.apply(pod_group("more", 1, queue=_QUEUE), *more)
         for number in range(4):

@@ -37,15 +37,15 @@ QUIET: Final = 2.0
 
 
 class AnsweringCluster(Bench):
-    """What is there, by kind and key, and what the scheduler has sent and nobody has answered yet.
+    """What is there, by kind and key, and what the scheduler has sent and is not answered yet.
 
-    Pods of the PodGroups in `replaced` are made by a controller: once the group is let in, and anew when they go.
+    Pods of the PodGroups in `replaced` are made by a controller: once the group is admitted, and again when they go.
     """
 
     def __init__(self, rng: Random, configuration: SchedulerConfiguration) -> None:
         super().__init__()
         self.configuration = configuration
-        # Equal nodes keep their order: with other luck a gang that needs room on several may find it, and nobody waits
+        # Equal nodes keep their order: with other luck a gang that needs room on several may find it, and no pod waits
         # for luck.
         self.loop._scheduler._seed = None
         self.objects: dict[tuple[str, str], ApiObject] = {}

@@ -96,7 +96,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Cluster:
-    """`running` pods belong to nobody of ours; they fit where they are."""
+    """`running` pods belong to no PodGroup of ours; they fit where they are."""
 
     nodes: tuple[Node, ...]
     queues: tuple[Queue, ...]

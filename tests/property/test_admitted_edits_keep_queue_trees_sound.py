@@ -1,4 +1,4 @@
-"""Whatever queues people make, change and delete: what is let in never yields a tree that breaks a rule."""
+"""Whatever queues people make, change and delete: what is admitted never yields a tree that breaks a rule."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATHS = st.sampled_from([("", ""), ("root/x", "1/1"), ("root/x/y", "1/1/2"), ("x
 
 @st.composite
 def edits(draw: st.DrawFn) -> tuple[str, Queue | None]:
-    """A queue as somebody wants it, or its deletion."""
+    """A queue as a user wants it, or its deletion."""
     name = draw(st.sampled_from(NAMES))
     if draw(st.integers(0, 5)) == 0:
         return name, None
@@ -94,10 +94,10 @@ def assert_sound(stored: dict[str, Queue]) -> None:
 
 @settings(max_examples=settings().max_examples, deadline=None)
 @given(st.lists(edits(), min_size=1, max_size=8), edits())
-def test_whatever_there_is_an_edit_of_nothing_is_let_in_and_none_makes_things_worse(
+def test_an_edit_of_nothing_is_always_admitted_and_no_admitted_edit_makes_things_worse(
     made: list[tuple[str, Queue | None]], edit: tuple[str, Queue | None]
 ) -> None:
-    """The trees are as unsound as can be: nobody judged what they are made of."""
+    """The trees are as unsound as can be: no admission has checked them."""
     stored = {name: each for name, each in made if each is not None}
     beside: QueueWorld = world(*stored.values())
     for each in stored.values():

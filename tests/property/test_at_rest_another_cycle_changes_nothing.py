@@ -1,6 +1,6 @@
-"""Cycles run when something has changed: whatever happened before, one that nobody asks for must find nothing to do.
+"""Cycles run when something has changed: whatever happened before, a cycle without a reason must find nothing to do.
 
-Else a wake-up was lost: somebody waits for what is there until the next pod comes, by chance.
+Else a wake-up was lost: a pod waits for available room until another event comes, by chance.
 """
 
 from __future__ import annotations

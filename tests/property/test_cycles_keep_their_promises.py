@@ -1,4 +1,6 @@
-"""Whatever the cluster: no node is over-committed, no gang is bound in part, nobody waits in vain, and it all ends."""
+"""Whatever the cluster: no node is over-committed, no gang is bound in part, no pod waits next to free room, and it all
+ends.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +112,7 @@ def test_every_cycle_keeps_every_promise(configuration: SchedulerConfiguration, 
 
 @FEW
 @given(cluster=clusters())
-def test_nobody_waits_for_nodes_while_a_node_has_room(cluster: Cluster) -> None:
+def test_no_pod_waits_for_nodes_while_a_node_has_room(cluster: Cluster) -> None:
     """With gang and predicates alone nothing else can keep a pod out whose gang may be one pod."""
     simulation, result = run(cluster, configured(PLAIN))
     free = {
@@ -168,7 +170,7 @@ def test_the_same_cluster_comes_to_the_same_end(cluster: Cluster) -> None:
 @FEW
 @given(cluster=clusters())
 def test_the_end_is_what_a_scheduler_that_starts_there_would_leave_as_it_is(cluster: Cluster) -> None:
-    """After a restart nothing is bound, moved or told again."""
+    """After a restart nothing is bound, moved or reported again."""
     simulation, result = run(cluster, DEFAULT)
     kinds = ("Node", "Queue", "PodGroup", "Pod")
     everything = [(kind, obj) for kind in kinds for obj in simulation.cluster._objects.get(kind, {}).values()]
@@ -184,7 +186,7 @@ def test_the_end_is_what_a_scheduler_that_starts_there_would_leave_as_it_is(clus
 
 @FEW
 @given(cluster=clusters())
-def test_what_is_told_of_every_waiting_pod_is_a_reason(cluster: Cluster) -> None:
+def test_every_waiting_pod_has_a_reason(cluster: Cluster) -> None:
     _, result = run(cluster, DEFAULT)
     for pod, message in result.unschedulable.items():
         reason, _, sentence = message.partition(": ")

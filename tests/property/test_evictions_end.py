@@ -1,4 +1,4 @@
-"""Over generated clusters: evictions come to an end, are never in vain, and nobody evicts in turn."""
+"""Over generated clusters: evictions come to an end, are never useless, and never go back and forth."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _QUEUES: Final = {"q1": "org/one", "q2": "org/two", "q3": "other"}
 def clusters(draw: st.DrawFn) -> list[dict[str, Any]]:
     """A few nodes, three queues and jobs that run, fill the nodes, or wait; each pod asks for one to three CPUs.
 
-    The queues say everything that any policy heeds: weights, amounts, a parent, a path.
+    The queues say everything that any policy respects: weights, amounts, a parent, a path.
     """
     sizes = draw(st.lists(st.integers(2, 6), min_size=1, max_size=3))
     free = {f"n{index}": cpus for index, cpus in enumerate(sizes)}
@@ -172,7 +172,7 @@ def _simulation(objects: list[dict[str, Any]], policy: str, *, without: str = "n
 
 
 def _come_again(simulation: Simulation, known: set[str], objects: list[dict[str, Any]], turn: int) -> int:
-    """Every evicted pod is made anew by its controller, under a new name; how many were."""
+    """Every evicted pod is created again by its controller, under a new name; how many were."""
     gone = [key for key in simulation.cluster.evictions if key not in known]
     known.update(gone)
     pods = [body for body in objects if body["kind"] == "Pod"]
@@ -208,7 +208,7 @@ def test_evictions_end_though_every_victim_comes_again(objects: list[dict[str, A
 
 @settings(max_examples=25, deadline=None)
 @given(clusters(), st.sampled_from(sorted(_POLICIES)))
-def test_whoever_was_made_room_for_is_bound_whole(objects: list[dict[str, Any]], policy: str) -> None:
+def test_a_gang_that_pods_were_evicted_for_is_bound_whole(objects: list[dict[str, Any]], policy: str) -> None:
     simulation = _simulation(objects, policy)
     simulation.run(cycles=1)
     promised = {
@@ -228,7 +228,7 @@ def test_whoever_was_made_room_for_is_bound_whole(objects: list[dict[str, Any]],
 
 @settings(max_examples=25, deadline=None)
 @given(clusters(), st.sampled_from(sorted(_POLICIES)), st.randoms(use_true_random=False))
-def test_the_order_in_which_objects_are_listed_decides_nobodys_fate(
+def test_the_order_in_which_objects_are_listed_decides_nothing(
     objects: list[dict[str, Any]], policy: str, rng: Any
 ) -> None:
     parsed = parse_configuration(_POLICIES[policy], checked_registry().catalogue())

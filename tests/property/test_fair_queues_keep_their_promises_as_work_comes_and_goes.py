@@ -1,6 +1,6 @@
 """Work comes and goes, nodes and queues change; after each change every system of fair queues comes to rest, and there
 
-- evictions end, although every victim is made anew by its controller: no two queues evict each other in turn,
+- evictions end, although every victim is created again by its controller: no two queues evict each other in turn,
 - nothing was taken of what a queue is guaranteed, nor from a queue that is not reclaimable,
 - what queues deserve is no more than there is, on each level of a tree (proportion),
 - nobody waits beside free room unless a ceiling of a queue is in the way, and it says which.
@@ -127,7 +127,7 @@ class FairQueues(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(("n1", "n2")), cpu=st.integers(1, 4))
     def a_node_comes_or_goes(self, name: str, cpu: int) -> None:
-        """Pods of a node that goes are made anew by their controllers."""
+        """Pods of a node that goes are created again by their controllers."""
         if self.cluster.get("Node", name, Node) is None:
             self.cluster.put("Node", a_node(name, cpu))
         else:
@@ -215,7 +215,7 @@ class FairQueues(RuleBasedStateMachine):
         return held
 
     def free(self) -> dict[str, int]:
-        """CPUs by node that nobody holds."""
+        """Free CPUs by node."""
         nodes = self.cluster.objects("Node", Node)
         free = {node.metadata.name: int(node.status.allocatable["cpu"]) for node in nodes}
         for pod in self.pods():
@@ -237,7 +237,7 @@ def a_queue(
     beyond: int | None = None,
     reclaimable: bool = True,
 ) -> Queue:
-    """It says what any of the systems heeds. `beyond`: how much more than it deserves it may have."""
+    """It says what any of the systems respects. `beyond`: how much more than it deserves it may have."""
     path = PLACES[name]
     annotations = {HIERARCHY: f"root/{path}", HIERARCHY_WEIGHTS: f"1{'/1' * path.count('/')}/{weight}"}
     spec = QueueSpec(
@@ -307,7 +307,7 @@ class ByHdrf(FairQueues):
     owns_ceilings = False
 
     def check_victims(self, before: Counter[str]) -> None:
-        """Guarantees are none of its business; reclaimable is everybody's."""
+        """Guarantees are none of its business; reclaimable matters to all."""
         for key in self.cluster.evictions[self.seen :]:
             assert self.queues[self.jobs[key.split("/")[1].partition("-")[0]].queue].spec.reclaimable
 

@@ -41,7 +41,7 @@ FINISHED: Final = ("Succeeded", "Failed")
 
 
 class RecordingCluster(MemoryCluster):
-    """Remembers the queue of every binding. Evicted pods stay until somebody lets them go."""
+    """Remembers the queue of every binding. Evicted pods stay until a user lets them go."""
 
     def __init__(self, sink: Any) -> None:
         super().__init__(sink)

@@ -111,7 +111,7 @@ def test_a_job_starts_by_the_time_that_was_foreseen(stream: tuple[list[int], lis
 
 @settings(max_examples=100, deadline=None)
 @given(streams(declares=False), st.sampled_from(["0%", "50%", "100%"]))
-def test_nothing_is_refused_for_ever(stream: tuple[list[int], list[Coming]], max_idle: str) -> None:
+def test_nothing_is_refused_forever(stream: tuple[list[int], list[Coming]], max_idle: str) -> None:
     cpus, coming = stream
     lived = Stream(cpus, coming, after="30s", holdFor="2m", maxIdle=max_idle)
 

@@ -69,7 +69,7 @@ tiers:
   - {name: drf, enableNamespaceOrder: true}
 - plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}]
 """
-# More cycles than any of these clusters needs: a place that was promised in vain is held for sixty.
+# More cycles than any of these clusters needs: a place that was promised for nothing is held for sixty.
 ENOUGH: Final = 200
 
 
@@ -131,7 +131,7 @@ def _jobs(draw: st.DrawFn, name: str, free: dict[str, list[int]]) -> Job:
 
 
 class World:
-    """A cluster in which every evicted pod is made anew by its controller."""
+    """A cluster in which every evicted pod is created again by its controller."""
 
     def __init__(self, cluster: Cluster, configuration: str, *, by_namespace: bool) -> None:
         parsed = parse_configuration(configuration, REGISTRY.catalogue())

@@ -217,7 +217,7 @@ def _most_in_a_gang(world: World) -> int:
 
 @settings(deadline=None, max_examples=max(30, settings().max_examples))
 @given(worlds())
-def test_nothing_goes_in_vain_and_no_gang_is_torn(world: World) -> None:
+def test_no_eviction_is_useless_and_no_gang_is_torn(world: World) -> None:
     check(world, decide(world), best_choice(world))
 
 

@@ -25,7 +25,7 @@ GPU: Final = "nvidia.com/gpu"
 # More seconds than any of these clusters needs to come to rest.
 ENOUGH: Final = 90
 QUIET: Final = 3
-"""So many cycles without evictions, and nobody leaving, are the end of them."""
+"""So many cycles without evictions, and without terminating pods, are the end of them."""
 
 POLICIES: Final = {
     "priorities": """
@@ -275,7 +275,7 @@ def _work(name: str, queue: str, pods: int, cpu: int, *, priority: str, gpu: int
 @settings(max_examples=max(10, settings().max_examples // 2), deadline=None)
 @example(**_promised_below_a_ceiling())
 @given(objects=clusters(), work=jobs(), budget=st.integers(0, 2), policy=st.sampled_from(sorted(POLICIES)))
-def test_evictions_end_though_victims_linger_and_are_made_anew_at_once(
+def test_evictions_end_though_victims_linger_and_are_created_again_at_once(
     objects: list[Object], work: list[Object], budget: int, policy: str
 ) -> None:
     with pytest.MonkeyPatch.context() as patched:

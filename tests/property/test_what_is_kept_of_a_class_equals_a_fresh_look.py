@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.support.node_answers import node_rows
 from tests.support.sessions import Opened, gang, node, open_session, pod, pod_group
 from volcano_py.api.objects import ApiObject, LabelSelector, TopologySpreadConstraint
+from volcano_py.framework.findings import Findings
 from volcano_py.framework.placement.placer import Placer
 from volcano_py.framework.statement import Statement
 from volcano_py.plugins.nodeorder import NodeOrder

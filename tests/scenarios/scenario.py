@@ -19,7 +19,7 @@ manifests as they are.
 A job is a PodGroup and `pods` pods called NAME-0, NAME-1, …: `min` (default 1), `min_resources`, `namespace` (default
 `default`), `priority_class`, `request`, `running_on` (node of pods that run already; a list names one node a pod),
 `annotations` and `labels` of its pods, and `spec` (further fields of the pods' spec). A node is what it has to
-allocate, and `labels`. Keys that nobody knows are refused.
+allocate, and `labels`. Unknown keys are refused.
 """
 
 from __future__ import annotations

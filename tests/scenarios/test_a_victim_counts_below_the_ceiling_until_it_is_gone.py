@@ -1,5 +1,5 @@
 """A queue at its ceiling, on a cluster with room: an urgent pod is promised the place of a lesser one of its queue. It
-is bound when that one is gone, however long its grace period, and nobody else is evicted meanwhile."""
+is bound when that one is gone, however long its grace period, and no other pod is evicted in the meantime."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A PodGroup that was let in and has no pods gives way, second by second, with the shipped configuration; and so does
-one that was let in because of what it could reclaim, and gets nothing."""
+"""A PodGroup that was admitted and has no pods gives way, second by second, with the shipped configuration; and so does
+one that was admitted because of what it could reclaim, and gets nothing."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_empty_groups_keep_a_job_out_until_their_time_is_over() -> None:
     assert cluster.phase("empty-0") == cluster.phase("empty-1") == "Pending"
 
 
-def test_the_group_says_why_and_when_it_is_let_in_again() -> None:
+def test_the_group_says_why_and_when_it_is_admitted_again() -> None:
     cluster = Cluster(group("empty", 100))
     cluster.pass_by(1)
     cluster.add(vcjob("work", 2, 40))
@@ -132,11 +132,11 @@ def test_the_group_says_why_and_when_it_is_let_in_again() -> None:
     assert cluster.told("empty") == (
         "PromiseLapsed: 1/1 tasks in gang unschedulable: none of its pods was created within 5s of its "
         "admission, so others may use what it was promised; it is admitted again as room allows, after the jobs that "
-        "waited then: see the events of what creates its pods"
+        "waited then: see the events of the controller that creates its pods"
     )
 
 
-def test_who_waits_causes_a_cycle_when_the_time_is_over() -> None:
+def test_a_waiting_pod_causes_a_cycle_when_the_time_is_over() -> None:
     cluster = Cluster(group("empty", 100))
     cluster.pass_by(1)
     assert cluster.recheck_at < 0, "nobody waits"
@@ -145,7 +145,7 @@ def test_who_waits_causes_a_cycle_when_the_time_is_over() -> None:
     assert 0 < cluster.recheck_at <= TIMEOUT - 1
 
 
-def test_while_nobody_waits_an_empty_group_stays() -> None:
+def test_while_no_job_waits_an_empty_group_stays() -> None:
     cluster = Cluster(group("empty", 100))
     cluster.pass_by(3 * TIMEOUT)
     assert cluster.phase("empty") == "Inqueue"
@@ -160,7 +160,7 @@ def test_pods_that_come_in_time_find_what_was_promised() -> None:
     assert cluster.bound == {"slow-0", "slow-1"}
 
 
-def test_it_is_let_in_again_when_those_that_waited_have_been() -> None:
+def test_it_is_admitted_again_when_those_that_waited_have_been() -> None:
     cluster = Cluster(group("empty", 100))
     cluster.pass_by(1)
     cluster.add(group("first", 80, minimum=2), *(pod(f"first-{index}", 40, "first") for index in range(2)))
@@ -174,7 +174,7 @@ def test_it_is_let_in_again_when_those_that_waited_have_been() -> None:
 
 
 def test_staggered_groups_do_not_pass_what_they_lose_to_each_other() -> None:
-    """Each one's part is too small for the job that waits; together they would keep it out for ever."""
+    """Each one's part is too small for the job that waits; together they would keep it out forever."""
     cluster = Cluster(group("empty-0", 30))
     for index in range(1, 4):
         cluster.pass_by(1)
@@ -233,7 +233,7 @@ def test_a_restart_gives_no_more_time_and_takes_none() -> None:
     assert cluster.bound == {"work-worker-0", "work-worker-1"}
 
 
-def test_pods_that_fit_no_node_keep_nobody_out_and_autoscalers_still_hear_of_them() -> None:
+def test_pods_that_fit_no_node_block_no_other_job_and_autoscalers_still_see_them() -> None:
     useless = [pod(f"useless-{index}", 5, nodeSelector={"pool": "none"}) for index in range(26)]
     cluster = Cluster(*useless)
     cluster.pass_by(1)
@@ -277,7 +277,7 @@ def full(*, preemptable: bool) -> list[Object]:
     return [a_queue("q0"), a_queue("q1"), early, *running]
 
 
-def test_a_job_that_was_let_in_to_reclaim_and_gets_nothing_gives_way() -> None:
+def test_a_job_that_was_admitted_to_reclaim_and_gets_nothing_gives_way() -> None:
     cluster = Cluster(*full(preemptable=False), actions=RECLAIM)
     cluster.add(vcjob("late", 5, 10, queue="q1"))
     cluster.pass_by(2)

@@ -92,7 +92,7 @@ def test_the_keys_are_those_that_were_promised(file: Path) -> None:
     assert {key for group in told["podGroups"].values() for key in group} == {"phase", "conditions"}
 
 
-def test_pod_groups_tell_their_phase_and_conditions_as_the_api_has_them(file: Path) -> None:
+def test_pod_groups_show_their_phase_and_conditions_as_the_api_has_them(file: Path) -> None:
     groups = outcome("-f", str(file))["podGroups"]
     assert set(groups) == {"ml/fits", "ml/podgroup-pod-ml-large"}
     assert groups["ml/fits"]["phase"] == "Running"
@@ -116,7 +116,7 @@ def test_amounts_are_canonical_quantities_and_shares_numbers(file: Path) -> None
     assert isinstance(queue["share"], float)
 
 
-def test_who_waits_is_told_why(file: Path) -> None:
+def test_waiting_pods_get_a_reason(file: Path) -> None:
     message = (
         "NeverFits: 0/2 nodes are unavailable: 2 Insufficient cpu. The pod asks 5 cpu; the largest node, n1, has 4 cpu"
         " even when empty: ask for less or add a larger node."
@@ -128,7 +128,7 @@ def test_a_gated_pod_names_its_gates() -> None:
     gated = POD.format(name="p", scheduler="volcano", cpu=1).replace(
         "spec: {", "spec: {schedulingGates: [{name: x/y}],"
     )
-    told = "SchedulingGated: has the scheduling gate x/y: whoever set it must remove it"
+    told = "SchedulingGated: has the scheduling gate x/y: the controller or user that set it must remove it"
     assert outcome("-f", "-", stdin=NODE + "---" + gated)["unschedulable"] == {"default/p": told}
 
 
@@ -193,12 +193,12 @@ def test_what_kubectl_lists_can_be_read() -> None:
     assert outcome("-f", "-", stdin=listed)["binds"] == {"default/p": "n1"}
 
 
-def test_kinds_that_scheduling_does_not_read_are_passed_over() -> None:
+def test_kinds_that_scheduling_does_not_read_are_ignored() -> None:
     other = "kind: Service\nmetadata: {name: s}\nspec: {ports: nonsense}\n---\n\n---\n"
     assert outcome("-f", "-", stdin=other + NODE)["binds"] == {}
 
 
-def test_people_are_told_what_is_passed_over() -> None:
+def test_ignored_kinds_are_listed() -> None:
     web, other = "kind: Deployment\nmetadata: {name: web}\n", "kind: ConfigMap\nmetadata: {name: a}\n"
     manifests = "---\n".join([NODE, web, "nodes: {n1: {}}\n", other, web])
     printed = simulate("-f", "-", stdin=manifests).stdout
@@ -206,7 +206,7 @@ def test_people_are_told_what_is_passed_over() -> None:
     assert outcome("-f", "-", stdin=manifests)["binds"] == {}
 
 
-def test_where_nothing_is_passed_over_nothing_is_said(file: Path) -> None:
+def test_without_ignored_kinds_nothing_is_listed(file: Path) -> None:
     assert "Not simulated" not in simulate("-f", str(file)).output
 
 
@@ -260,7 +260,7 @@ def test_remarks_on_the_configuration_do_not_disturb_the_outcome(tmp_path: Path,
 # -- how long it runs --------------------------------------------------------------------------------------------
 
 
-def test_it_runs_exactly_as_many_cycles_as_it_is_told(file: Path) -> None:
+def test_it_runs_exactly_the_requested_number_of_cycles(file: Path) -> None:
     assert outcome("-f", str(file), "--cycles", "0")["binds"] == {}
     after_one = outcome("-f", str(file), "--cycles", "1")
     assert set(after_one["binds"]) == {"ml/fits-0", "ml/fits-1"}
@@ -301,11 +301,11 @@ spec:
             "'true'",
             "PersistentVolumeClaim default/data does not exist",
         ),
-        ("queue: default", "true", "metadata.annotations[fast] is true, expected a text: put it in quotes"),
+        ("queue: default", "true", "metadata.annotations[fast] is true, expected text: put it in quotes"),
     ],
 )
-def test_a_job_that_makes_no_pods_is_told_why_beside_the_outcome(part: str, fast: str, said: str) -> None:
-    """It has no pods, so no table tells of it."""
+def test_the_reason_of_a_job_without_pods_is_printed_next_to_the_outcome(part: str, fast: str, said: str) -> None:
+    """It has no pods, so no table shows it."""
     job = JOB.replace("PART", part).replace("FAST", fast)
     result = simulate("--filename", "-", "--output", "json", stdin=f"{NODE}---{job}")
     assert json.loads(result.stdout)["binds"] == {}
@@ -339,7 +339,7 @@ def test_what_is_remarked_on_the_way_does_not_stand_among_the_outcome(output: st
         ),
         pytest.param(
             "kind: Node\nmetadata: {name: 7}",
-            "standard input, document 1 (Node 7): metadata.name is 7, expected a text: put it in quotes",
+            "standard input, document 1 (Node 7): metadata.name is 7, expected text: put it in quotes",
             id="a number as name",
         ),
         pytest.param("kind: Pod\nmetadata: nonsense", "metadata.name is missing", id="metadata is text"),
@@ -378,7 +378,7 @@ def test_files_that_are_missing_empty_or_no_text_are_named(tmp_path: Path) -> No
     assert f"{binary}: not a text file in UTF-8" in refused("-f", str(binary))
 
 
-def test_an_invalid_configuration_is_told_with_line_and_column(tmp_path: Path, file: Path) -> None:
+def test_an_invalid_configuration_is_reported_with_line_and_column(tmp_path: Path, file: Path) -> None:
     conf = tmp_path / "conf"
     conf.write_text(CONF.format(name="gnag"))
     said = refused("-f", str(file), "--scheduler-conf", str(conf))

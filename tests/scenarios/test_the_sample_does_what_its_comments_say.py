@@ -64,7 +64,7 @@ def test_the_pod_alone_runs_in_the_default_queue(outcome: Outcome) -> None:
     assert outcome["queues"]["default"]["allocated"]["cpu"] == "500m"
 
 
-def test_the_deployment_is_passed_over_because_nobody_makes_its_pods(outcome: Outcome) -> None:
+def test_the_deployment_is_ignored_because_no_controller_creates_its_pods(outcome: Outcome) -> None:
     assert not [pod for pod in outcome["binds"] if "web" in pod]
 
 

@@ -12,14 +12,14 @@ import numpy as np
 _SHARED = (type, ModuleType, CodeType, BuiltinFunctionType)
 """The program itself."""
 _NUMBERS = (int, float, complex, type(None), np.generic)
-"""Python keeps some of them for ever, and it is its own affair which."""
+"""Python keeps some of them forever, and it is its own affair which."""
 
 
 def holdings(*roots: object, but_for: Iterable[object] = ()) -> Counter[str]:
     """How many objects of each type can be reached from the roots, other than by way of `but_for`; and the bytes of
     arrays among them.
 
-    Of functions only what they close over belongs to somebody.
+    Of functions, only their closures count.
     """
     found: Counter[str] = Counter()
     seen = {id(each) for each in but_for}

@@ -104,7 +104,7 @@ class JobCluster(KillableCluster[JobController]):
         self._tell()
 
     def remove_pod(self, name: str) -> None:
-        """Somebody deletes a pod."""
+        """A user deletes a pod."""
         del self.api.objects[f"{PODS}/{name}"]
         self._tell()
 

@@ -1,4 +1,6 @@
-"""A cluster for a controller that can be killed at any request: an API server in memory whose watches tell at once."""
+"""A cluster for a controller that can be killed at any request: an API server in memory whose watches report at
+once.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ class KillableCluster(Generic[C]):
         self.killing: tuple[int, bool] | None = None
         """Kill the controller at this request, before it is carried out or (True) before its answer comes."""
         self.tells_of: Callable[[str], bool] = lambda kind: True
-        """Whether watches tell the controller of this kind."""
+        """Whether watches report this kind to the controller."""
         self.controller: C | None = None
         self._task: asyncio.Task[None] | None = None
         self._seen: dict[str, tuple[str, str]] = {}  # path → UID and version
@@ -144,7 +146,7 @@ class KillableCluster(Generic[C]):
     # Watches.
 
     def _tell(self, *, everything: bool = False) -> None:
-        """Tell the controller of what has changed; `everything` tells it as lists."""
+        """Report the changes to the controller; `everything`: as lists."""
         seen, self._seen = (
             self._seen,
             {

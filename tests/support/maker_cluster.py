@@ -74,14 +74,14 @@ class MakerCluster(KillableCluster[Controller]):
         self.api.put(path, {**self.api.objects[path], "status": {"state": state, **status}})
 
     def submit(self, root: str, name: str, spec: dict[str, Any]) -> None:
-        """Somebody creates an object, or changes its spec."""
+        """A user creates an object, or changes its spec."""
         path = f"{root}/{name}"
         found = self.api.objects.get(path, {"metadata": {"name": name, "namespace": NAMESPACE}})
         self.api.put(path, {**found, "spec": spec})
         self._tell()
 
     def remove(self, path: str) -> None:
-        """Somebody deletes an object."""
+        """A user deletes an object."""
         del self.api.objects[path]
         self._tell()
 

@@ -1,4 +1,4 @@
-"""Affinity between pods, evaluated pod by pod as kube-scheduler's documentation tells it: the oracle of tests."""
+"""Affinity between pods, evaluated pod by pod as kube-scheduler's documentation says it: the oracle of tests."""
 
 from __future__ import annotations
 

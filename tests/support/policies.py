@@ -1,4 +1,4 @@
-"""Plugins with one simple opinion, to stand beside the one under test."""
+"""Plugins with one simple opinion, to stand next to the one under test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from volcano_py.state.table.ledger import Rows
 
 
 class Ruthless(Plugin):
-    """Gives up everybody."""
+    """Gives up every pod."""
 
     name = "ruthless"
 

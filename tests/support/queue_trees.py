@@ -37,7 +37,7 @@ def root(**fields: Any) -> Queue:
 def opened(*objects: Objects, cpu: int = 128, level: int = 0, hierarchy: bool = True, **more: Any) -> Opened:
     """A session over one node of `cpu` with the capacity plugin, `level` being its ancestorReclaimLevel.
 
-    Beside it stands gang, which protects nobody from reclaim here.
+    Next to it is gang, which protects no pod from reclaim here.
     """
     entry: Mapping[str, Any] = {"enableHierarchy": hierarchy, "arguments": {"ancestorReclaimLevel": level}}
     size = node("n1", **{"cpu": str(cpu), "memory": "10Ti", "pods": "100000", **more})

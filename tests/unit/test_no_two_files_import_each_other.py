@@ -22,7 +22,7 @@ def test_imports_of_a_file_never_lead_back_to_it() -> None:
     assert in_a_circle == set()
 
 
-def test_a_circle_is_found() -> None:
+def test_a_cycle_is_found() -> None:
     graph = grimp.build_graph("volcano_py")
     assert _leads_back(graph, "volcano_py.framework.session"), "by way of the exceptions"
 

@@ -1,4 +1,4 @@
-"""backfill: place tasks that ask for nothing, which need no share and no free resources but a pod's place."""
+"""backfill: place tasks without requests. They need no share and no free resources, only a place for a pod."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from volcano_py.state.status import TaskStatus
 
 
 class Shuffle(Action):
-    """Offers all running tasks to the plugins, but for those whose eviction failed a moment ago; what the first tier
+    """Offers all running tasks to the plugins, except those whose eviction failed a moment ago; what the first tier
     with any names is evicted, unless it is spared."""
 
     name = "shuffle"

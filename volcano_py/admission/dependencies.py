@@ -41,7 +41,7 @@ def dependency_violations(
 def _circle(needs: Mapping[str, Sequence[str]]) -> list[str]:
     """The first circle by the order of names given, beginning and ending with the same one; [] when there is none.
 
-    Without recursion: anybody may send a chain of thousands.
+    Without recursion: a user may send a chain of thousands.
     """
     done: set[str] = set()
     for start in needs:

@@ -1,4 +1,4 @@
-"""Volcano Jobs: what is filled in, what a new one must not be, and what of one can change."""
+"""Volcano Jobs: defaults, rules for a new Job, and which fields can change."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def validate_update(
 
 
 def job_violations(job: VolcanoJob, path: str, world: QueueWorld, context: JobContext) -> Iterator[Violation]:
-    """The same for a job that stands in a template; `path` is that of its spec."""
+    """The same for a job in a template; `path` is that of its spec."""
     written = job.spec.queue
     job = with_defaults(job, context.rules, context.namespace)
     name, spec = job.metadata.name, job.spec

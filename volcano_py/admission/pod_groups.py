@@ -1,4 +1,4 @@
-"""PodGroups: what is filled in, and which queue a group may name.
+"""PodGroups: defaults, and which queue a group may name.
 
 No webhook stands on pods. What a group is refused for because of its queue, it would wait for there.
 """

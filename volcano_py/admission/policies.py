@@ -1,4 +1,4 @@
-"""Policies of jobs and tasks: what happens when something happens."""
+"""Policies of jobs and tasks: which action follows an event."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def policy_violations(path: str, policies: Sequence[Policy]) -> Iterator[Violati
     codes: dict[int, int] = {}
     for index, policy in enumerate(policies):
         field = f"{path}[{index}]"
-        yield from _alone(field, policy)
+        yield from _violations_of_one(field, policy)
         for event in sorted(policy.all_events):
             if (first := events.setdefault(event, index)) != index:
                 rule = f"already has a policy, {path}[{first}]"
@@ -52,7 +52,19 @@ def policy_violations(path: str, policies: Sequence[Policy]) -> Iterator[Violati
         )
 
 
-def _alone(field: str, policy: Policy) -> Iterator[Violation]:
+def _violations_of_one(field: str, policy: Policy) -> Iterator[Violation]:
+    yield from _wrong_cause(field, policy)
+    yield from _wrong_timeout(field, policy)
+    if policy.exit_code == 0:
+        rule, fix = "means success, not a failure", "use the event TaskCompleted"
+        yield Violation(field=f"{field}.exitCode", value="0", rule=rule, fix=fix)
+    if policy.action not in _ACTIONS:
+        rule, fix = "is not a policy action" if policy.action else "is required", f"choose one of {', '.join(_ACTIONS)}"
+        yield Violation(field=f"{field}.action", value=policy.action, rule=rule, fix=fix)
+
+
+def _wrong_cause(field: str, policy: Policy) -> Iterator[Violation]:
+    """A policy needs either events or an exit code."""
     events = sorted(policy.all_events)
     if events and policy.exit_code is not None:
         rule = f"is set together with exitCode {policy.exit_code}"
@@ -65,20 +77,17 @@ def _alone(field: str, policy: Policy) -> Iterator[Violation]:
         if event not in _EVENTS:
             fix = f"choose one of {', '.join(_EVENTS)}"
             yield Violation(field=f"{field}.event", value=event, rule="is not a policy event", fix=fix)
+
+
+def _wrong_timeout(field: str, policy: Policy) -> Iterator[Violation]:
     try:
         delay = parse_duration(policy.timeout or "0")
     except ValueError:
         fix = "write numbers with their units, such as 90s, 10m or 1h30m"
         yield Violation(field=f"{field}.timeout", value=policy.timeout, rule="is not a duration", fix=fix)
-    else:
-        # A negative one means at once, as for Volcano.
-        if JobEvent.POD_PENDING in events and delay <= timedelta():
-            given = f"the timeout {policy.timeout}" if policy.timeout else "no timeout"
-            rule, fix = f"has {given}, but every pod is pending at first", "set a timeout such as 10m"
-            yield Violation(field=f"{field}.event", value=JobEvent.POD_PENDING.value, rule=rule, fix=fix)
-    if policy.exit_code == 0:
-        rule, fix = "means success, not a failure", "use the event TaskCompleted"
-        yield Violation(field=f"{field}.exitCode", value="0", rule=rule, fix=fix)
-    if policy.action not in _ACTIONS:
-        rule, fix = "is not a policy action" if policy.action else "is required", f"choose one of {', '.join(_ACTIONS)}"
-        yield Violation(field=f"{field}.action", value=policy.action, rule=rule, fix=fix)
+        return
+    # A negative one means at once, as for Volcano.
+    if JobEvent.POD_PENDING in policy.all_events and delay <= timedelta():
+        given = f"the timeout {policy.timeout}" if policy.timeout else "no timeout"
+        rule, fix = f"has {given}, but every pod is pending at first", "set a timeout such as 10m"
+        yield Violation(field=f"{field}.event", value=JobEvent.POD_PENDING.value, rule=rule, fix=fix)

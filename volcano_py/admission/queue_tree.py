@@ -17,7 +17,7 @@ from volcano_py.state.queues.queue_tree import lay
 
 
 def tree_violations(queue: QueueFacts, world: QueueWorld, max_depth: int) -> Iterator[Violation]:
-    """What is wrong with the place of a queue; `world` has the queue as it is to be."""
+    """What is wrong with the place of a queue; `world` has the queue as it would be."""
     misplaced = list(_place(queue, world))
     yield from misplaced
     if misplaced:
@@ -77,7 +77,7 @@ def _depth(queue: QueueFacts, world: QueueWorld, most: int) -> Iterator[Violatio
 
 
 def _work_above(queue: QueueFacts, world: QueueWorld) -> Iterator[Violation]:
-    """Jobs and queues do not stand side by side below a queue."""
+    """A queue has either jobs or queues below it, not both."""
     count = world.pod_groups.get(queue.parent, 0)
     is_first = all(child.name == queue.name for child in world.children(queue.parent))
     if count and is_first and queue.parent != ROOT_QUEUE:

@@ -1,4 +1,4 @@
-"""The queues as the rules see them: frozen, with what is needed of each and nothing more."""
+"""The queues as the rules see them: frozen values with only the fields that the rules need."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class QueueFacts(msgspec.Struct, frozen=True):
         )
 
     def says_the_same_as(self, other: QueueFacts) -> bool:
-        """Whether the two differ in nothing but the state, which controllers write."""
+        """Whether the two differ only in the state, which controllers write."""
         return msgspec.structs.replace(self, state=other.state) == other
 
     @property
@@ -74,7 +74,7 @@ class QueueWorld(msgspec.Struct, frozen=True, dict=True):
         return cls({queue.name: queue for queue in queues}, pod_groups)
 
     def replaced(self, queue: QueueFacts) -> QueueWorld:
-        """The same with this queue as it is to be."""
+        """The same with this queue as it would be."""
         return QueueWorld({**self.queues, queue.name: queue}, self.pod_groups)
 
     def without(self, name: str) -> QueueWorld:

@@ -1,4 +1,4 @@
-"""Queues: what is filled in, and what a queue, an update of it or its deletion must not be."""
+"""Queues: defaults, and the rules for a new queue, an update and a deletion."""
 
 from __future__ import annotations
 

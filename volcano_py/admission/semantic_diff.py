@@ -1,4 +1,5 @@
-"""What a value of a spec means, however it is spelt: clients that read an object into their own types spell it again.
+"""Whether two values of a spec mean the same. Clients that decode an object into their own types may write it
+differently.
 
 Those in Go write `null` and `{}` for what was left out, and `0` for a `divisor`, leave out what is empty, and write
 `1000m` as `1`, `10m` as `10m0s`, and a quantity that is null as `0`.
@@ -48,7 +49,7 @@ def _first_difference(one: Any, other: Any) -> list[str | int] | None:
 
 
 def _meaning(field: str, value: Any) -> Any:
-    """The value without what is empty, and None for one that is nothing but that."""
+    """The value without empty parts; None if nothing else is left."""
     if isinstance(value, Mapping):
         if field in _LISTS_OF_AMOUNTS:
             return {name: _amount(each) for name, each in value.items()} or None

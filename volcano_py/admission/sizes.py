@@ -1,4 +1,4 @@
-"""Jobs that are too large to be worked on."""
+"""Jobs that are too large to process."""
 
 from __future__ import annotations
 

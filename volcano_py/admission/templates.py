@@ -131,4 +131,4 @@ KINDS: Final[Mapping[str, Callable[[str, Mapping[str, Any], QueueWorld, JobConte
     "jobtemplate": _template,
     "jobflow": _flow,
 }
-"""What is checked here, and by which rules."""
+"""What is checked here, and the rules for it."""

@@ -1,4 +1,4 @@
-"""How much one object may ask of the scheduler, and the objects of one namespace together.
+"""How large one object may be, and how many terms the objects of one namespace may have together.
 
 Users who may create a pod or a Job make the scheduler work on it. Below these bounds the work for one object takes
 milliseconds. What is beyond a bound is refused for that object alone, with a reason that names the bound. Bounds are

@@ -1,4 +1,4 @@
-"""What a cycle wants done in the outside world, as values: the live cluster and the simulated one carry them out.
+"""What a cycle decides, as values that the live cluster and the simulated one carry out.
 
 Every effect names its object by UID as well, so that a later object of the same name is never touched. A cycle makes
 tens of thousands of them: as structs of msgspec they cost a fifth of what frozen dataclasses do.

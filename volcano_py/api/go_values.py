@@ -37,13 +37,13 @@ def parse_bool(text: str) -> bool:
         return True
     if text in _FALSE:
         return False
-    raise ValueError(f'"{text[:20]}" is no boolean; write true or false')
+    raise ValueError(f'"{text[:20]}" is not a boolean; write true or false')
 
 
 def parse_duration(text: str) -> timedelta:
     """A duration such as `300ms`, `-1.5h` or `1m30s`, as Go's ParseDuration; rounded to microseconds.
 
-    Raises ValueError when the text is no duration or exceeds about 292 years.
+    Raises ValueError when the text is not a duration or exceeds about 292 years.
     """
     sign, body = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
     if body == "0":
@@ -96,4 +96,4 @@ def _component_nanoseconds(component: re.Match[str], text: str) -> int:
 
 def _not_a_duration(text: str) -> str:
     hint = ", and a number needs its unit" if text.isdecimal() else ""
-    return f'"{text[:20]}" is no duration{hint}; write one such as 30s, 5m or 1h30m'
+    return f'"{text[:20]}" is not a duration{hint}; write one such as 30s, 5m or 1h30m'

@@ -69,7 +69,7 @@ class ObjectMeta(ApiObject, frozen=True):
 
 
 def metadata_of(obj: ApiObject) -> ObjectMeta:
-    """The metadata of an object that stands by itself in the API, unlike what is only a part of one."""
+    """The metadata of an object that the API serves by itself, unlike a part of another object."""
     metadata: ObjectMeta = obj.metadata  # type: ignore[attr-defined]
     return metadata
 

@@ -51,7 +51,7 @@ def parse_quantity(text: str | int | float) -> Fraction:
 
 
 def from_nano(value: Nano) -> Fraction:
-    """The exact value of so many billionths."""
+    """The exact value of this many billionths."""
     return Fraction(value, _NANO)
 
 

@@ -1,4 +1,4 @@
-"""The queue of work that names none. Every part that makes work, or judges it, has to come to the same one."""
+"""The queue of work that names none. Every part that creates work, or checks it, has to choose the same one."""
 
 from __future__ import annotations
 

@@ -39,7 +39,9 @@ def pod_limits(spec: PodSpec) -> Amounts:
 
 
 def quota_usage(pods: int, requests: Amounts, limits: Amounts) -> ResourceList:
-    """What so many pods, that ask for this in total, count for in a quota; devices under their own name as well."""
+    """What this number of pods, with these total requests, counts for in a quota; devices under their own name as
+    well.
+    """
     count = str(pods)
     amounts: ResourceList = {"pods": count, "count/pods": count}
     for name, value in requests.items():

@@ -68,7 +68,7 @@ class Reason(StrEnum):
         "QueueNotFound",
         Rank.MISCONFIGURED,
         (
-            "The queue does not exist; the message says who names it: the PodGroup, the Job, the pod, or the "
+            "The queue does not exist; the message says what names it: the PodGroup, the Job, the pod, or the "
             "namespace. Create the queue, or name another one there."
         ),
     )
@@ -109,8 +109,8 @@ class Reason(StrEnum):
         "SchedulingGated",
         Rank.GATED,
         (
-            "The pod has scheduling gates (`spec.schedulingGates`). Whoever set them must remove them; the message "
-            "names them."
+            "The pod has scheduling gates (`spec.schedulingGates`). The message names them; the controller or "
+            "user that set them must remove them."
         ),
     )
     VOLUME_NOT_READY = (
@@ -160,7 +160,7 @@ class Reason(StrEnum):
             "The job was admitted, but none of its pods was created in time (argument `promiseTimeout` of the action "
             "`enqueue`). Or it was admitted because of what evictions could free, and got no place in time. Or this "
             "happened to another job of its namespace and queue. It goes behind the jobs that waited then. Look at the "
-            "events of what creates the pods. Delete a PodGroup that is to have no pods."
+            "events of the controller that creates the pods. Delete a PodGroup that will have no pods."
         ),
     )
     OVER_QUOTA = (
@@ -184,7 +184,7 @@ class Reason(StrEnum):
         Rank.NODES,
         (
             "No node takes the pod: each is full or refuses it. The message counts the nodes by refusal, then says "
-            "what the pod asks for, what nodes have, and what would help. Another node may help, too."
+            "what the pod asks for, what nodes have, and what would help. Adding a node may help, too."
         ),
     )
     PLACES_HELD = (

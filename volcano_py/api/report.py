@@ -26,7 +26,7 @@ class QueueReport(msgspec.Struct, frozen=True):
     capability: Amounts = msgspec.field(default_factory=dict)
     real_capability: Amounts = msgspec.field(default_factory=dict)
     guarantee: Amounts = msgspec.field(default_factory=dict)
-    """What is set aside: as much of the queue's guarantee as can be kept, and what is kept for the queues below."""
+    """What is reserved: as much of the queue's guarantee as can be kept, and what is kept for the queues below."""
     guarantee_not_kept: Amounts = msgspec.field(default_factory=dict)
     """What the spec says beyond that."""
     ignored: tuple[str, ...] = ()
@@ -102,6 +102,6 @@ class CycleReport(msgspec.Struct, frozen=True):
     look_again_at: float = 0.0
     """When the cycle's own work continues (seconds since the epoch), though nothing changes; 0 for never."""
     recheck_at: float = 0.0
-    """When an answer changes by the clock (a window opens), likewise. Simulations do not wait for it."""
+    """When an answer changes by the clock (a window opens), in the same unit. Simulations do not wait for it."""
     seed: int = 0
     """Seed of the random order among equal nodes; replay needs it."""

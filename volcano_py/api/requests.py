@@ -107,7 +107,7 @@ def _with(asked: _Nanos, missing: Mapping[str, Nano] | None) -> _Nanos:
 
 
 def _of_pod(spec: PodSpec, resources: ResourceRequirements) -> _Nanos:
-    """What is asked for the pod as a whole. As the API server stores it, a limit without a request stands for what the
+    """What is asked for the pod as a whole. As the API server stores it, a limit without a request is also what the
     containers ask for, and where none of them asks for itself."""
     limits = _parse(resources.limits, "spec.resources.limits")
     of_containers = _Containers(spec, _Resize(_NOBODY)).total() if limits else _NOTHING

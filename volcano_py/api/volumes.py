@@ -1,4 +1,4 @@
-"""Claims, volumes and where volumes can be had, as far as placing a pod depends on them.
+"""Claims, volumes and where volumes are available, as far as placing a pod depends on them.
 
 Field names follow the API, as in `objects.py`; fields that are not used are left out while decoding.
 """
@@ -22,11 +22,11 @@ from volcano_py.api.objects import (
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 """Annotation of a claim: Kubernetes' volume binder is through with it."""
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
-"""Annotation of a volume: its claim was chosen by a program, not by who made the volume."""
+"""Annotation of a volume: its claim was chosen by a program, not by the author of the volume."""
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
-"""Annotation of a claim: the node for which its volume is to be made."""
+"""Annotation of a claim: the node to create its volume for."""
 DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
-_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"  # deprecated, and still heeded by Kubernetes
+_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"  # deprecated, but Kubernetes still reads it
 
 WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
 IMMEDIATE: Final = "Immediate"
@@ -66,7 +66,7 @@ class PersistentVolumeClaim(ApiObject, frozen=True):
 
     @property
     def is_bound(self) -> bool:
-        """Whether it has its volume for good."""
+        """Whether it has its volume permanently."""
         return bool(self.spec.volume_name) and BIND_COMPLETED in self.metadata.annotations
 
 

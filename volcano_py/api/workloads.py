@@ -1,4 +1,4 @@
-"""Services, the owners of pods and their budgets: what says which pods belong together.
+"""Services, owners of pods and disruption budgets: the objects that say which pods belong together.
 
 Field names follow the API, as in `objects.py`; fields that are not used are left out while decoding.
 """

@@ -19,8 +19,8 @@ from volcano_py.cluster.kubernetes.http.errors import NotFoundError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.install import install
-from volcano_py.local.layout import Settings
 from volcano_py.local.nodes import simulated_node
+from volcano_py.local.workdir.layout import Settings
 from volcano_py.operator.kube_api import pod_group_path, pod_path
 
 _DELETE_WITHIN = 600.0  # seconds; the API server deletes the pods of a collection one by one before it answers
@@ -77,7 +77,7 @@ class BenchCluster:
         return time.perf_counter() - started
 
     async def wait_bound(self, namespace: str, count: int, seconds: float) -> bool:
-        """Until so many pods are bound; False when it takes longer than `seconds`."""
+        """Wait until this many pods are bound; False when it takes longer than `seconds`."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if self.audit.bound(namespace) >= count:

@@ -1,4 +1,4 @@
-"""The schedulers that are compared, as processes with limits that do not bind."""
+"""The schedulers that are compared, as processes, with limits that they do not reach."""
 
 from __future__ import annotations
 

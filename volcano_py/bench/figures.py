@@ -1,4 +1,4 @@
-"""What is measured of each scheduler, and how it is put together from the API server's audit log."""
+"""The figures measured for each scheduler, computed from the API server's audit log."""
 
 from __future__ import annotations
 

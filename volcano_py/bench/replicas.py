@@ -1,4 +1,4 @@
-"""Replicas of the daemon as the shipped Deployment runs them: with a Lease, and started again when one ends."""
+"""Replicas of the daemon as the shipped Deployment runs them: with a Lease, and restarted when one ends."""
 
 from __future__ import annotations
 

@@ -73,8 +73,8 @@ async def compare(
     rounds: int = 1,
     tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005 - the type's signature
 ) -> Comparison:
-    """One load for every contender in turn, on one API server; so many times. `tell` gets a line for each that is
-    through: all of them may take half an hour."""
+    """One load for every contender in turn, on one API server, repeated `rounds` times. `tell` gets a line for each
+    that is through: all of them may take half an hour."""
     async with bench_cluster() as cluster:
         await cluster.create_nodes(workload)
         loads = Loads(cluster, workload)

@@ -1,4 +1,4 @@
-"""What others notice of an attack: small gangs and Jobs that come at a steady rate, and how soon they are bound."""
+"""The effect of an attack on other tenants: small gangs and Jobs at a steady rate, and how soon they are bound."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Phase:
 
 
 class Strangers:
-    """One more tenant, who wants little and wants it soon."""
+    """One more tenant, with small requests that should be served soon."""
 
     def __init__(self, tenant: Tenant, audit: AuditLog, news: News) -> None:
         self._tenant, self._audit, self._news = tenant, audit, news

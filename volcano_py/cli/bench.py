@@ -84,7 +84,7 @@ Timings of a shared machine are noisy: compare within one run and quote ratios.
     "attacks",
     multiple=True,
     type=click.Choice(tuple(ATTACKS)),
-    help="An attack of --load tenants; may be repeated. [default: all]",
+    help="An attack of --load tenants (repeatable). [default: all]",
 )
 @click.option(
     "--seconds",
@@ -115,7 +115,7 @@ def bench(
     scheduler_conf: Path | None,
     output: str,
 ) -> None:
-    """Measure the scheduler: on a real API server, next to others, or its decisions alone."""
+    """Measure the scheduler: on a real API server, compared with others, or its decisions alone."""
     workload = Workload(nodes=nodes, pods=pods, gang=gang)
     if load not in (DECIDE_LOADS if mode == "decide" else (*LOADS, TENANTS)):
         raise click.UsageError(f"--mode {mode} has no load {load}; see --help for its loads")

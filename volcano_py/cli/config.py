@@ -29,12 +29,12 @@ Examples:
 
 @click.group()
 def config() -> None:
-    """Say what is wrong in a volcano-scheduler.conf."""
+    """Check a volcano-scheduler.conf."""
 
 
 @config.command(epilog=_EXAMPLES)
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False), required=False)
-@click.option("--strict", is_flag=True, help="Take unknown keys, and values that had to be converted, as errors.")
+@click.option("--strict", is_flag=True, help="Treat unknown keys, and values that had to be converted, as errors.")
 @click.option(
     "--live",
     is_flag=True,
@@ -53,7 +53,7 @@ def check(
     context: str | None,
     output: str,
 ) -> None:
-    """Say what is wrong in FILE (a bare configuration or a ConfigMap), where, and how to fix it. Exits 1 on errors."""
+    """Report what is wrong in FILE (a bare configuration or a ConfigMap), with place and fix. Exits 1 on errors."""
     says: ClusterSays | None = None
     if live:
         from volcano_py.cli.queues.live_check import ask_cluster

@@ -10,11 +10,11 @@ from typing import Any, Final, TypeVar
 import click
 
 from volcano_py.api.effects import JsonObject
+from volcano_py.cli.api_objects import UnfitObjectError
 from volcano_py.cli.jobs import requests, rows
 from volcano_py.cli.jobs.commands import RESUME, SUSPEND, Ask
 from volcano_py.cli.jobs.following import describe_with_events, follow, shown_jobs
 from volcano_py.cli.jobs.making import Wanted, job_of, jobs_of
-from volcano_py.cli.live.objects import UnfitObjectError
 from volcano_py.cli.options.amounts import AMOUNTS
 from volcano_py.cli.options.cluster_access import (
     all_namespaces_option,
@@ -50,7 +50,7 @@ _name = click.option("--name", "-N", type=LABEL, required=True, help="Name of th
 
 @click.group(epilog=EPILOG)
 def job() -> None:
-    """Run Volcano Jobs, look at them, suspend, resume and delete them."""
+    """Run, show, suspend, resume and delete Volcano Jobs."""
 
 
 @job.command()
@@ -93,11 +93,11 @@ def run(
     output: str,
     **described: Any,
 ) -> None:
-    """Make a job of equal pods, or the jobs of a manifest."""
+    """Create a job of equal pods, or the jobs of a manifest."""
     given = {option: value for option, value in described.items() if value is not None}
     if filenames and given:
         option = "--" + min(given).replace("min_available", "min")
-        raise click.UsageError(f"--filename describes the job, and so does {option}: use one of both")
+        raise click.UsageError(f"--filename describes the job, and so does {option}: use only one of them")
     if not filenames and "name" not in given:
         raise click.UsageError("name the job with --name, or its manifest with --filename")
     make = _from_manifests(filenames, namespace) if filenames else partial(_described, Wanted(**given))
@@ -184,7 +184,7 @@ def view(
 @namespace_option
 @cluster_options
 def suspend(name: str, namespace: str | None, kubeconfig: Path | None, context: str | None) -> None:
-    """Suspend a job: its pods go, those that have finished stay, and it can be resumed."""
+    """Suspend a job: its unfinished pods are deleted, and it can be resumed."""
     _issue(SUSPEND, name, namespace, kubeconfig, context)
 
 
@@ -193,7 +193,7 @@ def suspend(name: str, namespace: str | None, kubeconfig: Path | None, context: 
 @namespace_option
 @cluster_options
 def resume(name: str, namespace: str | None, kubeconfig: Path | None, context: str | None) -> None:
-    """Let a suspended job go on: its pods are made again."""
+    """Resume a suspended job: its pods are created again."""
     _issue(RESUME, name, namespace, kubeconfig, context)
 
 

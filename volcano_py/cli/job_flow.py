@@ -9,10 +9,10 @@ import msgspec
 from rich.console import Console
 
 from volcano_py.api.effects import JsonObject
+from volcano_py.cli.api_objects import ObjectKind
 from volcano_py.cli.flows import rows
 from volcano_py.cli.flows.verbs import KindView, add_verbs
 from volcano_py.cli.jobs.viewing import print_facts, print_section
-from volcano_py.cli.live.objects import ObjectKind
 from volcano_py.jobs.flows.model import FLOW_API, FLOW_KIND, JobFlow
 
 EPILOG: Final = """\b
@@ -28,7 +28,7 @@ Examples:
 
 @click.group(epilog=EPILOG)
 def jobflow() -> None:
-    """Make JobFlows, see how far they are, and delete them."""
+    """Create, show and delete JobFlows."""
 
 
 def describe(out: Console, found: JsonObject, now: float) -> None:

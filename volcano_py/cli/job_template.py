@@ -1,4 +1,4 @@
-"""`volcano-py jobtemplate`: what JobFlows make Jobs from, in the words of vcctl."""
+"""`volcano-py jobtemplate`: templates that JobFlows create Jobs from, in the words of vcctl."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import msgspec
 from rich.console import Console
 
 from volcano_py.api.effects import JsonObject
+from volcano_py.cli.api_objects import ObjectKind
 from volcano_py.cli.flows import rows
 from volcano_py.cli.flows.verbs import KindView, add_verbs
 from volcano_py.cli.jobs.viewing import print_facts, print_section
-from volcano_py.cli.live.objects import ObjectKind
 from volcano_py.jobs.flows.model import FLOW_API, TEMPLATE_KIND, JobTemplate
 
 EPILOG: Final = """\b
@@ -27,7 +27,7 @@ Examples:
 
 @click.group(epilog=EPILOG)
 def jobtemplate() -> None:
-    """Make JobTemplates, the steps of JobFlows, look at them and delete them."""
+    """Create, show and delete JobTemplates, the steps of JobFlows."""
 
 
 def describe(out: Console, found: JsonObject, now: float) -> None:

@@ -12,7 +12,6 @@ import msgspec
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import DEFAULT_QUEUE, SCHEDULING_API, UNSCHEDULABLE
 from volcano_py.api.objects import PodGroup
-from volcano_py.cli.live.tables import plain
 from volcano_py.cli.options.cluster_access import (
     all_namespaces_option,
     cluster_options,
@@ -21,6 +20,7 @@ from volcano_py.cli.options.cluster_access import (
     on_cluster,
 )
 from volcano_py.cli.printing.listing import Cells, age_text, phase_text
+from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.printing.output import output_option
 from volcano_py.cli.printing.show import Shown, show, watch_option
 
@@ -39,7 +39,7 @@ Examples:
 
 @click.group()
 def podgroup() -> None:
-    """Look at PodGroups."""
+    """Show PodGroups."""
 
 
 @podgroup.command("list", epilog=EPILOG)

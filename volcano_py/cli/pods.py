@@ -12,7 +12,6 @@ from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import DEFAULT_SCHEDULER_NAME, GROUP_NAME
 from volcano_py.api.objects import Pod
 from volcano_py.api.wording.pod_message import why_pod_waits
-from volcano_py.cli.live.tables import plain
 from volcano_py.cli.options.cluster_access import (
     all_namespaces_option,
     cluster_options,
@@ -22,6 +21,7 @@ from volcano_py.cli.options.cluster_access import (
 )
 from volcano_py.cli.pod_groups import age_of
 from volcano_py.cli.printing.listing import Cells, phase_text
+from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.printing.output import output_option
 from volcano_py.cli.printing.show import Shown, show, watch_option
 from volcano_py.cluster.kubernetes.http.paths import label_selector
@@ -36,7 +36,7 @@ Examples:
   volcano-py pod list --all-namespaces --queue team-a --watch
   volcano-py pod list --job train -o json
 
-Pods are listed that belong to a PodGroup, or that ask for the scheduler.
+Lists the pods that belong to a PodGroup or name the scheduler.
 """
 
 HEADER: Final = (
@@ -49,7 +49,7 @@ _STATUS_COLUMN: Final = 5
 
 @click.group()
 def pod() -> None:
-    """Look at pods."""
+    """Show pods."""
 
 
 @pod.command("list", epilog=EPILOG)
@@ -59,7 +59,7 @@ def pod() -> None:
     "--scheduler-name",
     default=DEFAULT_SCHEDULER_NAME,
     show_default=True,
-    help="Pods without a PodGroup that are listed as well.",
+    help="List pods without a PodGroup, too, if they have this schedulerName.",
 )
 @namespace_option
 @all_namespaces_option

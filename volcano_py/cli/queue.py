@@ -27,7 +27,7 @@ configuration in the scheduler's ConfigMap. Nothing is written.
 
 @click.group()
 def queue() -> None:
-    """Make, see and change queues."""
+    """Create, show and change queues."""
 
 
 for _verb in VERBS:
@@ -76,7 +76,7 @@ def tree(
     from volcano_py.cli.queues.sources import of_cluster, of_manifests
 
     if filenames and (kubeconfig or context):
-        raise click.UsageError("--filename shows manifests, --kubeconfig and --context a cluster: use one of both")
+        raise click.UsageError("--filename shows manifests, --kubeconfig and --context a cluster: use only one of them")
     rules = GroupRules(scheduler_names=frozenset(scheduler_names), default_queue=default_queue)
     if filenames:
         found = of_manifests(filenames, scheduler_conf, rules)

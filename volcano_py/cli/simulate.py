@@ -12,10 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from volcano_py.api.go_values import format_duration
-from volcano_py.cli.live.tables import plain
 from volcano_py.cli.options.configuration import load_configuration
 from volcano_py.cli.options.durations import DURATION
 from volcano_py.cli.options.manifests import read_documents
+from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.printing.output import console, log_aside, output_option, print_data
 from volcano_py.cluster.manifests import ManifestError, passed_over, stored
 from volcano_py.operator.podgroups.generated_group import GroupRules
@@ -51,7 +51,7 @@ come at their creation times, pods end, and what was used and who waited for how
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="volcano-scheduler.conf, or a ConfigMap with one in it. [default: the built-in configuration]",
 )
-@click.option("--cycles", type=click.IntRange(min=0), help="Run exactly so many cycles.")
+@click.option("--cycles", type=click.IntRange(min=0), help="Run exactly this many cycles.")
 @click.option("--until-stable", is_flag=True, help="Run until a cycle changes nothing. [default]")
 @click.option(
     "--play",
@@ -65,7 +65,7 @@ come at their creation times, pods end, and what was used and who waited for how
     multiple=True,
     default=("volcano",),
     show_default=True,
-    help="Whose pods are scheduled (repeatable).",
+    help="schedulerName of the pods to schedule (repeatable).",
 )
 @click.option(
     "--default-queue", default="default", show_default=True, help="Queue of work that names none, or `default`."
@@ -81,11 +81,11 @@ def simulate(
     default_queue: str,
     output: str,
 ) -> None:
-    """Run the very same scheduler over manifests in memory, with virtual time and no network.
+    """Run the same scheduler over manifests in memory, with virtual time and no network.
 
     Reads nodes, namespaces, pods and their owners, PodGroups, queues, Volcano Jobs, ResourceQuotas, PriorityClasses,
     PodDisruptionBudgets, services, volumes with their claims, classes and drivers, and NodeMetrics from multi-document
-    YAML; other kinds are passed over.
+    YAML; other kinds are ignored.
     """
     if (cycles is not None) + until_stable + (play is not None) > 1:
         raise click.UsageError("--cycles, --until-stable and --play exclude each other")
@@ -162,7 +162,7 @@ def _table(title: str, *headings: str) -> Table:
 
 
 def _add(table: Table, *cells: str) -> None:
-    """A row. What stands in manifests is text, whatever rich would make of its brackets and colons."""
+    """A row. Values from manifests are plain text: brackets and colons are no markup of rich."""
     table.add_row(*(Text(plain(cell)) for cell in cells))
 
 

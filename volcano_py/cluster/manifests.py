@@ -1,7 +1,7 @@
 """Manifests read as an API server would store them, for clusters in memory.
 
 Defaults are filled in (namespace, phase, priority from the class); what has no creation time is created in document
-order; what has no UID of its own gets one. Kinds that scheduling does not read are passed over.
+order; what has no UID of its own gets one. Kinds that scheduling does not read are ignored.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class ManifestError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One YAML document and where it stands."""
+    """One YAML document and its position."""
 
     source: str
     number: int
@@ -246,7 +246,7 @@ def stored(documents: Iterable[Document]) -> list[Stored]:
 
 
 def passed_over(documents: Iterable[Document]) -> list[str]:
-    """What of the documents `stored` does not read: so many of each kind, by name."""
+    """How many documents of each kind `stored` does not read."""
     bodies = [document.body for document in documents if _read_as(document.body) is None]
     counts = Counter(str(body["kind"]) for body in bodies if body.get("kind"))
     found = [f"{count} {kind}" for kind, count in sorted(counts.items())]
@@ -285,9 +285,7 @@ def _stored(document: Document, kind: str, wanted: type[ApiObject], index: int) 
     if not isinstance(metadata, dict) or metadata.get("name", "") == "":
         raise ManifestError(f"{document.where}: metadata.name is missing")
     if not isinstance(metadata["name"], str):
-        raise ManifestError(
-            f"{document.where}: metadata.name is {metadata['name']!r}, expected a text: put it in quotes"
-        )
+        raise ManifestError(f"{document.where}: metadata.name is {metadata['name']!r}, expected text: put it in quotes")
     if kind in _CLUSTER_SCOPED:
         metadata.pop("namespace", None)
     else:
@@ -311,11 +309,11 @@ def _in_words(error: msgspec.ValidationError, body: Mapping[str, Any]) -> str:
         texts = texts[int(step) if isinstance(texts, list) else step]
     key, value = next((key, value) for key, value in texts.items() if not isinstance(value, str))
     written = json.dumps(value, default=str).strip('"')
-    return f"{fault['path']}[{key}] is {written}, expected a text: put it in quotes"
+    return f"{fault['path']}[{key}] is {written}, expected text: put it in quotes"
 
 
 def _with_own_uid(obj: ApiObject, kind: str) -> ApiObject:
-    """Of a copy of a stored object: the API server gives it another UID, whatever the manifest says."""
+    """For a copy of a stored object: the API server gives it another UID than the manifest's."""
     meta = metadata_of(obj)
     changed = msgspec.structs.replace(meta, uid=_uid(kind, meta.namespace, meta.name))
     return msgspec.structs.replace(obj, metadata=changed)

@@ -1,6 +1,6 @@
 """Kubernetes' disruption controller over objects in memory: how many pods a PodDisruptionBudget allows to go, now.
 
-As the real one: of the pods that are healthy, all beyond those that the budget wants healthy. Whoever has no scale
+As the real one: of the pods that are healthy, all beyond those that the budget wants healthy. A pod that has no scale
 (pods alone, Jobs, DaemonSets) can be protected by a `minAvailable` in pods only; other budgets allow nothing then.
 """
 

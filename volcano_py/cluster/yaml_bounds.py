@@ -52,17 +52,17 @@ class _Bounds:
                 self._anchors.clear()
             case yaml.ScalarEvent():
                 if event.style in (None, "") and len(event.value) > LONGEST_NUMBER and _NUMBER.fullmatch(event.value):
-                    raise _error(event, f"a number of more than {LONGEST_NUMBER} characters; quote it if it is a text")
+                    raise _error(event, f"a number of more than {LONGEST_NUMBER} characters; quote it if it is text")
                 self._put(event, event.anchor, 1 + len(event.value) // _LONG, 0)
             case yaml.AliasEvent():
                 # (one without an anchor before it is refused when the documents are made)
                 meant = self._anchors.get(str(event.anchor), (1, 0))
                 if meant is None:
-                    raise _error(event, f"the alias *{str(event.anchor)[:60]} stands inside what it refers to")
+                    raise _error(event, f"the alias *{str(event.anchor)[:60]} is inside the value that it refers to")
                 size, height = meant
                 self._aliased += size
                 if self._aliased > MOST_ALIASED:
-                    raise _error(event, f"aliases stand for more than {MOST_ALIASED} values; write them out")
+                    raise _error(event, f"aliases expand to more than {MOST_ALIASED} values; write them out")
                 self._put(event, None, size, height)
             case yaml.SequenceStartEvent() | yaml.MappingStartEvent():
                 if event.anchor is not None:

@@ -21,7 +21,7 @@ from pydantic_core import PydanticCustomError
 
 T = TypeVar("T")
 
-# Type of the error by which a validator asks for another value; only the reader of the file understands it.
+# Type of the error that a validator raises to ask for another value; only the reader of the file understands it.
 INSTEAD: Final = "instead"
 
 

@@ -1,4 +1,4 @@
-"""What plugins and actions there are: passed in, so that reading a configuration needs none of them."""
+"""Which plugins and actions exist: passed in, so that reading a configuration imports none of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a configuration that are fine one by one but not together.
+"""Parts of a configuration that are valid alone but not together.
 
 Conflicts make a configuration invalid. Contradictions are accepted, as Volcano accepts them, but some of what was
 written cannot have the effect that its author expects.
@@ -103,7 +103,7 @@ class _Subject(msgspec.Struct, frozen=True):
         return place if place.position != NOWHERE else self.origins.at(entry.path)
 
     def remedy(self, point: str) -> str:
-        """Which plugins of the catalogue could fill the point, and by which switch."""
+        """Which plugins of the catalogue could fill the point, and the switch that enables each."""
         able = [name for name in _USUAL_PLUGINS.get(point, ()) if name in self.catalogue.plugins]
         able = able or sorted(name for name, points in self.catalogue.provides.items() if point in points)
         switch = FLAG_OF_POINT.get(point)

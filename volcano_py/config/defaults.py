@@ -1,4 +1,4 @@
-"""The configuration that holds when no file is given: Volcano's built-in one."""
+"""The configuration that is used when no file is given: Volcano's built-in one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `enable…` switches of a plugin entry, and which extension point each of them gates."""
+"""The `enable…` switches of a plugin entry, and the extension point that each of them gates."""
 
 from __future__ import annotations
 

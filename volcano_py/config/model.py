@@ -22,7 +22,7 @@ class PluginEntry:
 
     @property
     def path(self) -> str:
-        """Where it stands in the file, such as `tiers[0].plugins[2]`."""
+        """Its path in the file, such as `tiers[0].plugins[2]`."""
         return f"tiers[{self.tier}].plugins[{self.index}]"
 
 
@@ -36,7 +36,7 @@ class SchedulerConfiguration:
     """What volcano-scheduler.conf says.
 
     `configurations` has the arguments of every configured action, defaults where the file says nothing. `metrics`
-    may hold credentials and is kept out of the repr. `digest` is the same for two texts that mean the same.
+    may hold credentials and is not in the repr. `digest` is the same for two texts that mean the same.
     """
 
     actions: tuple[str, ...]

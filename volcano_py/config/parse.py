@@ -1,4 +1,4 @@
-"""From the text of volcano-scheduler.conf to a SchedulerConfiguration, or to all the reasons why not."""
+"""Parse volcano-scheduler.conf into a SchedulerConfiguration, or into all of its problems."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class _Parser(msgspec.Struct):
     def configuration(self, root: MappingNode) -> SchedulerConfiguration:
         for entry in root.entries.values():
             if entry.key not in _TOP_KEYS:
-                message = f"no such key, ignored{self.problems.suggestion(entry.key, _TOP_KEYS)}"
+                message = f"unknown key, ignored{self.problems.suggestion(entry.key, _TOP_KEYS)}"
                 self.problems.lenient(Code.UNKNOWN_KEY, Where().key(entry.key, entry.position), message)
         actions = self._actions(root.entries.get("actions"), root.position)
         tiers = self._tiers(root.entries.get("tiers"))
@@ -122,7 +122,7 @@ class _Parser(msgspec.Struct):
 
     def _check_action(self, name: str, where: Where) -> None:
         if not name:
-            message = "an action without a name; remove the comma too many"
+            message = "an action without a name; remove the extra comma"
             self.problems.error(Code.UNKNOWN_ACTION, where, message)
         elif name in self.catalogue.actions:
             return
@@ -150,7 +150,7 @@ class _Parser(msgspec.Struct):
         for entry in node.entries.values():
             if entry.key != "plugins":
                 message = (
-                    f"no such key, ignored{self.problems.suggestion(entry.key, ('plugins',))}; a tier has only plugins"
+                    f"unknown key, ignored{self.problems.suggestion(entry.key, ('plugins',))}; a tier has only plugins"
                 )
                 self.problems.lenient(Code.UNKNOWN_KEY, where.key(entry.key, entry.position), message)
         items = self._items(node.entries.get("plugins"), "plugins", "a list of plugins, each with `name:`", where)
@@ -205,8 +205,8 @@ class _Parser(msgspec.Struct):
                 earlier = first.setdefault(entry.name, entry)
                 if earlier is entry:
                     continue
-                differ = "" if earlier.arguments == entry.arguments else ", with other arguments, which hold"
-                message = f"the plugin {entry.name} stands at {earlier.path} already{differ}; one entry is enough"
+                differ = "" if earlier.arguments == entry.arguments else ", with other arguments, which are used"
+                message = f"the plugin {entry.name} is listed at {earlier.path} already{differ}; one entry is enough"
                 self.problems.warning(Code.REPEATED, self.origins.at(entry.path), message)
 
     # configurations and metrics
@@ -222,14 +222,14 @@ class _Parser(msgspec.Struct):
                 continue
             for key, extra in node.entries.items():
                 if key not in ("name", "arguments"):
-                    message = f"no such key, ignored{self.problems.suggestion(key, ('name', 'arguments'))}"
+                    message = f"unknown key, ignored{self.problems.suggestion(key, ('name', 'arguments'))}"
                     self.problems.lenient(Code.UNKNOWN_KEY, where.key(key, extra.position), message)
             name = self._configured_action(node.entries.get("name"), where, actions)
             if name is None:
                 continue
             arguments = self._arguments(self.catalogue.actions[name], node.entries.get("arguments"), where)
             if name in read:
-                message = f"the action {name} has arguments already, the first entry holds; remove this one"
+                message = f"the action {name} has arguments already, and the first entry is used; remove this one"
                 self.problems.warning(Code.REPEATED, where, message)
             read.setdefault(name, arguments)
         for name in actions:

@@ -1,4 +1,4 @@
-"""Types for the fields of argument models: what Volcano's arguments hold besides plain numbers and text."""
+"""Types for the fields of argument models: what Volcano's arguments hold that is neither a plain number nor text."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _to_names(value: object) -> object:
     for item in value:
         if not isinstance(item, str):
             raise PydanticCustomError(
-                "names_type", "{what}; {item} in it is none", {"what": what, "item": quoted(str(item))}
+                "names_type", "{what}; {item} in it is not a name", {"what": what, "item": quoted(str(item))}
             )
     return split_names(",".join(value))
 

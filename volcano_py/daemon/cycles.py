@@ -1,4 +1,4 @@
-"""When cycles run, and how their effects come back.
+"""When cycles run, and how their effects are applied.
 
 Cycles are driven by events: a change that can alter a decision wakes the loop after a few milliseconds, so that what
 belongs together is decided together; a change that only moves statuses waits longer. With no change there is no cycle,
@@ -119,7 +119,7 @@ class CycleLoop:
         while await self._woken(pause):
             configuration = self._configuration()
             if configuration is None or not self._active() or not self._current():
-                # Whoever makes one of them true wakes us; what is wanted stays wanted.
+                # Whatever makes one of them true wakes us; a cycle that was asked for stays asked for.
                 self._wakeup.event.clear()
                 await self._wakeup.event.wait()
                 continue

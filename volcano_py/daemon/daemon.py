@@ -85,7 +85,7 @@ class Daemon:
         self._wakeup = Wakeup()
         self._state = ClusterState(scheduler_names=options.scheduler_names, default_queue=options.default_queue)
         self._outcomes = OutcomeRecorder(self._state, self._record, self._metrics)
-        # Who may write, and what writes.
+        # What decides whether we may write, and what writes.
         self._lifeline = lifeline
         self._leadership = Leadership(
             lifeline, gained=self._started_leading, lost=self._stopped_leading, catch_up=self._catch_up

@@ -1,4 +1,4 @@
-"""What the daemon says of itself: its checks, /status and /dump."""
+"""What the daemon reports about itself: its checks, /status and /dump."""
 
 from __future__ import annotations
 

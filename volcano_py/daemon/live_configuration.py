@@ -31,7 +31,7 @@ LOOK_EVERY: Final = 1.0
 # The API server cuts the note of an event at 1,024 characters.
 _LONGEST_NOTE: Final = 1000
 _DEFAULT_ORIGIN: Final = "built-in default"
-# The link by which the kubelet swaps the files of a mounted ConfigMap (Kubernetes' atomic writer).
+# The link that the kubelet replaces to swap the files of a mounted ConfigMap (Kubernetes' atomic writer).
 _KUBELETS_LINK: Final = "..data"
 
 

@@ -1,4 +1,4 @@
-"""Which nodes the scheduler may know of, where it has only a part of the cluster (`--node-selector`)."""
+"""Which nodes the scheduler sees when it has only a part of the cluster (`--node-selector`)."""
 
 from __future__ import annotations
 

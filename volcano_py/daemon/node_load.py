@@ -66,14 +66,14 @@ class NodeLoad:
             await self._close()
 
     async def _pause(self, settings: LoadSettings | None) -> None:
-        """Until the source is to be asked again, or another one is wanted."""
+        """Wait until it is time to ask the source again, or until another one is configured."""
         left = settings.interval if settings is not None else math.inf
         while left > 0 and self._wanted() == settings:
             await self._clock.sleep(min(left, _LOOK_EVERY))
             left -= _LOOK_EVERY
 
     def status(self) -> dict[str, Any] | None:
-        """What /status shows; None when no load is to be read."""
+        """What /status shows; None when no load is read."""
         if self._settings is None:
             return None
         return {

@@ -1,4 +1,4 @@
-"""What became of bindings and evictions goes back into the state, into metrics and into events."""
+"""Passes the outcomes of bindings and evictions to the state, metrics and events."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class OutcomeRecorder:
         self._state.evict_failed(evict.pod.uid, retry_at=self._clock() + pause)
 
     def _next_pause(self, uid: str) -> float:
-        """Seconds until a pod is tried again that has failed once more."""
+        """Seconds until a pod is tried again after another failure."""
         before = self._pauses.pop(uid, None)
         if len(self._pauses) >= _MOST_FAILURES:
             del self._pauses[next(iter(self._pauses))]

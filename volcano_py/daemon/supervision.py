@@ -75,7 +75,9 @@ class Supervisor:
         return self._stopping.is_set()
 
     def own_signals(self) -> None:
-        """SIGINT and SIGTERM stop this supervisor, whatever handled them before. A second one stops without waiting."""
+        """SIGINT and SIGTERM stop this supervisor, instead of their former handlers. A second one stops without
+        waiting.
+        """
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, self.stop, f"received {number.name}")

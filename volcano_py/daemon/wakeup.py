@@ -8,7 +8,7 @@ from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 
 
 class Wakeup:
-    """Set by whatever calls for a cycle, waited for and cleared by the cycle loop; on the event loop only."""
+    """Set by every part that needs a cycle, awaited and cleared by the cycle loop; on the event loop only."""
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
         self._clock = clock
@@ -24,7 +24,7 @@ class Wakeup:
         self.event.set()
 
     def wake_later(self, seconds: float) -> None:
-        """Decide again after so many seconds at the latest."""
+        """Decide again after this many seconds at the latest."""
         if self._alarm is None:
             self._alarm = asyncio.get_running_loop().create_task(self._ring(seconds), name="cycle alarm")
 

@@ -144,12 +144,12 @@ class ClusterCopy:
 
     @property
     def best_effort_classes(self) -> NDArray[np.bool_]:
-        """[C] classes that ask for nothing but a pod's place."""
+        """[C] classes without requests, which need only a place for a pod."""
         return self._classes.best_effort
 
     @property
     def hopeless_classes(self) -> NDArray[np.bool_]:
-        """[C] classes with a `problem`: no pod of theirs can be placed as it stands."""
+        """[C] classes with a `problem`: none of their pods can be placed as it is."""
         return self._classes.problem
 
     @property
@@ -186,9 +186,9 @@ class ClusterCopy:
     def refusal(self, reason: Reason, message: str, *, resolvable: bool = True, transient: bool = False) -> int:
         """The id of a refusal, for arrays of codes.
 
-        Not `resolvable`: the node says no whoever is evicted from it. `transient`: it may say yes once terminating pods
-        are gone and promised places are taken; then it is asked again for that (`NodeView.released`), so that its room
-        can be kept.
+        Not `resolvable`: the node refuses whatever is evicted from it. `transient`: it may say yes once terminating
+        pods are gone and promised places are taken; then it is asked again for that (`NodeView.released`), so that its
+        room can be kept.
         """
         return self._refusals.code(Refusal(reason, message), resolvable=resolvable, transient=transient)
 

@@ -27,7 +27,7 @@ class DomainFilterAhead(Protocol):
 
 
 class DomainFilter(msgspec.Struct, frozen=True, eq=False):
-    """A rule as it stands for one class: which groups of nodes are closed to its next task.
+    """A rule for one class at this moment: which groups of nodes are closed to its next task.
 
     Attributes:
         groups: [N] the group of each node.

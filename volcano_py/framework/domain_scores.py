@@ -40,7 +40,7 @@ class DomainScoreAhead(Protocol):
 
 
 class DomainScore(msgspec.Struct, frozen=True, eq=False):
-    """Scores of groups of nodes as they stand for one class.
+    """Scores of groups of nodes for one class at this moment.
 
     Attributes:
         groups: [N] the group of each node.

@@ -1,4 +1,4 @@
-"""What one cycle finds out: why jobs and pods wait, which places were given back, and what goes out with bindings."""
+"""What one cycle finds: why jobs and pods wait, which places were given back, and the volumes that go with bindings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ClaimBindings = tuple[tuple[ClaimBinding, ...], float]
 
 
 class Findings:
-    """Read by everybody; changed by its methods only."""
+    """Every part may read it; only its methods change it."""
 
     def __init__(self) -> None:
         self._notes: dict[int, Refusal] = {}
@@ -35,7 +35,7 @@ class Findings:
 
     @property
     def notes(self) -> Mapping[int, Refusal]:
-        """Job row → why it was passed over as a whole."""
+        """Job row → why it was skipped as a whole."""
         return self._notes
 
     @property
@@ -70,7 +70,7 @@ class Findings:
 
     @property
     def bound_when_sought(self) -> int | None:
-        """How many tasks had been bound when victims were last sought; None when they were not."""
+        """How many tasks had been bound when victims were last searched for; None when they were not."""
         return self._bound_when_sought
 
     @property
@@ -81,13 +81,13 @@ class Findings:
     # -- why jobs wait ---------------------------------------------------------------------------------------------
 
     def note(self, job: Job, refusal: Refusal) -> None:
-        """The job was passed over as a whole. Of several reasons, the one to fix first is kept."""
+        """The job was skipped as a whole. Of several reasons, the one to fix first is kept."""
         known = self._notes.get(job.row)
         if known is None or refusal.reason.rank < known.reason.rank:
             self._notes[job.row] = refusal
 
     def drop_note(self, job: Job) -> None:
-        """The job was not passed over after all."""
+        """The job was not skipped after all."""
         self._notes.pop(job.row, None)
 
     def misfit(self, job: Job, task_class: TaskClass, error: FitError) -> None:
@@ -159,5 +159,5 @@ class Findings:
         self._claim_bindings.pop(row, None)
 
     def victims_sought(self, bound: int) -> None:
-        """Victims are sought while so many tasks have been bound."""
+        """Victims are searched for when this many tasks have been bound."""
         self._bound_when_sought = bound

@@ -44,6 +44,11 @@ class Job(msgspec.Struct, eq=False):
         finally:
             self.best_effort_pending = counted
 
+    def placed(self, task_class: TaskClass, count: int) -> None:
+        """This many more of its tasks of the class have places; fewer, when negative."""
+        if task_class.best_effort:
+            self.best_effort_pending -= count
+
     @property
     def _counts(self) -> list[int]:
         """Tasks by status."""
@@ -71,6 +76,10 @@ class Job(msgspec.Struct, eq=False):
     @property
     def phase(self) -> Phase:
         return Phase(int(self.ledger.jobs.phase[self.row]))
+
+    def enter(self, phase: Phase) -> None:
+        """Its PodGroup is in this phase from now on."""
+        self.ledger.jobs.phase[self.row] = phase
 
     @property
     def is_pending(self) -> bool:
@@ -126,7 +135,7 @@ class Job(msgspec.Struct, eq=False):
 
 
 class Task(msgspec.Struct, frozen=True, eq=False):
-    """One task for which victims are sought."""
+    """One task that victims are searched for."""
 
     row: int
     job: Job

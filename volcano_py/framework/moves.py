@@ -1,4 +1,4 @@
-"""Every placement and removal of tasks: counted, and passed on to what keeps sums of them."""
+"""Counts placements and removals of tasks, and passes them on to plugins and pod counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ class Moves:
 
     @property
     def pod_counts(self) -> PodCounts:
-        """How many pods that match terms stand where; created when first asked for, and up to date since."""
+        """The number of pods that match terms, by node and domain; created when first asked for, and kept up to
+        date.
+        """
         if self._pod_counts is None:
             self._pod_counts = PodCounts(self._cluster)
         return self._pod_counts

@@ -63,7 +63,7 @@ class Plugin:
     name: ClassVar[str]
     arguments_type: ClassVar[type[Arguments]] = NoArguments
     guards: ClassVar[frozenset[str]] = frozenset()
-    """Victim points (`preemptable`, `reclaimable`) at which this plugin's no is final, whatever its tier."""
+    """Victim points (`preemptable`, `reclaimable`) at which this plugin's no is final, in any tier."""
     only_protects: ClassVar[bool] = False
     """Whether it only protects pods. A pod that it does not protect becomes a victim only if another plugin offers it;
     otherwise such a plugin, alone in a tier, would offer every pod to every preemptor."""
@@ -131,7 +131,7 @@ class Plugin:
         raise NotImplementedError
 
     def branch_order(self, path: tuple[str, ...]) -> Key:
-        """The key of a node of that tree among its siblings, as things stand.
+        """The current key of a node of that tree among its siblings.
 
         Among equal siblings the best waiting node below them decides, level by level; then the creation time and name
         of its queue.
@@ -159,7 +159,7 @@ class Plugin:
     # -- what may happen to a job ------------------------------------------------------------------------------------
 
     def job_valid(self, job: Job) -> Refusal | None:
-        """Why the job cannot be scheduled as it stands. The first refusal wins; not switchable.
+        """Why the job cannot be scheduled as it is. The first refusal wins; not switchable.
 
         It must follow from the job, its tasks, the queues and the plugin's arguments: while these stay the same, a job
         that no node will take is not asked about again.
@@ -212,8 +212,8 @@ class Plugin:
     # -- nodes -----------------------------------------------------------------------------------------------------
 
     def task_variants(self, cluster: ClusterCopy, job_row: int, rows: Rows) -> Sequence[str] | None:
-        """[K] what this plugin's answers about nodes depend on besides the pods themselves, for pending tasks `rows` of
-        the job in that row: its queue, say. None or "" for nothing.
+        """[K] what this plugin's answers about nodes depend on, apart from the pods themselves, for pending tasks
+        `rows` of the job in that row: its queue, say. None or "" for nothing.
 
         Tasks that differ only in this are then of different classes, and `task_class.variant[name]` has the text.
         Asked before the session opens, hence of the copy of the cluster that it is built on. Every further
@@ -299,7 +299,7 @@ class Plugin:
         raise NotImplementedError
 
     def best_node(self, task_class: TaskClass, view: NodeView, scores: Scores) -> int | None:
-        """Position in `view` of the node to take whatever the scores say, or None. The first answer holds."""
+        """Position in `view` of the node to take regardless of the scores, or None. The first answer counts."""
         raise NotImplementedError
 
     # -- victims -----------------------------------------------------------------------------------------------------
@@ -350,14 +350,14 @@ class Plugin:
         raise NotImplementedError
 
     def victim_tasks(self, running: Rows) -> Mapping[int, str]:
-        """Rows of running tasks to evict, whatever waits, each with the sentence that says why.
+        """Rows of running tasks to evict, no matter what waits, each with the sentence that says why.
 
         Asked by shuffle. Inside a tier the answers unite; the first tier with any decides.
         """
         raise NotImplementedError
 
     def spared_tasks(self, victims: Rows) -> NDArray[np.bool_]:
-        """[K] which victims of shuffle stay after all, whatever the plugin's tier. One yes is enough."""
+        """[K] which victims of shuffle should stay, in any tier. One yes is enough."""
         raise NotImplementedError
 
     # -- events ------------------------------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ def _load(entry: EntryPoint, base: type[T]) -> type[T]:
             raise
         raise _UnusableError("it cannot be imported") from error
     if not (isinstance(loaded, type) and issubclass(loaded, base)):
-        raise _UnusableError(f"it is no subclass of {base.__module__}.{base.__name__}")
+        raise _UnusableError(f"it is not a subclass of {base.__module__}.{base.__name__}")
     if getattr(loaded, "name", None) != entry.name:
-        raise _UnusableError("the class has another `name` than its entry")
+        raise _UnusableError("the `name` of the class differs from that of its entry")
     return loaded

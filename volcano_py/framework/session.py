@@ -42,7 +42,8 @@ Memories = dict[str, dict[str, Any]]
 class Session(ClusterCopy):
     """What plugins and actions work with: the cluster of this cycle, and the parts that work on it.
 
-    The parts are built in order, each from those above it.
+    The constructor builds the parts in order, each from those above it. A function could not do so from outside: the
+    parts work on the session itself, which is the cluster to them.
 
     Attributes:
         action: the action that runs; empty before the first.
@@ -101,8 +102,11 @@ class Session(ClusterCopy):
         self.open_seconds = self.dispatch.life("on_session_open", self)
 
     def dissolve(self) -> None:
-        """Forget everything; the session is over. It and its plugins refer to each other, and their arrays, as large as
-        the cluster, would stay until Python looks for garbage.
+        """Forget everything: the session is over.
+
+        It, its parts and its plugins refer to each other, so their arrays, as large as the cluster, would stay until
+        Python collects garbage. A cycle makes few objects, so that is seldom: with 1,000 nodes and 5,000 pods, 20 to 50
+        sessions were alive at a time, and after 50 cycles the process had 181 MiB (later 217) instead of 76.
         """
         self.__dict__.clear()
 
@@ -168,19 +172,19 @@ class Session(ClusterCopy):
 
     @property
     def pod_counts(self) -> PodCounts:
-        """How many pods that match terms stand where, up to date at every moment."""
+        """The number of pods that match terms, by node and domain, up to date at every moment."""
         return self.moves.pod_counts
 
     @property
     def leaving(self) -> Leaving:
-        """Who is terminating where at this moment of the cycle; made when somebody asks."""
+        """The pods that are terminating on each node at this moment of the cycle; worked out when first asked for."""
         if self._leaving is None or self._leaving[0] != self.moves.count:
             self._leaving = (self.moves.count, Leaving(self))
         return self._leaving[1]
 
     def enqueue(self, job: Job) -> None:
         """The PodGroup leaves Pending: its pods may be created and placed."""
-        self.ledger.jobs.phase[job.row] = Phase.INQUEUE
+        job.enter(Phase.INQUEUE)
 
     # -- from one cycle to the next --------------------------------------------------------------------------------
 
@@ -198,7 +202,7 @@ class Session(ClusterCopy):
     # -- doing -----------------------------------------------------------------------------------------------------
 
     def have_places(self, job: Job, placed: Rows) -> None:
-        """The tasks have places now, whatever was found of them earlier in the cycle."""
+        """The tasks have places now; earlier findings about them no longer hold."""
         tasks, rows = self.ledger.tasks, self.tasks_of(job)
         waiting = set(tasks.task_class[rows[tasks.status[rows] == TaskStatus.PENDING]].tolist())
         self.findings.placed(job, placed, waiting)

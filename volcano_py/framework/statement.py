@@ -100,8 +100,7 @@ class Statement:
             self._placer.touch(placement.nodes)
             self._moves.deallocated(placement)
             return operation
-        if placement.task_class.best_effort:
-            placement.job.best_effort_pending -= placement.count
+        placement.job.placed(placement.task_class, placement.count)
         self._placer.touch(placement.nodes, promised=kind is OperationKind.PIPELINE)
         self._moves.allocated(placement)
         return operation
@@ -130,8 +129,7 @@ class Statement:
         if operation.kind is OperationKind.EVICT:
             self._moves.allocated(placement)
             return
-        if placement.task_class.best_effort:
-            placement.job.best_effort_pending += placement.count
+        placement.job.placed(placement.task_class, -placement.count)
         self._findings.gave_back(placement.rows, placement.nodes)
         self._moves.deallocated(placement)
 

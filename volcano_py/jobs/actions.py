@@ -1,4 +1,4 @@
-"""What a plan consists of. Each can be repeated, and done in part, without harm."""
+"""The actions of a plan. It is safe to repeat an action, or to do it only in part."""
 
 from __future__ import annotations
 

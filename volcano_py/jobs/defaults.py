@@ -1,4 +1,4 @@
-"""A Job with what it leaves open filled in, whether or not webhooks have done so when it was stored."""
+"""A Job with its defaults filled in, whether or not webhooks have done so when it was stored."""
 
 from __future__ import annotations
 

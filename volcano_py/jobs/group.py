@@ -1,4 +1,4 @@
-"""The PodGroup of a Job: what is to start together, and how much that takes."""
+"""The PodGroup of a Job: the pods that start together, and what they request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOT_INHERITED: Final = frozenset({"kubectl.kubernetes.io/last-applied-configura
 
 
 def group_of(job: VolcanoJob, priorities: Mapping[str, int]) -> JsonObject:
-    """The PodGroup as it is to be. `priorities`: value of each PriorityClass."""
+    """The PodGroup as it should be. `priorities`: value of each PriorityClass."""
     meta, spec = job.metadata, job.spec
     annotations = {key: value for key, value in meta.annotations.items() if key not in _NOT_INHERITED}
     if spec.running_estimate:

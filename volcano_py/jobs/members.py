@@ -122,7 +122,7 @@ class Members:
 
     @property
     def alive(self) -> list[Member]:
-        """Neither finished nor being deleted, of whatever version."""
+        """Neither finished nor being deleted, of any version."""
         groups = (self.all_current, self.surplus, self.outdated)
         return [member for group in groups for member in group if not member.done]
 

@@ -1,6 +1,6 @@
 """`batch.volcano.sh/v1alpha1`, kind `Job`, as far as the controller reads it. Pod templates stay as they are (`dict`).
 
-Defaults here are those of the CRD; what admission would have filled in besides is filled in by `defaults`.
+Defaults here are those of the CRD; `defaults` fills in what admission would have added.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The state machine of a Job: from its phase, an action and how its pods stand, the next phase. Pure tables."""
+"""The state machine of a Job: from its phase, an action and the counts of its pods, the next phase. Pure tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WITHOUT_GROUP: Final = FINISHED | {
     JobPhase.TERMINATING,
     JobPhase.COMPLETING,
 }
-"""Phases in which nothing is to be scheduled: pods that have not finished are deleted, and the PodGroup with them."""
+"""Phases in which nothing may be scheduled: pods that have not finished are deleted, and the PodGroup with them."""
 
 
 class Step(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""`plan`: given a Job and everything it created as seen now, what is to be done next. The one place that decides.
+"""`plan`: given a Job and everything it created as seen now, what to do next. The one place that decides.
 
 It is asked again after every step, until there is nothing left to do. A change of phase is a plan of its own: it is
 written before anything is done about it, so that a controller can continue from there after a crash. Nothing else is
@@ -51,7 +51,7 @@ _NOT_ADMITTED: Final = frozenset({"", "Pending"})
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What a Command asks of a job; `why` is for people."""
+    """What a Command orders for a job; `why` is for people."""
 
     action: JobAction
     why: str = "requested by a Command"
@@ -92,7 +92,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def plan(world: World) -> Plan:
-    """What is to be done next."""
+    """What to do next."""
     job = world.job
     if job.metadata.deletion_timestamp is not None:
         return Plan()  # the garbage collector takes everything along
@@ -121,7 +121,7 @@ def plan(world: World) -> Plan:
 
 
 def _expiry(job: VolcanoJob) -> float | None:
-    """When a finished job is to be deleted."""
+    """When to delete a finished job."""
     ttl, ended = job.spec.ttl_seconds_after_finished, job.status.state.last_transition_time
     return None if ttl is None or ended is None else ended.timestamp() + ttl
 
@@ -277,8 +277,8 @@ def _making(world: World, members: Members) -> tuple[list[Action], EventNote | N
         actions.append(CreatePods(tuple(bodies)))
     if broken:
         return actions, EventNote("Warning", names.PLUGIN_ERROR, broken)
-    if in_vain := never_starts(job, members):
-        return actions, EventNote("Warning", names.DEPENDENCY_FAILED, in_vain)
+    if never := never_starts(job, members):
+        return actions, EventNote("Warning", names.DEPENDENCY_FAILED, never)
     return actions, _pending(waiting) if (waiting := waits_for_itself(job, members)) else None
 
 

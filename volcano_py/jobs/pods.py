@@ -1,4 +1,4 @@
-"""Pods of a Job, made from the templates of its tasks."""
+"""Pods of a Job, from the templates of its tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The status of a Job: what its pods come to, and the history of its phases."""
+"""The status of a Job: the counts of its pods, and the history of its phases."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from volcano_py.local.layout import Layout
 from volcano_py.local.processes.ports import LOOPBACK
+from volcano_py.local.workdir.layout import Layout
 
 STAGES = Path(__file__).parent / "kwok"
 """How simulated nodes and their pods behave: KWOK Stage manifests."""
@@ -34,7 +34,7 @@ KUBE_SCHEDULER_USER = "system:kube-scheduler"
 """The user that every API server gives a scheduler's rights."""
 
 _OPEN_PATHS = "--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics"
-"""What a component answers to anybody: whether it is well, and numbers about itself."""
+"""What a component answers without a login: its health and its metrics."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,10 @@ from volcano_py.local.client import APIClient, APIError
 from volcano_py.local.components import Component
 from volcano_py.local.errors import LocalError
 from volcano_py.local.kubectl import Kubectl
-from volcano_py.local.layout import Layout, Settings
 from volcano_py.local.processes.processes import ManagedProcess
 from volcano_py.local.processes.readiness import wait_ready
-from volcano_py.local.workdir import WorkDir
+from volcano_py.local.workdir.layout import Layout, Settings
+from volcano_py.local.workdir.workdir import WorkDir
 
 _READY_SECONDS = 60.0
 """Measured: 3 s on two idle cores. A machine that compiles at the same time needs many times that."""

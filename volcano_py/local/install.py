@@ -1,4 +1,4 @@
-"""Installs what `kubectl apply -k manifests/` does, but for the Deployment: here the daemon is a process of its own.
+"""Installs what `kubectl apply -k manifests/` does, except the Deployment: here the daemon is a separate process.
 
 The daemon then runs as the shipped ServiceAccount, so all rights it has are those of the shipped manifests.
 """

@@ -1,4 +1,4 @@
-"""The scheduler as a process of its own: the same `volcano-py run` that a cluster runs, against any kubeconfig."""
+"""The scheduler as a separate process: the same `volcano-py run` that a cluster runs, against any kubeconfig."""
 
 from __future__ import annotations
 

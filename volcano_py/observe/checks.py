@@ -1,4 +1,4 @@
-"""Named checks behind /healthz and /readyz: each says nothing when all is well, or why it is not."""
+"""Named checks behind /healthz and /readyz: each returns nothing when all is well, or the reason."""
 
 from __future__ import annotations
 

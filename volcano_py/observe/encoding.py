@@ -1,4 +1,4 @@
-"""JSON that always comes out: for log lines, `/status` and `/dump`, where failing to print would hide the fault."""
+"""JSON encoding that never fails: for log lines, `/status` and `/dump`, where an error would hide the fault."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def to_json(value: object) -> bytes:
 
 
 def json_chunks(document: object) -> Iterator[bytes]:
-    """`document` as JSON in pieces, so that a large one neither blocks the event loop nor stands in memory twice.
+    """`document` as JSON in pieces, so that a large one neither blocks the event loop nor is in memory twice.
 
     The top level and the lists and mappings directly below it are cut; anything deeper is encoded in one go.
     """

@@ -1,4 +1,4 @@
-"""The daemon's HTTP face: /metrics, /healthz, /readyz, /version, /status and, for this machine only, /dump.
+"""The daemon's HTTP server: /metrics, /healthz, /readyz, /version, /status and, for this machine only, /dump.
 
 It must answer while the scheduler is at its busiest and must never hold it up: probes are a few function calls, metrics
 are rendered in a thread, one scrape at a time, and documents are sent in pieces. Few requests that cost much are
@@ -80,7 +80,7 @@ class HealthServer:
             ListenError: one of them cannot be had; then none is listened on.
         """
         if self._runner is not None:
-            raise RuntimeError("the server runs already: stop it first")
+            raise RuntimeError("the server is already running: stop it first")
         runner = web.AppRunner(
             self._application(),
             handle_signals=False,

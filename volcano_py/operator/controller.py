@@ -56,7 +56,7 @@ class Controller(ABC, Generic[KeyT]):
         """Bring the object of this key to what it should be. Errors go to `_failed`."""
 
     def _failed(self, key: KeyT, error: Exception, failures: int) -> bool:  # noqa: ARG002 - for subclasses
-        """Called after so many failures in a row; whether to try again."""
+        """Called after this many failures in a row; returns whether to try again."""
         return True
 
     async def _turn(self, key: KeyT) -> None:

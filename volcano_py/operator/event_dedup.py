@@ -1,4 +1,4 @@
-"""Events of controllers that look at an object again and again: each of them is recorded once."""
+"""Records each event of a controller once, however often the controller looks at the object."""
 
 from __future__ import annotations
 

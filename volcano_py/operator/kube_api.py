@@ -1,4 +1,4 @@
-"""What the controllers need of the API server: five verbs, and where the objects are."""
+"""The part of the API server that controllers need: five verbs, and the paths of objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of which one that fails does not keep the others from being done."""
+"""Run all steps, even if one of them fails."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class WorkQueue(Generic[KeyT]):
         self.add(key)
 
     def _requeue_delayed(self) -> None:
-        """What was delayed when the workers stopped is the first to be done when they start again."""
+        """Keys that were delayed when the workers stopped come first when they start again."""
         for key in list(self._delayed):
             del self._delayed[key]
             self.add(key)
@@ -135,7 +135,7 @@ class WorkQueue(Generic[KeyT]):
                 self._active.discard(key)
                 self._failed(key, error, on_failure)
             except BaseException:
-                # Stopped half-way: not done, so it is still to be done.
+                # Stopped half-way: not done, so it stays in the queue.
                 self._active.discard(key)
                 self.add(key)
                 raise

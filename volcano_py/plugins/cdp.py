@@ -17,8 +17,8 @@ from volcano_py.state.table.ledger import Rows
 
 
 class Cdp(Plugin):
-    """Running pods with `volcano.sh/cooldown-time` (label, else annotation) are no victims for so long after they were
-    scheduled. A time that cannot be read protects no pod."""
+    """Running pods with `volcano.sh/cooldown-time` (label, else annotation) are no victims for this long after they
+    were scheduled. A time that cannot be read protects no pod."""
 
     name = "cdp"
     guards = frozenset({"preemptable", "reclaimable"})

@@ -1,4 +1,6 @@
-"""overcommit: admit jobs up to a factor of what the cluster has, so that pods do not pile up that cannot be placed."""
+"""overcommit: admit jobs up to a factor of the cluster's resources, so that pods that cannot be placed do not pile
+up.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ class OvercommitArguments(Arguments):
     factor: Annotated[float, AtLeast(1.0, otherwise=1.2)] = argument(
         "overcommit-factor",
         1.2,
-        "How many times the cluster's resources may be in use by pods and promised to jobs together.",
+        "Factor of the cluster's resources that pods may use and jobs may be promised together.",
     )
 
 

@@ -1,4 +1,4 @@
-"""pdb: evictions keep within PodDisruptionBudgets."""
+"""pdb: evictions respect PodDisruptionBudgets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""priority: important jobs and tasks first, and less important ones as victims."""
+"""priority: jobs and tasks of higher priority first, and those of lower priority as victims."""
 
 from __future__ import annotations
 

@@ -7,5 +7,5 @@ from volcano_py.framework.session import Session
 
 
 def refusal_for_good(ssn: Session, message: str) -> int:
-    """The code of a node that says no whoever is evicted from it; `message` reads `node(s) were …`."""
+    """The code of a refusal that no eviction changes; `message` reads `node(s) were …`."""
     return ssn.refusal(Reason.NODES_REFUSE, message, resolvable=False)

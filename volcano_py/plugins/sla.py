@@ -23,12 +23,13 @@ class SlaArguments(Arguments):
     waiting_time: Annotated[PositiveDuration | None, Field()] = argument(
         _WAITING_TIME,
         None,
-        "How long a job may wait, as `1h30m`; the PodGroup's annotation of the same name goes before. None: no limit.",
+        "How long a job may wait, such as `1h30m`. The PodGroup's annotation of the same name takes precedence. "
+        "None: no limit.",
     )
 
 
 class Sla(Plugin):
-    """Jobs with a limit go first, the one whose time is up first before the others.
+    """Jobs with a limit go first, the one whose limit is reached first before the others.
 
     Past its limit a job is admitted by enqueue, and in allocate keeps the places it found though its gang is not
     complete. A refusal in the same or an earlier tier still wins. Pods are evicted for whole gangs only.
@@ -68,7 +69,7 @@ class Sla(Plugin):
         return due
 
     def _limit_of(self, job: Job) -> float:
-        """Seconds; an annotation that is no duration above 0 counts as none."""
+        """Seconds; an annotation that is not a duration above 0 counts as none."""
         text = job.info.annotations.get(_WAITING_TIME)
         if text is None:
             return self._limit

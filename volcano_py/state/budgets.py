@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets, as far as evictions look at them."""
+"""PodDisruptionBudgets, as far as evictions depend on them."""
 
 from __future__ import annotations
 

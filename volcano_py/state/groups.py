@@ -54,7 +54,7 @@ class Groups:
         self._assumed: dict[str, tuple[JobInfo, float]] = {}
         self._width = self._goal = len(ledger.axis)
         self._to_read: list[str] = []
-        """Keys of those that are to be read again, as the axis has grown; the first one last."""
+        """Keys of those to read again, as the axis has grown; the first one last."""
         self._uncounted: set[str] = set()
         """Keys of those that ask for one resource name too many."""
 
@@ -66,11 +66,11 @@ class Groups:
         row = self.row(key)
         reading = self._read(group)
         self.infos[row] = self._as_assumed(key, reading.info)
-        wishes_moved = old is None or _wishes(old) != _wishes(group)
-        if wishes_moved:
-            self._write_wishes(row, group, reading)
-        status_moved = self._write_status(row, group, is_new=old is None)
-        return Change.DECISION if wishes_moved or status_moved else Change.NONE
+        fields_changed = old is None or _written_fields(old) != _written_fields(group)
+        if fields_changed:
+            self._write_fields(row, group, reading)
+        status_changed = self._write_status(row, group, is_new=old is None)
+        return Change.DECISION if fields_changed or status_changed else Change.NONE
 
     def delete(self, group: PodGroup) -> Change:
         if self._objects.take(group) is None:
@@ -196,7 +196,7 @@ class Groups:
             return reading.refused(Refusal(Reason.INVALID_POD_GROUP, str(error)))
         return reading
 
-    def _write_wishes(self, row: int, group: PodGroup, reading: ParsedJob) -> None:
+    def _write_fields(self, row: int, group: PodGroup, reading: ParsedJob) -> None:
         jobs, before = self._ledger.jobs, int(self._ledger.jobs.queue[row])
         jobs.queue[row] = self._queue_slots.take(reading.info.queue)
         if before != NOWHERE:
@@ -269,7 +269,7 @@ def _is_out_again(before: Phase, update: PodGroupStatusUpdate) -> bool:
     return now is Phase.PENDING and before in (Phase.RUNNING, Phase.UNKNOWN, Phase.COMPLETED)
 
 
-def _wishes(group: PodGroup) -> tuple[object, ...]:
+def _written_fields(group: PodGroup) -> tuple[object, ...]:
     """What of a PodGroup can alter a decision, apart from its phase."""
     meta = group.metadata
     return group.spec, meta.annotations, meta.labels.get(names.PREEMPTABLE)

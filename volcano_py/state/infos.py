@@ -1,4 +1,4 @@
-"""What the scheduler remembers of each object besides the columns: frozen values, shared between snapshots."""
+"""What the scheduler remembers of each object outside the columns: frozen values, shared between snapshots."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TaskInfo(msgspec.Struct, frozen=True):
     uses_revocable: bool = False
     """It may use revocable nodes: `volcano.sh/revocable-zone` is `*`, or absent while it says it is preemptable."""
     named_queue: str = ""
-    """`scheduling.volcano.sh/queue-name`: what the PodGroup that is generated for it is to be charged to."""
+    """`scheduling.volcano.sh/queue-name`: the queue of the PodGroup that is generated for it."""
     limits: tuple[int, int] = (0, 0)
     """Millicores and bytes that its containers may use at most, 0 where one of them has no limit."""
 
@@ -68,7 +68,7 @@ class TaskInfo(msgspec.Struct, frozen=True):
 
 
 class JobInfo(msgspec.Struct, frozen=True):
-    """One PodGroup. `problem` is set when it cannot be scheduled as it stands."""
+    """One PodGroup. `problem` is set when it cannot be scheduled as it is."""
 
     ref: ObjectRef
     queue: str
@@ -84,7 +84,7 @@ class JobInfo(msgspec.Struct, frozen=True):
     is_provisional: bool = False
     """Phase, conditions and counts were not written, as bindings under way were about to change them."""
     preemptable: bool = True
-    """False when the PodGroup spares its pods, whatever they say themselves."""
+    """False when the PodGroup protects its pods from eviction, whatever their own annotations are."""
     problem: Refusal | None = None
     min_resources: ResourceList = msgspec.field(default_factory=dict)
     """spec.minResources as written; the job table has what of it is counted on nodes."""

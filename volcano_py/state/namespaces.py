@@ -1,4 +1,4 @@
-"""Namespaces: their labels, which pod terms with a namespace selector look at."""
+"""Labels of namespaces, for pod terms with a namespace selector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods: a task row for each that counts, and what the scheduler has done to it before the API server shows it."""
+"""Pods: a task row for each that counts, and the scheduler's decisions about it until the API server shows them."""
 
 from __future__ import annotations
 

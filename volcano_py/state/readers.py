@@ -1,4 +1,4 @@
-"""From API objects to what the state keeps of them. Never raises: what cannot be read is reported and left out."""
+"""Read API objects into the values that the state keeps. Never raises: unreadable fields are reported and left out."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _too_large(group: PodGroup) -> str:
 
 
 def _negative_minimums(group: PodGroup) -> Iterator[str]:
-    """Under another CRD than ours, and in manifests, they can stand there."""
+    """Under another CRD than ours, and in manifests, such values are possible."""
     if group.spec.min_member < 0:
         yield invalid_field("spec.minMember", group.spec.min_member, _NOT_NEGATIVE)
     for task, least in group.spec.min_task_member.items():

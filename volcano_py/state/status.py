@@ -1,4 +1,4 @@
-"""Task statuses and the sets that scheduling rules speak of."""
+"""Task statuses, and the sets of them that scheduling rules use."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Signature(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True
     disks: tuple[Disk, ...] = ()
 
     def pod_terms(self) -> tuple[PodTerm, ...]:
-        """All terms by which these pods look at pods, each once: the term book holds them while there are such pods."""
+        """All terms of these pods about other pods, each once: the term book holds them while there are such pods."""
         counted = (spread.term for spread in self.spreads if spread.term is not None)
         return distinct((*(one.term for one in self.affinity_terms), *counted))
 
@@ -94,7 +94,7 @@ class TaskClass(msgspec.Struct, frozen=True, eq=False):
     profile: Profile = ()
     """Which terms (slots of the snapshot's term picture) match these pods while they are pending."""
     spread_among: PodTerm | None = None
-    """The pods among which these are to be spread, as they do not say so themselves; see state.spread_defaults."""
+    """The pods among which these are spread when they do not say so themselves; see state.spread_defaults."""
 
     @property
     def tolerations(self) -> tuple[Toleration, ...]:
@@ -161,25 +161,10 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
     Never raises: what cannot be read becomes the signature's `problem`.
     """
     spec = pod.spec
-    problem: tuple[Reason, str] | None = None
-    try:
-        asked = PodRequests(spec, pod.status)
-        amounts = asked.total()
-        stand_ins = _stand_ins(spec, amounts)
-        scored = {**amounts, **asked.total(stand_ins)} if stand_ins else amounts
-    except RequestError as error:
-        amounts, problem = {}, (Reason.INVALID_POD, str(error))
-        scored = {name: from_nano(value) for name, value in _STAND_INS.items()}
+    amounts, scored, unreadable = _amounts(pod)
     units, capped = whole_units(amounts, Rounding.UP)
-    if capped is not None:
-        text = f"asks for an impossible amount of {capped} (more than 2^50 units); lower the request"
-        problem = problem or (Reason.INVALID_POD, text)
     units["pods"] = 1
-    if (fault := affinity_fault(spec.affinity) or spread_fault(pod)) is not None:
-        problem = problem or (Reason.INVALID_POD, fault)
-    feature = unsupported(pod, {name for name, value in units.items() if value})
-    if feature is not None:
-        problem = problem or (Reason.UNSUPPORTED, feature)
+    problem = unreadable or _problem(pod, capped, {name for name, value in units.items() if value})
     extras, terms, spreads = _extras(spec), affinity_terms(pod), spreads_of(pod)
     # Labels are left out: most would split classes for nothing. Those that some term looks at do so in class_split.
     return Signature(
@@ -199,6 +184,29 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
         spreads=spreads,
         disks=disks_of(pod),
     )
+
+
+def _amounts(pod: Pod) -> tuple[Mapping[str, Fraction], Mapping[str, Fraction], tuple[Reason, str] | None]:
+    """What the pod requests, what it counts with in scores, and what is wrong if that cannot be read."""
+    try:
+        asked = PodRequests(pod.spec, pod.status)
+        amounts = asked.total()
+        stand_ins = _stand_ins(pod.spec, amounts)
+        return amounts, {**amounts, **asked.total(stand_ins)} if stand_ins else amounts, None
+    except RequestError as error:
+        scored = {name: from_nano(value) for name, value in _STAND_INS.items()}
+        return {}, scored, (Reason.INVALID_POD, str(error))
+
+
+def _problem(pod: Pod, capped: str | None, requested: set[str]) -> tuple[Reason, str] | None:
+    """Why no pod like this can be placed as it is. `capped`: a resource of which it requests an absurd amount."""
+    if capped is not None:
+        text = f"asks for an impossible amount of {capped} (more than 2^50 units); lower the request"
+        return Reason.INVALID_POD, text
+    if (fault := affinity_fault(pod.spec.affinity) or spread_fault(pod)) is not None:
+        return Reason.INVALID_POD, fault
+    feature = unsupported(pod, requested)
+    return None if feature is None else (Reason.UNSUPPORTED, feature)
 
 
 def _stand_ins(spec: PodSpec, amounts: Mapping[str, Fraction]) -> Mapping[str, Nano]:

@@ -138,7 +138,7 @@ def test_a_gang_may_be_evicted_more_often_than_it_may_fail() -> None:
     assert cluster.status("train").retry_count == 0
 
 
-def test_pods_beyond_the_minimum_that_are_reclaimed_are_made_again_and_count_for_nothing() -> None:
+def test_pods_beyond_the_minimum_that_are_reclaimed_are_created_again_and_count_for_nothing() -> None:
     """An elastic job gives up two of its four pods, and has them wait for the other queue to leave."""
     elastic = vcjob("elastic", 4, "2", queue="q0", minAvailable=2, policies=on_eviction("RestartPod"), maxRetry=1)
     cluster = Cluster(elastic, actions="enqueue, allocate, reclaim, backfill")

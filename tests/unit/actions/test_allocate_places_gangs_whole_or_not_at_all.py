@@ -1,4 +1,4 @@
-"""allocate: gangs, turns, what is left, and what each job is told. Numbered rows are those of the behaviour tables."""
+"""allocate: gangs, turns, what is left, and the reason of each job. Numbered rows are those of the behaviour tables."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_row_3_an_elastic_job_places_its_minimum_and_then_one_task_a_turn() -> N
     assert list(told(opened, "g").values()) == ["Unschedulable"]
 
 
-def test_row_4_a_gang_with_too_few_pods_is_let_in_and_left_alone() -> None:
+def test_row_4_a_gang_with_too_few_pods_is_admitted_and_left_alone() -> None:
     opened = act(node("n1"), gang("g", pods=2, min_member=3, cpu="1", group_phase="Pending"))
     assert phase(opened, "g") is Phase.INQUEUE
     assert opened.binds == {}
@@ -108,7 +108,7 @@ def test_row_6_queues_of_equal_share_take_turns_the_older_first() -> None:
     assert (opened.job("ja").ready, opened.job("jb").ready) == (2, 1)
 
 
-def test_row_7_a_queue_that_is_overused_at_its_turn_is_dropped_and_its_jobs_are_told() -> None:
+def test_row_7_a_queue_that_is_overused_at_its_turn_is_dropped_and_its_jobs_get_a_reason() -> None:
     class Greedy(Plugin):
         name = "greedy"
 

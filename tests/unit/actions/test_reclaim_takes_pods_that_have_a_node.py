@@ -35,7 +35,7 @@ def test_pods_that_have_a_node_are_victims_whether_they_run_yet_or_not(phase: st
     assert report.recheck_at == 0.0
 
 
-def test_pods_that_nobody_may_reclaim_are_no_victims() -> None:
+def test_pods_that_no_queue_may_reclaim_are_no_victims() -> None:
     cycles = starving_beside("Pending", reclaimable=False)
     assert cycles.run().recheck_at == 0.0
     assert not any(isinstance(effect, Evict) for effect in cycles.effects)

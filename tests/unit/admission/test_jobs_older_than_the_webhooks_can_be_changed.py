@@ -63,7 +63,7 @@ def test_a_job_that_leaves_things_open_can_be_scaled(before: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize("before", OLD)
-def test_an_update_of_nothing_is_let_in(before: dict[str, Any]) -> None:
+def test_an_update_of_nothing_is_admitted(before: dict[str, Any]) -> None:
     assert updated(before, before) == []
 
 

@@ -57,7 +57,7 @@ def test_a_group_that_could_never_start_is_refused(new: PodGroup, expected: str)
 @pytest.mark.parametrize(
     "new", [group(""), group("team"), group(min_member=0), group(network_topology={"highestTierName": "rack"})]
 )
-def test_any_other_is_let_in(new: PodGroup) -> None:
+def test_any_other_is_admitted(new: PodGroup) -> None:
     assert validate_create(new, WORLD, "default") == ()
 
 

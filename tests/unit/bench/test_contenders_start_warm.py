@@ -20,7 +20,7 @@ def test_a_rehearsal_is_run_to_its_end(tmp_path: Path) -> None:
     assert told.read_text() == "done"
 
 
-def test_a_rehearsal_that_fails_is_told() -> None:
+def test_a_rehearsal_that_fails_is_reported() -> None:
     with pytest.raises(subprocess.CalledProcessError):
         Contender("mine", "volcano", ("unused",), KUBECONFIG, (sys.executable, "-c", "raise SystemExit(3)")).warm_up()
 

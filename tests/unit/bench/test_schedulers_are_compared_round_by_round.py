@@ -24,7 +24,7 @@ def test_each_is_compared_within_its_round() -> None:
     assert comparison.as_json()["times_as_fast_as_kube_scheduler"] == {"volcano-py": [2.5, 2.0]}
 
 
-def test_where_the_load_sets_the_pace_throughput_tells_nothing() -> None:
+def test_throughput_is_not_shown_when_the_load_sets_the_pace() -> None:
     assert Comparison((), (run("kube-scheduler", 200.0), run("volcano-py", 200.0)), paced=True).times_as_fast() == {}
 
 
@@ -33,7 +33,7 @@ def test_without_its_throughput_there_is_nothing_to_compare_with(runs: list[tupl
     assert Comparison((), tuple(run(*each) for each in runs)).times_as_fast() == {}
 
 
-def test_a_run_is_told_in_one_line_and_without_the_throughput_that_it_does_not_have() -> None:
+def test_a_run_is_reported_in_one_line_and_without_the_throughput_that_it_does_not_have() -> None:
     assert str(run("volcano-py", 1234.0)) == "volcano-py, 100 pods in 1.0 s, 1,234/s, p50 0.00 s, p99 0.00 s"
     at_rest = replace(run("volcano-py", 0.0), seconds=0.0)
     assert str(at_rest) == "volcano-py, 100 pods, p50 0.00 s, p99 0.00 s"

@@ -23,7 +23,7 @@ class UserOfCluster:
         self.api, self._kubeconfig = api, kubeconfig_path
 
     async def run(self, *arguments: str) -> Result:
-        """Beside the server, so in a thread of its own, with a loop of its own."""
+        """Next to the server, so in a thread of its own, with a loop of its own."""
         command = [*arguments, "--kubeconfig", str(self._kubeconfig)]
         return await asyncio.to_thread(CliRunner().invoke, main, command)
 

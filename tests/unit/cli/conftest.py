@@ -13,6 +13,6 @@ from volcano_py.cli.printing import changes
 
 @pytest.fixture
 async def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[UserOfCluster]:
-    monkeypatch.setattr(changes, "_PAUSE", 0.0)  # nobody ends every watch at once here
+    monkeypatch.setattr(changes, "_PAUSE", 0.0)  # no server ends every watch at once here
     async with user_of_cluster(tmp_path) as ready:
         yield ready

@@ -1,4 +1,6 @@
-"""`volcano-py config check`: places are the file's, also in a ConfigMap, and what is no configuration is told."""
+"""`volcano-py config check`: places are the file's, also in a ConfigMap, and a file that is not a configuration is
+reported.
+"""
 
 from __future__ import annotations
 
@@ -68,14 +70,14 @@ def test_what_cannot_be_placed_in_the_file_is_counted_within_its_text(tmp_path: 
         ("kind: List\nitems: [3, {kind: Pod}]\n", "something without a kind, Pod"),
     ],
 )
-def test_a_manifest_without_a_configuration_is_told_as_such(tmp_path: Path, manifest: str, found: str) -> None:
+def test_a_manifest_without_a_configuration_is_reported_as_such(tmp_path: Path, manifest: str, found: str) -> None:
     assert told(tmp_path, manifest) == (
         f"Error: given.yaml: the first document is {found}; expected a configuration, or a ConfigMap with"
         " data.volcano-scheduler.conf: put that into a file of its own\n"
     )
 
 
-def test_bytes_that_are_no_text_are_told(tmp_path: Path) -> None:
+def test_bytes_that_are_not_text_are_reported(tmp_path: Path) -> None:
     assert told(tmp_path, b'actions: "\xff"\n') == "Error: given.yaml: not a text file in UTF-8\n"
     file = tmp_path / "given.yaml"
     result = CliRunner().invoke(main, ["simulate", "-f", "-", "--scheduler-conf", str(file)], input="")

@@ -26,7 +26,7 @@ class Answers(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None: ...
 
 
-def test_a_daemon_that_is_not_there_is_told_with_the_flag_that_names_another() -> None:
+def test_a_daemon_that_is_not_there_is_reported_with_the_flag_that_names_another() -> None:
     with silent_port() as port:
         url = f"http://127.0.0.1:{port}"
         result = click.testing.CliRunner().invoke(main, ["dump", "--url", url])
@@ -38,12 +38,12 @@ def test_a_daemon_that_is_not_there_is_told_with_the_flag_that_names_another() -
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:bad", "http://[::1"])
-def test_an_address_that_cannot_be_parsed_is_told(url: str) -> None:
+def test_an_address_that_cannot_be_parsed_is_reported(url: str) -> None:
     result = click.testing.CliRunner().invoke(main, ["dump", "--url", url])
     assert (result.exit_code, result.output.partition(": ")[2].startswith(f"{url}/dump: ")) == (1, True)
 
 
-def test_a_connection_that_breaks_is_told() -> None:
+def test_a_connection_that_breaks_is_reported() -> None:
     """As that of a port-forward whose pod has gone."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -67,7 +67,7 @@ def test_what_is_no_address_is_refused() -> None:
     assert (result.exit_code, result.output) == (1, "Error: localhost:8080: not an http address\n")
 
 
-def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "nowhere" / "state.json"
     with HTTPServer(("127.0.0.1", 0), Answers) as server:
         other = threading.Thread(target=server.handle_request)

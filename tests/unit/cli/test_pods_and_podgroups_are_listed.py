@@ -51,7 +51,7 @@ def on_pods(user: UserOfCluster, *pods: dict[str, Any], path: str = PODS, groups
 # -- pods -----------------------------------------------------------------------------------------------------------
 
 
-async def test_pods_are_told_with_job_queue_node_and_why_they_wait(user: UserOfCluster) -> None:
+async def test_pods_are_reported_with_job_queue_node_and_why_they_wait(user: UserOfCluster) -> None:
     on_pods(
         user,
         pod("train-1", "train", job="train", why=NO_ROOM),
@@ -149,13 +149,13 @@ async def test_the_namespace_is_the_one_asked_for_or_the_contexts(
 async def test_one_namespace_or_all_but_not_both(user: UserOfCluster, verb: str) -> None:
     result = await user.run(verb, "list", "--namespace", "a", "--all-namespaces")
     assert result.exit_code == 2
-    assert result.stderr.endswith("Error: --all-namespaces is more than --namespace: use one of both\n")
+    assert result.stderr.endswith("Error: --all-namespaces and --namespace exclude each other: use only one of them\n")
 
 
 # -- PodGroups ------------------------------------------------------------------------------------------------------
 
 
-async def test_podgroups_are_told_with_what_they_wait_for(user: UserOfCluster) -> None:
+async def test_podgroups_are_reported_with_what_they_wait_for(user: UserOfCluster) -> None:
     """What a PodGroup that runs has waited for is past."""
     waiting = pod_group("b", phase="Inqueue", why="NoNodeFits: 1/4 tasks", queue="team-a")
     running = pod_group("a", phase="Running", why="past", queue="team-a", minMember=4)

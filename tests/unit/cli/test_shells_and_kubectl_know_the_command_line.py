@@ -23,7 +23,7 @@ def test_the_script_for_a_shell_asks_the_program_itself(shell: str) -> None:
     assert "volcano-py" in result.stdout
 
 
-def test_a_shell_that_is_not_known_is_told() -> None:
+def test_a_shell_that_is_not_known_is_reported() -> None:
     result = CliRunner().invoke(main, ["completion", "tcsh"])
     assert result.exit_code == 2
     assert result.stderr.splitlines()[-1] == (

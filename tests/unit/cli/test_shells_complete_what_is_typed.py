@@ -1,4 +1,4 @@
-"""Shells themselves, on a terminal: what somebody types with Tab is what is run."""
+"""Shells themselves, on a terminal: what a user types with Tab is what is run."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def outcomes() -> RecordingOutcomes:
 
 @pytest.fixture
 async def background() -> AsyncIterator[Background]:
-    """Run a coroutine beside the test, and end it with the test."""
+    """Run a coroutine next to the test, and end it with the test."""
     tasks: list[asyncio.Task[Any]] = []
 
     def start(coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:

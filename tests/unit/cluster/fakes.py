@@ -1,4 +1,4 @@
-"""A small API server under the tests' control, time that passes only when told to, and a sink that remembers."""
+"""A small API server under the tests' control, time that passes only on request, and a sink that remembers."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class Watch:
 
 
 class FakeApi:
-    """Answers as told by `on`, keeps all requests, and hands opened watches to the test."""
+    """Answers as set by `on`, keeps all requests, and hands opened watches to the test."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
@@ -169,7 +169,7 @@ class FakeApi:
         self._runner: web.AppRunner | None = None
 
     def on(self, method: str, path: str | ApiPath, *answers: Answer) -> None:
-        """Give these answers one after the other, and then the last one for ever."""
+        """Give these answers one after the other, and then the last one forever."""
         self._answers[method, str(path)] = deque(answers)
 
     def refuse_watch(self, *replies: Reply) -> None:

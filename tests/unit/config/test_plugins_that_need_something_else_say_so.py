@@ -1,4 +1,4 @@
-"""Plugins that have no effect without another part of the configuration: `config check` tells."""
+"""Plugins that have no effect without another part of the configuration: `config check` says."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_hours_of_zones_without_the_action_that_evicts_when_they_are_over() -> N
     assert messages("enqueue, allocate", "{name: tdm, enabledVictim: false}") == []
 
 
-def test_shuffle_without_anybody_to_ask() -> None:
+def test_shuffle_without_plugins_to_ask() -> None:
     (message,) = messages("enqueue, allocate, shuffle", "{name: pdb}")
     assert message.startswith("shuffle will never do anything: no plugin names pods to move; configure tdm")
 

@@ -1,4 +1,4 @@
-"""Hot reload from two origins that tell the same story at different speeds."""
+"""Hot reload from two origins that bring the same texts at different speeds."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_same_text_from_both_origins_reloads_once(reloader: Reloader) -> Non
     assert kinds(*outcomes) == ["accepted", "unchanged", "unchanged"]
 
 
-def test_a_rejected_text_is_told_once(reloader: Reloader) -> None:
+def test_a_rejected_text_is_reported_once(reloader: Reloader) -> None:
     reloader.offer(text(1), FILE)
     outcomes = [reloader.offer(BROKEN, CONFIG_MAP), reloader.offer(BROKEN, FILE), reloader.offer(BROKEN, FILE)]
     assert kinds(*outcomes) == ["rejected", "unchanged", "unchanged"]

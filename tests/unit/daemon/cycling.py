@@ -52,7 +52,7 @@ class Bench:
         )
 
     def apply(self, effects: Sequence[Effect]) -> None:
-        """The writer. What queues have allocated is told until its echo comes, which never does here."""
+        """The writer. What queues have allocated is written until its echo comes, which never does here."""
         self.sent.extend(effect for effect in effects if not isinstance(effect, QueueAllocated))
 
     def _report(self, report: CycleReport) -> None:
@@ -91,5 +91,5 @@ class Bench:
 
 
 def phases(bench: Bench) -> list[str]:
-    """What PodGroups were told to be in."""
+    """The phases that were written of PodGroups."""
     return [effect.phase for effect in bench.sent if isinstance(effect, PodGroupStatusUpdate)]

@@ -63,7 +63,7 @@ def lease_server() -> Iterator[LeaseServer]:
         do_GET = do_POST = do_PATCH = _answer  # noqa: N815 - names of the base class
 
         def log_message(self, *_: object) -> None:
-            """Nobody reads it."""
+            """It is not read."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

@@ -15,7 +15,7 @@ from volcano_py.daemon.cycles import DECISIVE_PAUSE, STATUS_PAUSE
 from volcano_py.state.terms import term_book
 
 LONG = 11.0
-"""Seconds after which a status that does not show is worked out anew."""
+"""Seconds after which a status that does not show is worked out again."""
 
 
 # -- what starts a cycle -----------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ async def test_but_never_longer_than_the_period(bench: Bench) -> None:
 
 
 async def failed_binding(bench: Bench, pause: float) -> None:
-    """A pod is bound in vain, to be tried again after a pause."""
+    """The binding of a pod fails, to be tried again after a pause."""
     bench.put(*gang("g", cpu="1"))
     await bench.after(DECISIVE_PAUSE)
     (bind,) = bench.bound

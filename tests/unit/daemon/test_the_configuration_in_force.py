@@ -30,7 +30,7 @@ def config_map(text: str | None, version: str = "1") -> ConfigMap:
 
 
 class Bench:
-    """A live configuration, and what it has told."""
+    """A live configuration, and the events that it has recorded."""
 
     def __init__(self, file: Path | None = None, **options: bool) -> None:
         self.clock = FakeClock()
@@ -84,7 +84,7 @@ def test_a_config_map_that_is_there_is_taken_first() -> None:
 
 
 def test_nothing_is_scheduled_by_default_while_the_config_map_is_invalid() -> None:
-    """Somebody wished for something else; what that is cannot be told."""
+    """Another text was wanted, but it cannot be read."""
     bench = Bench()
     bench.live.start(strict=False)
     bench.live.replace("ConfigMap", [config_map(BAD)])
@@ -125,7 +125,7 @@ def test_strict_refuses_to_start_without_a_valid_file(tmp_path: Path, text: str 
 # -- edits -------------------------------------------------------------------------------------------------------
 
 
-def test_an_edit_of_the_config_map_is_in_force_at_once_and_told() -> None:
+def test_an_edit_of_the_config_map_is_in_force_at_once_and_reported() -> None:
     bench = Bench()
     bench.live.replace("ConfigMap", [config_map(GOOD)])
     assert bench.told() == [("Normal", "ConfigurationLoaded")]
@@ -155,7 +155,7 @@ def test_an_invalid_edit_keeps_the_last_good_one_and_says_where_it_is_wrong() ->
     assert [entry["event"] for entry in logs] == ["configuration rejected"]
 
 
-def test_the_same_edit_again_is_told_once() -> None:
+def test_the_same_edit_again_is_reported_once() -> None:
     bench = Bench()
     bench.live.replace("ConfigMap", [config_map(GOOD)])
     bench.live.replace("ConfigMap", [config_map(GOOD)])
@@ -178,7 +178,7 @@ def test_the_note_of_an_event_is_as_long_as_the_api_server_takes() -> None:
     assert event.message.endswith(" more in the log and by volcano-py config check"), "none is cut in two"
 
 
-def test_a_config_map_without_the_key_is_told() -> None:
+def test_a_config_map_without_the_key_is_reported() -> None:
     bench = Bench()
     bench.live.replace("ConfigMap", [config_map(GOOD)])
     bench.told()
@@ -202,7 +202,7 @@ def test_a_deleted_config_map_leaves_its_configuration_in_force() -> None:
 @pytest.mark.parametrize("broken", [BAD, None])
 @pytest.mark.parametrize("is_told", [True, False])
 def test_with_the_config_map_goes_what_was_wrong_with_it(broken: str | None, is_told: bool) -> None:
-    """Nothing is left that could be mended; the same text, should it come again, is as wrong as before."""
+    """Nothing is left that could be fixed; the same text, should it come again, is as wrong as before."""
     bench = Bench()
     with capture_logs():
         bench.live.replace("ConfigMap", [config_map(GOOD)])
@@ -218,7 +218,7 @@ def test_with_the_config_map_goes_what_was_wrong_with_it(broken: str | None, is_
 
 
 def test_a_deleted_config_map_that_never_was_valid_leaves_the_default() -> None:
-    """Nobody wishes for anything else any more; a restart would come to the same."""
+    """No other text is wanted any more; a restart would have the same result."""
     bench = Bench()
     with capture_logs() as logs:
         bench.live.replace("ConfigMap", [config_map(BAD)])
@@ -227,7 +227,7 @@ def test_a_deleted_config_map_that_never_was_valid_leaves_the_default() -> None:
     assert [(entry["event"], entry["origin"]) for entry in logs[1:]] == [("configuration in force", "built-in default")]
 
 
-def test_beside_an_invalid_file_that_is_mounted_from_it_nothing_is_scheduled_either_way(tmp_path: Path) -> None:
+def test_with_an_invalid_file_that_is_mounted_from_it_nothing_is_scheduled_either_way(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     (data / "conf").write_text(BAD)
@@ -245,7 +245,7 @@ def test_beside_an_invalid_file_that_is_mounted_from_it_nothing_is_scheduled_eit
 
 
 class Mounted:
-    """A file that somebody edits."""
+    """A file that a user edits."""
 
     def __init__(self, path: Path, text: str | None = GOOD) -> None:
         self.path = path
@@ -312,7 +312,7 @@ def test_of_a_mounted_config_map_an_edit_counts_before_the_kubelet_brings_it(tmp
     assert bench.actions == ["enqueue", "allocate"]
 
 
-def test_beside_a_file_of_its_own_the_config_map_of_the_cluster_does_not_count(file: Mounted) -> None:
+def test_with_a_file_of_its_own_the_config_map_of_the_cluster_does_not_count(file: Mounted) -> None:
     bench = Bench(file.path)
     bench.live.start(strict=False)
     with capture_logs() as logs:
@@ -332,7 +332,7 @@ async def test_a_file_that_is_not_touched_is_not_read(file: Mounted) -> None:
 
 
 @pytest.mark.parametrize("content", [BAD.encode(), b"\xff\xfe\x00", b"actions: [\n"])
-async def test_an_invalid_file_keeps_the_last_good_one_and_is_told_once(file: Mounted, content: bytes) -> None:
+async def test_an_invalid_file_keeps_the_last_good_one_and_is_reported_once(file: Mounted, content: bytes) -> None:
     bench = Bench(file.path)
     bench.live.start(strict=False)
     file.write(content)
@@ -342,7 +342,7 @@ async def test_an_invalid_file_keeps_the_last_good_one_and_is_told_once(file: Mo
     assert [entry["event"] for entry in logs] == ["configuration rejected"]
 
 
-async def test_a_file_that_vanishes_and_comes_back_is_told_once(file: Mounted) -> None:
+async def test_a_file_that_vanishes_and_comes_back_is_reported_once(file: Mounted) -> None:
     bench = Bench(file.path)
     bench.live.start(strict=False)
     file.remove()

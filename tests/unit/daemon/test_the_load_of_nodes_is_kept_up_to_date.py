@@ -100,7 +100,7 @@ async def test_what_is_read_is_in_the_next_snapshot(bench: Bench) -> None:
     }
 
 
-async def test_a_failure_is_told_once_and_its_end_too(bench: Bench) -> None:
+async def test_a_failure_is_reported_once_and_its_end_too(bench: Bench) -> None:
     bench.answers(measured("1"), refusal(403, "Forbidden"), refusal(403, "Forbidden"), measured("1"))
     with capture_logs() as logs:
         for seconds in (0, 10, 10, 10):
@@ -112,7 +112,7 @@ async def test_a_failure_is_told_once_and_its_end_too(bench: Bench) -> None:
     assert (bench.count("read"), bench.count("failed")) == (2, 2)
 
 
-async def test_when_what_is_known_is_too_old_to_be_used_that_is_told(bench: Bench) -> None:
+async def test_outdated_load_is_reported(bench: Bench) -> None:
     bench.answers(measured("1"), *[refusal(404, "NotFound")] * 40)
     with capture_logs() as logs:
         await bench.after(0)
@@ -128,7 +128,7 @@ async def test_when_what_is_known_is_too_old_to_be_used_that_is_told(bench: Benc
     assert "install metrics-server" in status["problem"]
 
 
-async def test_without_a_source_nobody_is_asked_until_there_is_one(bench: Bench) -> None:
+async def test_without_a_source_no_request_is_sent_until_there_is_one(bench: Bench) -> None:
     bench.configuration = configured("")
     await bench.after(60)
     assert bench.load.status() is None
@@ -152,7 +152,7 @@ async def test_another_source_is_asked_at_once_and_not_when_the_old_one_is_due(b
     assert bench.count("read") == 3
 
 
-async def test_a_source_that_cannot_be_used_is_told_and_tried_again(bench: Bench) -> None:
+async def test_a_source_that_cannot_be_used_is_reported_and_tried_again(bench: Bench) -> None:
     bench.configuration = configured("{type: prometheus, address: 'prometheus:9090'}")
     with capture_logs() as logs:
         await bench.after(0)

@@ -4,11 +4,12 @@ A mark is an HTML comment in front of a block, which readers do not see: `<!-- f
 
 - `file: NAME`: commands further down on the page find the block in a file of that name.
 - `with: NAME, …`: YAML objects are tried together with those files (otherwise on three nodes of 8 CPUs and 32Gi).
-- `waits: REASON`: the block's pods are not placed, for that reason; `waits: some`: some are not, and are told why.
+- `waits: REASON`: the block's pods are not placed, for that reason; `waits: some`: some are not, and their messages say
+why.
   Otherwise all of them are placed.
 - `scheduler: NAME`: the scheduler is called so.
 - `rejected`: the configuration is an example of an invalid one.
-- `refused: NAME`: admission refuses the object beside those of that file; the next block of text is the answer.
+- `refused: NAME`: admission refuses the object next to those of that file; the next block of text is the answer.
 - `include: PATH`: the block is a copy of that file of the project.
 - `plugin`: the Python code defines plugins, which are put to use.
 """
@@ -44,7 +45,7 @@ _NOT_IN_ANCHORS: Final = re.compile(r"[^\w\- ]")
 
 
 def yaml_documents(text: str) -> list[Any]:
-    """The documents of a text that are not empty, made anew with each call: a test may change its own."""
+    """The documents of a text that are not empty, made again with each call: a test may change its own."""
     return [document for document in yaml.load_all(text, Loader=_LOADER) if document is not None]
 
 

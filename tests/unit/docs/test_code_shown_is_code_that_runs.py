@@ -60,7 +60,7 @@ def test_a_plugin_works_as_it_stands(block: Block, registry: Registry) -> None:
 
 
 def test_python_is_a_plugin_or_a_copy() -> None:
-    """Anything else would be code that nobody runs."""
+    """Anything else would be dead code."""
     for block in all_blocks("python"):
         assert {"plugin", "include"} & block.marks.keys(), str(block)
 

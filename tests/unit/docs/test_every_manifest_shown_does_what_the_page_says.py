@@ -57,7 +57,7 @@ def schemas() -> dict[str, Any]:
 
 
 def faults(value: Any, schema: dict[str, Any], path: str) -> list[str]:
-    """Where a value is not what a structural schema allows: unknown fields, other types, values beside an enum."""
+    """Where a value is not what a structural schema allows: unknown fields, other types, values outside of an enum."""
     if schema.get("x-kubernetes-preserve-unknown-fields") or schema.get("x-kubernetes-int-or-string"):
         return []
     match schema.get("type"):
@@ -90,7 +90,7 @@ def test_our_kinds_have_the_fields_that_the_api_knows(block: Block) -> None:
             assert not faults(document.body, known[f"{version} {kind}"], kind)
 
 
-def test_a_field_that_is_none_is_found() -> None:
+def test_a_field_that_is_invalid_is_found() -> None:
     group = {"kind": "PodGroup", "spec": {"minmember": 1, "minMember": "1"}}
     assert faults(group, schemas()["scheduling.volcano.sh/v1beta1 PodGroup"], "PodGroup") == [
         "PodGroup.spec.minmember is no field",
@@ -99,7 +99,7 @@ def test_a_field_that_is_none_is_found() -> None:
 
 
 @EACH
-def test_its_pods_are_placed_or_wait_for_the_reason_told(block: Block, registry: Registry) -> None:
+def test_its_pods_are_placed_or_wait_for_the_reported_reason(block: Block, registry: Registry) -> None:
     documents = documents_of(block)
     kinds = {document.body["kind"] for document in documents}
     name = block.marks.get("scheduler", DEFAULT_SCHEDULER_NAME)

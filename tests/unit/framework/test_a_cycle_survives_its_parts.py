@@ -79,7 +79,7 @@ def test_what_it_had_committed_stays() -> None:
     assert report.binds == 1
 
 
-def test_an_action_that_cannot_be_made_is_passed_over() -> None:
+def test_an_action_that_cannot_be_created_is_ignored() -> None:
     class Stillborn(Action):
         name = "stillborn"
 
@@ -108,7 +108,7 @@ def test_an_action_that_would_end_the_process_ends_itself_alone() -> None:
     assert cycles.binds == {"g-0": "n1"}
 
 
-def test_who_runs_a_simulation_may_stop_it_in_the_middle_of_an_action() -> None:
+def test_a_simulation_can_be_interrupted_in_the_middle_of_an_action() -> None:
     class Long(Action):
         name = "long"
 
@@ -119,7 +119,7 @@ def test_who_runs_a_simulation_may_stop_it_in_the_middle_of_an_action() -> None:
         contended(actions=[Long]).run()
 
 
-def test_the_report_tells_what_there_is_and_what_was_done() -> None:
+def test_the_report_says_what_exists_and_what_was_done() -> None:
     cycles = Cycles(
         node("n1", cpu="4"),
         node("n2", cpu="4"),
@@ -139,7 +139,7 @@ def test_the_report_tells_what_there_is_and_what_was_done() -> None:
     assert report.plugin_errors == {}
 
 
-def test_pods_that_keep_a_promised_place_are_told() -> None:
+def test_pods_that_keep_a_promised_place_are_reported() -> None:
     leaving = [pod_group("old"), pod("old-0", group="old", cpu="2", on="n1", deleting=True)]
     report = Cycles(node("n1", cpu="2"), leaving, gang("g", cpu="2")).run()
     assert report.pipelined_tasks == {"team/g-0": "n1"}

@@ -186,7 +186,7 @@ def cluster(sizes: list[int], pods: int, *plugins: type[Plugin], **flags: Any) -
     others=st.sampled_from([(), (AtMostTwo,), (Liked,), (AtMostTwo, Liked), (NoSides,)]),
     order=st.sampled_from([Packed, Emptiest]),
 )
-def test_looking_ahead_changes_nothing_about_who_goes_where(
+def test_looking_ahead_changes_no_placement(
     sizes: list[int], pods: int, at_a_time: int, others: tuple[type[Plugin], ...], order: type[Plugin]
 ) -> None:
     one_by_one, _ = placed(cluster(sizes, pods, ByPredicate, order, *others), 1)

@@ -197,7 +197,7 @@ class Closed(Zones):
 
 @pytest.mark.parametrize("failing", [Failing, Senseless, FailingLater, Forgetful, Endless, Astray, Unready])
 @pytest.mark.parametrize("is_first", [True, False])
-def test_who_fails_is_named_and_keeps_nobody_from_what_they_wish(failing: type[Plugin], is_first: bool) -> None:
+def test_a_failing_plugin_is_named_and_does_not_block_others(failing: type[Plugin], is_first: bool) -> None:
     tier: list[Any] = [failing, Halves] if is_first else [Halves, failing]
     opened = open_session(*NODES, gang("g", pods=4, cpu="1"), tiers=[tier])
     assert placed(opened, 4)[0] == ["n3", "n0", "n4", "n1"]
@@ -211,7 +211,7 @@ def test_so_it_is_with_a_single_pod(failing: type[Plugin]) -> None:
     assert set(opened.ssn.dispatch.failures.counts) == {failing.name}
 
 
-def test_a_plugin_that_is_closed_keeps_nobody_from_what_they_wish() -> None:
+def test_a_closed_plugin_does_not_block_other_plugins() -> None:
     opened = open_session(*NODES, gang("g", pods=4, cpu="1"), tiers=[[Closed, Halves]])
     opened.ssn.ask.job_enqueued(opened.job("g"))
     assert opened.ssn.dispatch.failures.closed == {"closed"}

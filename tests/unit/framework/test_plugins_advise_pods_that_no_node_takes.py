@@ -56,7 +56,7 @@ def test_advice_is_the_end_of_the_message() -> None:
     )
 
 
-def test_nobody_is_asked_when_only_room_is_missing() -> None:
+def test_no_plugin_is_asked_for_advice_when_only_room_is_missing() -> None:
     assert "Open" not in told(opened("n1"))
 
 

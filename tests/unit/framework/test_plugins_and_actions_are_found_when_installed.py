@@ -114,13 +114,15 @@ def test_they_can_be_configured_like_those_that_are_built_in(monkeypatch: pytest
         pytest.param({"builtin": "Impostor"}, "the name is taken by a built-in", id="a built-in name"),
         pytest.param({"gone": "no_such_module:Plugin"}, "it cannot be imported", id="no such module"),
         pytest.param({"gone": "NoSuchClass"}, "it cannot be imported", id="no such class"),
-        pytest.param({"mine": "not_a_class"}, "it is no subclass of volcano_py.framework.plugin.Plugin", id="no class"),
+        pytest.param(
+            {"mine": "not_a_class"}, "it is not a subclass of volcano_py.framework.plugin.Plugin", id="no class"
+        ),
         pytest.param(
             {"job": "volcano_py.framework.job:Job"},
-            "it is no subclass of volcano_py.framework.plugin.Plugin",
+            "it is not a subclass of volcano_py.framework.plugin.Plugin",
             id="another class",
         ),
-        pytest.param({"mine": "Misnamed"}, "the class has another `name` than its entry", id="another name"),
+        pytest.param({"mine": "Misnamed"}, "the `name` of the class differs from that of its entry", id="another name"),
     ],
 )
 def test_what_cannot_be_used_is_left_out_and_said(

@@ -120,7 +120,7 @@ def test_one_operation_can_be_taken_back_alone_whatever_came_after() -> None:
     assert session.evictions == []
 
 
-def test_plugins_are_told_everything_and_its_undoing_last_first() -> None:
+def test_plugins_get_every_placement_and_its_undo_last_first() -> None:
     session = opened()
     statement = session.ssn.statement()
     do_something(session, statement)
@@ -131,7 +131,7 @@ def test_plugins_are_told_everything_and_its_undoing_last_first() -> None:
     assert undone == [(opposite[what], job, number) for what, job, number in reversed(done)]
 
 
-def test_what_is_committed_is_told_at_once_and_as_a_whole() -> None:
+def test_what_is_committed_is_reported_at_once_and_as_a_whole() -> None:
     session = opened()
     told: list[list[str]] = []
     session.ssn.statements.emit = lambda effects: told.append([type(effect).__name__ for effect in effects])

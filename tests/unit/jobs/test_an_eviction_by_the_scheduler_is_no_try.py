@@ -130,7 +130,7 @@ def test_a_part_is_restarted_without_a_try(action: str, restarted: list[str]) ->
     )
 
 
-def test_a_pod_that_fails_beside_an_evicted_one_counts() -> None:
+def test_a_pod_that_fails_next_to_an_evicted_one_counts() -> None:
     """Both are restarted together."""
     of, there = running(FOUR, policies=[{"events": ["PodFailed", "PodEvicted"], "action": "RestartPod"}])
     status = decided(plan(seen(of, [failed(there[0], 1), evicted(there[1]), *there[2:]])))

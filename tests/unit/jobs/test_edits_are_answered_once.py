@@ -144,7 +144,7 @@ def test_jobs_without_such_a_policy_note_nothing() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "1 since", "1 since yesterday", "-"])
-def test_a_note_that_cannot_be_read_is_written_anew(text: str) -> None:
+def test_a_note_that_cannot_be_read_is_written_again(text: str) -> None:
     of = serving()
     notes = {**of.status.controlled_resources, "generation": text}
     spoilt = msgspec.structs.replace(of, status=msgspec.structs.replace(of.status, controlled_resources=notes))

@@ -63,7 +63,7 @@ def decided(made: Plan) -> JobStatus:
 # -- beginning -------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_job_is_written_before_anything_is_made() -> None:
+def test_a_new_job_is_written_before_anything_is_created() -> None:
     status = decided(plan(world(job(phase=""), group=None)))
     assert (status.state.phase, [each.status for each in status.conditions]) == ("Pending", ["Pending"])
 
@@ -79,7 +79,7 @@ def test_first_what_plugins_and_volumes_need_then_the_group_then_the_pods() -> N
 
 
 @pytest.mark.parametrize("phase", ["", "Pending"])
-def test_pods_wait_until_the_group_is_let_in(phase: str) -> None:
+def test_pods_wait_until_the_group_is_admitted(phase: str) -> None:
     of = settled(job(task(replicas=2), phase="Pending"), {})
     made = plan(world(of, group=group(of, phase)))
     assert made.actions == ()
@@ -87,7 +87,7 @@ def test_pods_wait_until_the_group_is_let_in(phase: str) -> None:
 
 
 @pytest.mark.parametrize("phase", ["Inqueue", "Running", "Unknown", "Completed"])
-def test_only_missing_pods_are_made(phase: str) -> None:
+def test_only_missing_pods_are_created(phase: str) -> None:
     of = job(task(replicas=3), task("other", 1), phase="Pending")
     made = plan(world(of, {"worker-1": "Running", "worker-2": "Running!"}, group=group(of, phase)))
     assert names(only(made, CreatePods).bodies) == ["train-worker-0", "train-other-0"], "worker-2 is not gone yet"
@@ -102,7 +102,7 @@ def test_a_large_job_leaves_others_a_turn() -> None:
     assert len({*first, *rest}) == MOST_AT_ONCE + 10
 
 
-def test_a_job_that_cannot_be_is_told_so_and_makes_nothing() -> None:
+def test_an_impossible_job_gets_a_reason_and_creates_nothing() -> None:
     made = plan(world(job(phase="Pending"), group=None, problem="spec.tasks: nothing to run"))
     status = only(made, WriteStatus).status
     assert (status.state.reason, status.state.message) == ("InvalidJob", "spec.tasks: nothing to run")
@@ -180,7 +180,7 @@ def test_a_task_starts_after_those_it_depends_on(iteration: str, states: dict[st
         pytest.param(2, 0, "a gang of 2 pods waits for them; set spec.minAvailable to 1 at most", id="too large"),
     ],
 )
-def test_a_gang_that_waits_for_a_task_that_waits_for_it_is_told(minimum: int, of_worker: int, told: str) -> None:
+def test_a_gang_that_waits_for_a_task_that_waits_for_it_is_reported(minimum: int, of_worker: int, told: str) -> None:
     """Nothing else would say why it never starts."""
     depends: dict[str, Any] = {"dependsOn": {"name": ["master"]}, "minAvailable": of_worker}
     of = job(task("master", 1), task("worker", 2, **depends), phase="Pending", minAvailable=minimum)
@@ -191,7 +191,7 @@ def test_a_gang_that_waits_for_a_task_that_waits_for_it_is_told(minimum: int, of
     assert waiting(plan(world(of, {"master-0": "Running"}))) == ""
 
 
-def test_a_gang_of_a_role_that_waits_for_others_is_told() -> None:
+def test_a_gang_of_a_role_that_waits_for_others_is_reported() -> None:
     """The minimum of each role counts when the job's is no lower than their sum."""
     depends: dict[str, Any] = {"dependsOn": {"name": ["master"]}, "minAvailable": 1}
     there = {f"master-{index}": "Pending" for index in range(4)}
@@ -219,7 +219,7 @@ FAILED_A = [{"event": "PodFailed", "action": "RestartTask", "timeout": "1h"}]
         pytest.param({}, "any", {"a-0": "Failed", "c-0": "Failed"}, True, id="none would"),
     ],
 )
-def test_a_task_that_waits_for_one_whose_pods_have_failed_is_told(
+def test_a_task_that_waits_for_one_whose_pods_have_failed_is_reported(
     of_a: dict[str, Any], iteration: str, states: dict[str, str], told: bool
 ) -> None:
     last = task("b", 1, dependsOn={"name": ["a", "c"], "iteration": iteration})
@@ -279,7 +279,7 @@ def test_scaling_down_is_no_eviction() -> None:
 
 
 def test_pods_of_a_task_that_was_taken_out_go() -> None:
-    """No webhook may have kept anybody from it."""
+    """There may have been no webhook to refuse it."""
     before = settled(job(task("a"), task("b-1")), {"a-0": "Running", "b-1-0": "Running"})
     there = pods(before, {"a-0": "Running", "b-1-0": "Running"})
     of = replace_spec(before, task("a"))
@@ -296,7 +296,7 @@ def test_pods_of_a_task_that_was_taken_out_go_with_the_job(phase: str) -> None:
     assert names(only(made, DeletePods).pods) == ["train-b-0"]
 
 
-def test_a_group_that_is_gone_is_made_again() -> None:
+def test_a_group_that_is_gone_is_created_again() -> None:
     of = settled(job(task(replicas=2)), RUNNING)
     assert kinds(plan(world(of, RUNNING, group=None))) == ["CreateGroup"]
 
@@ -306,7 +306,7 @@ def test_a_group_that_is_gone_is_made_again() -> None:
 RESTARTING = [{"event": "PodFailed", "action": "RestartJob"}, {"event": "PodEvicted", "action": "RestartJob"}]
 
 
-def test_a_restart_is_written_then_everything_goes_then_it_begins_anew() -> None:
+def test_a_restart_is_written_then_all_pods_are_deleted_then_created_again() -> None:
     of = settled(job(task(replicas=2), policies=RESTARTING), RUNNING)
     first, second = pods(of, RUNNING)
     there = [failed(first, 7), second]
@@ -326,7 +326,7 @@ def test_a_restart_is_written_then_everything_goes_then_it_begins_anew() -> None
 
 
 def test_an_eviction_is_seen_by_what_the_status_counted() -> None:
-    """Nobody needs to have seen the deletion."""
+    """No replica needs to have seen the deletion."""
     of = settled(job(task(replicas=2), policies=RESTARTING), RUNNING)
     status = decided(plan(world(of, {"worker-0": "Running"})))
     assert status.state.message == "requested by a policy on PodEvicted of pod train-worker-1"
@@ -371,7 +371,7 @@ def test_a_part_of_the_job_is_restarted(action: str, gone: list[str]) -> None:
     assert names(only(plan(world(of, pods=there)), DeletePods).pods) == gone
 
 
-def test_a_restart_of_nothing_in_particular_is_none() -> None:
+def test_a_restart_of_nothing_in_particular_does_nothing() -> None:
     of = settled(job(task(replicas=2), policies=[{"event": "Unknown", "action": "RestartTask"}]), RUNNING)
     assert plan(world(of, RUNNING, group=group(of, "Unknown"))).actions == ()
 
@@ -418,7 +418,7 @@ def test_an_evicted_pod_may_come_back_before_the_timeout() -> None:
     assert (back.state.phase, "evicted" in back.controlled_resources) == ("Running", False)
 
 
-def test_that_a_pod_was_evicted_is_written_before_it_is_made_again() -> None:
+def test_that_a_pod_was_evicted_is_written_before_it_is_created_again() -> None:
     policies = [{"event": "PodEvicted", "action": "AbortJob", "timeout": "1m"}]
     of = settled(job(task(replicas=2), policies=policies, minAvailable=1), RUNNING)
     evicted = {"worker-0": "Running"}
@@ -428,7 +428,7 @@ def test_that_a_pod_was_evicted_is_written_before_it_is_made_again() -> None:
 
 
 @pytest.mark.parametrize("note", ["worker/1", "worker/x@2026-01-31T12:00:00+00:00", "gone/1@2026-01-31T12:00:00+00:00"])
-def test_a_note_of_evicted_pods_that_says_nothing_is_passed_over(note: str) -> None:
+def test_a_note_of_evicted_pods_that_says_nothing_is_ignored(note: str) -> None:
     policies = [{"event": "PodEvicted", "action": "AbortJob", "timeout": "1m"}]
     of = settled(job(task(replicas=2), policies=policies), RUNNING)
     spoilt = msgspec.structs.replace(of.status, controlled_resources={"evicted": note})
@@ -498,7 +498,7 @@ def test_a_job_that_is_being_deleted_is_left_to_the_garbage_collector() -> None:
     assert plan(world(msgspec.structs.replace(of, metadata=deleted))) == Plan()
 
 
-def test_how_long_it_ran_is_told_at_its_end() -> None:
+def test_how_long_it_ran_is_reported_at_its_end() -> None:
     conditions = [{"status": "Running", "lastTransitionTime": "2027-01-15T08:00:00Z"}]
     of = job(task(replicas=1), status={"conditions": conditions})
     status = decided(plan(world(of, {"worker-0": "Succeeded"})))
@@ -517,7 +517,7 @@ MOST = 2**31 - 1
 """Replicas that the API lets one ask for."""
 
 
-def test_as_many_replicas_as_can_be_written_cost_no_more_than_the_pods_that_are_made_at_once() -> None:
+def test_as_many_replicas_as_can_be_written_cost_no_more_than_the_pods_that_are_created_at_once() -> None:
     """A list of all that are missing would take all memory there is."""
     of = job(task("first", MOST), task("second", MOST, dependsOn={"name": ["first"]}), minAvailable=1)
     counts = {"first": {"phase": {"Running": 3}}}

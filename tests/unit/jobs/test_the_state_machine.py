@@ -147,7 +147,7 @@ def test_a_restarting_job_waits_for_its_pods_to_go(
     assert step_of(states, "Restarting", status=status, maxRetry=3) == expected
 
 
-def test_a_job_that_asks_for_more_than_it_has_restarts_to_be_told_so() -> None:
+def test_an_undoable_restart_is_reported() -> None:
     """Only a job that is to make pods says what is wrong with it."""
     spec = {"tasks": [task("a", 2)], "minAvailable": 3}
     assert step_of({"a-0": "Running!"}, "Restarting", **spec) is None

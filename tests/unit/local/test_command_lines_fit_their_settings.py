@@ -11,8 +11,8 @@ import yaml
 from volcano_py.local import components
 from volcano_py.local.components import STAGES, Component
 from volcano_py.local.controlplane import clean_environment
-from volcano_py.local.layout import DEFAULT_CONTROLLERS, Layout, Settings
 from volcano_py.local.nodes import simulated_node
+from volcano_py.local.workdir.layout import DEFAULT_CONTROLLERS, Layout, Settings
 
 _BINARY = Path("/bin/program")
 
@@ -54,7 +54,7 @@ def test_access_is_decided_by_rbac(tmp_path: Path) -> None:
     assert _flags(components.kube_apiserver(Layout(tmp_path, Settings()), _BINARY))["--authorization-mode"] == "RBAC"
 
 
-def test_pods_need_a_service_account_only_where_somebody_makes_it(tmp_path: Path) -> None:
+def test_pods_need_a_service_account_only_where_a_controller_creates_it(tmp_path: Path) -> None:
     def disabled(name: str, controllers: tuple[str, ...]) -> str:
         layout = Layout(tmp_path / name, Settings(controllers=controllers))
         return _flags(components.kube_apiserver(layout, _BINARY))["--disable-admission-plugins"]

@@ -59,7 +59,7 @@ async def test_it_is_the_daemon_that_a_cluster_runs(tmp_path: Path) -> None:
     ]
 
 
-async def test_it_is_started_when_it_is_ready_and_stops_when_told(tmp_path: Path) -> None:
+async def test_it_is_started_when_it_is_ready_and_stops_on_request(tmp_path: Path) -> None:
     async with running(tmp_path, _STAND_IN, "--more") as scheduler:
         await scheduler.start()
         assert scheduler.process.running

@@ -1,4 +1,4 @@
-"""CRDs, manifests and examples: in an installed package, or in the repository beside it."""
+"""CRDs, manifests and examples: in an installed package, or in the repository next to it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from volcano_py.local.shipped import shipped, shown
 
 
-def test_a_checkout_has_them_beside_the_package() -> None:
+def test_a_checkout_has_them_next_to_the_package() -> None:
     project = Path(__file__).resolve().parents[3]
     for folder in ("crds", "manifests", "examples"):
         assert shipped(folder).samefile(project / folder)

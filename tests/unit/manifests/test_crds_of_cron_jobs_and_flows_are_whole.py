@@ -117,7 +117,7 @@ def test_what_describes_jobs_is_the_same_as_for_jobs(definition: Callable[[str],
 
 
 @pytest.mark.parametrize("name", refresh.EMBEDDING)
-def test_the_copies_are_made_by_the_tool(name: str) -> None:
+def test_the_copies_are_created_by_the_tool(name: str) -> None:
     text = (refresh.CRDS / name).read_text()
     assert refresh.refreshed(text) == text
     outdated = text.replace("One argument.", "Outdated.", 1)

@@ -1,4 +1,4 @@
-"""Every kustomization lists what lies beside it, and refers to nothing outside except other kustomizations."""
+"""Every kustomization lists the files next to it, and refers to nothing outside except other kustomizations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_installation_its_parts_and_its_overlays_are_covered() -> None:
 
 
 @EACH
-def test_every_file_beside_it_is_listed(kustomization: Path) -> None:
+def test_every_file_next_to_it_is_listed(kustomization: Path) -> None:
     listed = {each for each in yaml.safe_load(kustomization.read_text())["resources"] if each.endswith(".yaml")}
     beside = {path.name for path in kustomization.parent.glob("*.yaml")} - {"kustomization.yaml"}
     if kustomization.parent.name == "kind":

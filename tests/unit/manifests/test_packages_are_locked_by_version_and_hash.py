@@ -66,7 +66,7 @@ def test_the_locked_versions_are_among_those_that_the_project_accepts(project: P
 
 
 def test_every_dependency_has_an_upper_bound(pyproject: dict[str, Any]) -> None:
-    """A major version that nobody has tried must not get into an installation by itself."""
+    """An untested major version must not get into an installation by itself."""
     everything = [
         *pyproject["build-system"]["requires"],
         *pyproject["project"]["dependencies"],

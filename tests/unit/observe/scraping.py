@@ -13,7 +13,7 @@ Series = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 def scrape(metrics: Metrics) -> Series:
-    """What Prometheus would store; a series told twice would be refused, so it fails here too."""
+    """What Prometheus would store; a series reported twice would be refused, so it fails here too."""
     series: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
     for family in text_string_to_metric_families(metrics.render()[0].decode()):
         for sample in family.samples:

@@ -66,7 +66,7 @@ def test_kopfs_objects_are_named(lines: Lines) -> None:
 
 
 @pytest.mark.parametrize(("number", "name"), [(5, None), (25, "info"), (35, "warning"), (60, "critical")])
-def test_levels_of_their_own_are_told_as_the_nearest_below(lines: Lines, number: int, name: str | None) -> None:
+def test_unknown_log_levels_are_logged_as_the_nearest_below(lines: Lines, number: int, name: str | None) -> None:
     logging.getLogger("library").log(number, "odd")
     assert [line["level"] for line in lines()] == ([name] if name else [])
 
@@ -137,7 +137,7 @@ def test_logs_of_the_kubernetes_client_never_reach_debug(stream: io.BytesIO) -> 
     assert [json.loads(line)["msg"] for line in stream.getvalue().splitlines()] == ["ours"]
 
 
-def test_a_terminal_gets_readable_lines_and_everybody_else_json() -> None:
+def test_a_terminal_gets_readable_lines_and_all_others_json() -> None:
     class Terminal(io.BytesIO):
         def isatty(self) -> bool:
             return True

@@ -42,7 +42,7 @@ def test_every_reason_has_a_section_under_its_rank_and_an_example() -> None:
         assert f"\n{reason.value}: {EXAMPLES[reason]}\n" in page
 
 
-def test_writing_mends_what_checking_finds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_writing_fixes_what_checking_finds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     directory = tmp_path / "docs"
     assert main(["--check", "--directory", str(directory)]) == 1
     assert f"{directory / 'metrics.md'} is out of date: run python -m" in capsys.readouterr().err

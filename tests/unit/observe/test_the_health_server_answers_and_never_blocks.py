@@ -78,7 +78,7 @@ async def test_metrics_are_served_in_the_format_that_was_asked_for(face: Face) -
         assert "Content-Encoding" not in response.headers
 
 
-async def test_probes_tell_each_check(face: Face) -> None:
+async def test_probes_report_each_check(face: Face) -> None:
     await face.start()
     synced: list[bool] = []
     face.checks.add_live("loop", lambda: None)
@@ -158,7 +158,7 @@ async def test_the_dump_is_for_callers_on_this_machine(face: Face) -> None:
     assert "use kubectl port-forward to the pod and ask for it at localhost" in body["error"]
 
 
-async def test_a_failing_callback_is_told_and_the_server_goes_on(face: Face) -> None:
+async def test_a_failing_callback_is_reported_and_the_server_goes_on(face: Face) -> None:
     def broken() -> object:
         raise LookupError("no state yet")
 
@@ -248,7 +248,7 @@ async def test_several_addresses_serve_the_same(face: Face) -> None:
     await server.stop()
 
 
-async def test_when_one_address_cannot_be_had_none_is_listened_on(face: Face) -> None:
+async def test_when_one_address_is_not_available_none_is_listened_on(face: Face) -> None:
     await face.start()
     server = HealthServer(face.metrics.render, face.checks)
     with silent_port() as free:
@@ -264,7 +264,7 @@ async def test_stopping_is_final_harmless_twice_and_starting_twice_is_a_mistake(
         await server.start([ListenAddress("127.0.0.1", port)])
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.close()
-        with pytest.raises(RuntimeError, match="runs already"):
+        with pytest.raises(RuntimeError, match="is already running"):
             await server.start([LOCAL])
         await server.stop()
         await server.stop()

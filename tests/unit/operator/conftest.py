@@ -37,7 +37,7 @@ class FakeApi:
         self._version = 0
 
     def put(self, path: str, obj: dict[str, Any]) -> dict[str, Any]:
-        """Store an object as if somebody else had written it."""
+        """Store an object as if another client had written it."""
         self._version += 1
         metadata = obj.setdefault("metadata", {})
         metadata.setdefault("name", path.rsplit("/", 1)[1])

@@ -103,7 +103,7 @@ async def test_namespaces_take_turns_whatever_the_backlog_of_one_of_them() -> No
     assert {"other/0", "other/1"} < set(done[:5])
 
 
-async def test_a_namespace_whose_work_takes_for_ever_leaves_workers_for_others() -> None:
+async def test_a_namespace_whose_work_never_ends_leaves_workers_for_others() -> None:
     """As where a webhook lets every request of its namespace time out."""
     queue, done = work_queue(namespace_of, workers=4), list[str]()
 

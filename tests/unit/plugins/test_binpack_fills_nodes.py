@@ -57,7 +57,7 @@ def test_the_fuller_node_wins_and_what_is_placed_in_the_cycle_counts() -> None:
     assert after["n1"] == before["n1"]
 
 
-def test_other_resources_count_when_they_are_listed_with_weight_1_unless_told() -> None:
+def test_other_resources_count_when_they_are_listed_with_weight_1_by_default() -> None:
     has, asked, used = {**HAS, GPU: "8", FOO: "4"}, {"cpu": "4", GPU: "1", FOO: "2"}, {GPU: "1"}
     assert score(asked, used, has) == 50
     assert score(asked, used, has, resources=f"{GPU}, {FOO}") == pytest.approx((0.5 + 0.25 + 0.5) / 3 * 100)

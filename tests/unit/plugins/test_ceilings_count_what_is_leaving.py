@@ -38,7 +38,7 @@ def cluster(owner: PluginChoice, *objects: Objects) -> Opened:
 
 
 def job(name: str, queue: str, *, pods: int, running: int, leaving: int = 0) -> list[Any]:
-    """A job of pods of 1 cpu each, beside which some are leaving."""
+    """A job of pods of 1 cpu each, next to which some are leaving."""
     members = gang(name, pods=pods, min_member=1, queue=queue, cpu="1", running_on=["n1"] * running)
     gone = [pod(f"{name}-leaves-{index}", group=name, cpu="1", on="n1", deleting=True) for index in range(leaving)]
     return [*members, *gone]
@@ -90,7 +90,7 @@ def test_what_is_guaranteed_is_kept_once_when_its_pods_are_leaving() -> None:
 
 
 @pytest.mark.parametrize("owner", OWNERS)
-def test_a_job_is_let_in_when_the_leaving_pods_are_gone(owner: PluginChoice) -> None:
+def test_a_job_is_admitted_when_the_leaving_pods_are_gone(owner: PluginChoice) -> None:
     session = cluster(
         owner,
         job("a", "left", pods=1, running=0, leaving=3),
@@ -131,7 +131,7 @@ def test_rooms_follow_the_tasks_through_a_cycle(owner: PluginChoice, steps: list
 
 @pytest.mark.parametrize(("owner", "is_leaving"), [(Capacity, False), (HIERARCHICAL, True), (Proportion, False)])
 def test_what_pods_hold_together_does_not_wrap_around(owner: PluginChoice, is_leaving: bool) -> None:
-    """Anybody may create pods of a pebibyte that name their node themselves; so many exceed 64 bits together."""
+    """Anyone may create pods of a pebibyte that name their node themselves; so many exceed 64 bits together."""
     huge = [pod(f"huge-{index}", group="a", memory="1Pi", on="n1", deleting=is_leaving) for index in range(2**13 + 1)]
     waiting = gang("a", pods=1, queue="left", memory="1Gi", running_on=[])
     session = open_session(

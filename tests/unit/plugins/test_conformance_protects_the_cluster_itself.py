@@ -38,12 +38,12 @@ def test_no_other_tier_can_give_them_up(point: str) -> None:
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_alone_it_gives_up_nobody(point: str) -> None:
+def test_alone_it_gives_up_no_pod(point: str) -> None:
     session = open_session(*OBJECTS, tiers=[[Conformance]])
     assert session.victims(point, "urgent-0", session.running("app")) == []
 
 
-def test_switched_off_it_protects_nobody() -> None:
+def test_switched_off_it_protects_no_pod() -> None:
     session = open_session(*OBJECTS, tiers=[[Ruthless, (Conformance, {"enableReclaimable": False})]])
     assert len(session.victims("reclaimable", "urgent-0", session.running("app"))) == 4
     assert len(session.victims("preemptable", "urgent-0", session.running("app"))) == 2

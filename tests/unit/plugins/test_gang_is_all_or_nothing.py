@@ -39,7 +39,7 @@ def test_a_gang_whose_pods_do_not_exist_yet_is_not_tried() -> None:
     assert act(session) == {}
 
 
-def test_who_has_to_create_the_missing_pods_is_named() -> None:
+def test_the_controller_that_has_to_create_the_missing_pods_is_named() -> None:
     job = OwnerReference(api_version="batch.volcano.sh/v1alpha1", kind="Job", name="train", controller=True)
     group = with_meta(pod_group("train", min_member=3), owner_references=[job])
     members = [pod("train-0", group="train", cpu="1"), pod("train-1", group="train", cpu="1", phase="Failed")]
@@ -190,7 +190,7 @@ def test_gang_and_priority_must_agree_that_a_job_starves() -> None:
     assert without.ssn.ask.job_starving(without.job("train"))
 
 
-def test_nobody_starves_when_no_plugin_says_so() -> None:
+def test_no_job_starves_when_no_plugin_says_so() -> None:
     session = open_session(gang("train", cpu="1"), tiers=[[(Gang, {"enableJobStarving": False})]])
     assert not session.ssn.ask.job_starving(session.job("train"))
 

@@ -103,7 +103,7 @@ def test_a_pod_is_left_alone_for_its_cooldown(running: Pod, is_victim: bool) -> 
     assert opened.victims("reclaimable", "high-0", opened.running("low")) == (["low-0"] if is_victim else [])
 
 
-def test_who_may_go_later_is_looked_at_again_then() -> None:
+def test_pods_that_may_be_evicted_later_are_considered_again_then() -> None:
     """The end of a cool-down is no event of the cluster."""
     opened = open_session(
         node("n1"),
@@ -127,8 +127,8 @@ def test_a_pod_that_does_not_run_yet_is_not_protected() -> None:
 
 @pytest.mark.parametrize("protector", [Pdb, Cdp])
 @pytest.mark.parametrize("point", ["preemptable", "reclaimable"])
-def test_alone_they_give_up_nobody(protector: type[Plugin], point: str) -> None:
-    """Whom they do not spare is still no victim of just anybody."""
+def test_alone_they_give_up_no_pod(protector: type[Plugin], point: str) -> None:
+    """A pod that they do not protect is not a victim just for that."""
     web = gang("web", running_on=["n1"], labels={"app": "web"})
     opened = open_session(node("n1"), *web, *gang("high"), tiers=[[], [protector]])
     assert opened.victims(point, "high-0", opened.running("web")) == []
@@ -160,7 +160,7 @@ def waiting(name: str, seconds: float, limit: str = "") -> PodGroup:
 @pytest.mark.parametrize(
     ("limit", "vote"), [("", Vote.ABSTAIN), ("2m", Vote.ABSTAIN), ("30s", Vote.PERMIT), ("nonsense", Vote.ABSTAIN)]
 )
-def test_a_job_past_its_limit_is_let_in(limit: str, vote: Vote) -> None:
+def test_a_job_past_its_limit_is_admitted(limit: str, vote: Vote) -> None:
     opened = open_session(waiting("train", 60, limit), tiers=[[Sla]])
     plugin, job = opened.plugin(Sla), opened.job("train")
     assert plugin.job_enqueueable(job).vote is vote
@@ -190,7 +190,7 @@ def test_the_job_whose_time_is_up_first_goes_first() -> None:
     assert sorted(("old", "a", "b"), key=lambda name: opened.ssn.ask.job_key(opened.job(name))) == ["b", "a", "old"]
 
 
-def test_while_it_keeps_places_for_a_job_the_others_are_told_for_which() -> None:
+def test_while_it_keeps_places_for_a_job_the_others_are_reported_for_which() -> None:
     """Its time is up, and one of its two pods has a place: the room on n1 is not used, and not free."""
     timeline = Timeline(
         node("n1", cpu="4"),
@@ -205,7 +205,7 @@ def test_while_it_keeps_places_for_a_job_the_others_are_told_for_which() -> None
     assert "held for" not in timeline.told("gang-0") + timeline.told("gang-1"), "not for itself"
 
 
-def test_who_is_too_large_for_the_rest_of_a_kept_node_anyway_is_told_that() -> None:
+def test_who_is_too_large_for_the_rest_of_a_kept_node_anyway_is_reported_that() -> None:
     timeline = Timeline(
         node("n1", cpu="8"),
         *job("runs", cpu="3", on=["n1"]),

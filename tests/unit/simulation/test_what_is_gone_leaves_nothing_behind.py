@@ -1,6 +1,6 @@
 """A daemon lives for months: whatever comes and goes, the state and the scheduler keep no more of it than at first.
 
-Every generation has names, labels, requests and wishes that no other has, as the work of a real cluster does.
+Every generation has names, labels, requests and preferences that no other has, as the work of a real cluster does.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from volcano_py.scheduler import Scheduler
 from volcano_py.state.cluster_state import ClusterState
 
 _CYCLES = 3
-"""So many place everything that has a place, and tell the rest why it waits."""
+"""So many place everything that has a place, and give the rest a reason."""
 
 RICH = """
 actions: "enqueue, allocate, backfill, preempt, reclaim"

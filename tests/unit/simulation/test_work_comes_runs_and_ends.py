@@ -107,7 +107,7 @@ spec:
         {"simulate_runs_for": "-1m"},
     ],
 )
-def test_annotations_that_cannot_be_read_are_told(annotations: dict[str, str]) -> None:
+def test_annotations_that_cannot_be_read_are_reported(annotations: dict[str, str]) -> None:
     with pytest.raises(ManifestError, match=r"volcano\.sh/simulate-"):
         play(pod(**annotations), 300)
 

@@ -107,7 +107,7 @@ def test_so_may_the_queue(watched: Watched) -> None:
     assert charged(watched) == {"team": (1, 0)}
 
 
-def test_after_a_restart_the_binding_tells(watched: Watched) -> None:
+def test_after_a_restart_the_binding_says_it(watched: Watched) -> None:
     watched.put(with_spec(GROUP, queue="other"), bound(WAITS))
     assert charged(watched) == {"team": (1, 0)}
 
@@ -151,7 +151,7 @@ def test_one_that_has_ended_counts_no_more(watched: Watched, phase: str) -> None
     assert charged(watched) == {}
 
 
-def test_pods_of_other_schedulers_are_charged_to_nobody(watched: Watched) -> None:
+def test_pods_of_other_schedulers_are_charged_to_no_queue(watched: Watched) -> None:
     watched.put(pod("b", group="g", cpu="1", on="n1", scheduler="else", annotations={CHARGED_QUEUE: "team"}))
     assert charged(watched) == {}
 
@@ -164,7 +164,7 @@ def test_an_evicted_pod_is_leaving_until_it_is_gone_or_stays(watched: Watched) -
     assert charged(watched) == {"team": (1, 0)}
 
 
-def test_queues_that_nobody_names_any_more_leave_nothing_behind(watched: Watched) -> None:
+def test_queues_that_are_no_longer_named_leave_nothing_behind(watched: Watched) -> None:
     for number in range(5):
         watched.put(bound(pod("b", cpu="1", annotations={}), f"invented-{number}"))
         watched.put(deleted(bound(WAITS)))

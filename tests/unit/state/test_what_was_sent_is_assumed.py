@@ -49,7 +49,7 @@ def test_the_watch_confirms_the_binding_without_need_for_a_decision(watched: Wat
     assert watched.told() == [False]
 
 
-def test_the_watch_is_right_when_somebody_else_bound_the_pod(watched: Watched) -> None:
+def test_the_watch_is_right_when_another_scheduler_bound_the_pod(watched: Watched) -> None:
     watched.state.assume_bound(UID, "n1")
     watched.put(on(WAITS, "n2"))
     assert (watched.status("a"), watched.place("a")) == (TaskStatus.BOUND, "n2")
@@ -108,7 +108,7 @@ def test_nothing_is_bound_to_a_node_that_has_gone(watched: Watched) -> None:
     assert watched.nodes() == {"n2"}
 
 
-def test_nothing_is_bound_where_somebody_else_was_faster(watched: Watched) -> None:
+def test_nothing_is_bound_where_another_scheduler_was_faster(watched: Watched) -> None:
     watched.put(pod("daemon", cpu="3.5", on="n1", scheduler="default-scheduler"))
     assert not watched.state.assume_bound(UID, "n1")
     assert watched.status("a") is TaskStatus.PENDING
@@ -136,7 +136,7 @@ def test_a_shortage_of_what_the_pod_does_not_ask_for_is_no_obstacle(watched: Wat
 )
 def test_many_bindings_are_assumed_as_one_by_one(places: list[str], held: str, others: int) -> None:
     """Every pod asks 1 cpu but f; n1 and n2 have 4, and more cpu is in use on `full` than it has. Few go one by one, so
-    that there are `others` beside them, on a node with room for all."""
+    that there are `others` next to them, on a node with room for all."""
     crowd = [f"other-{index}" for index in range(others)]
     places, held = [f"{name} roomy" for name in crowd] + places, others * "y" + held
     waiting = [pod(name, group="g", cpu="1") for name in (*"abcde", *crowd)]
@@ -306,7 +306,7 @@ def test_a_status_on_its_way_is_not_that_of_a_namesake(watched: Watched) -> None
     assert stored_status(watched, 105.0) == ("Pending", ()), "the update is about the predecessor"
 
 
-def test_what_a_pod_was_told_is_known_before_its_echo(watched: Watched) -> None:
+def test_a_written_condition_of_a_pod_is_known_before_its_echo(watched: Watched) -> None:
     info = next(each for each in watched.snapshot().tasks if each is not None)
     watched.state.assume_reported(PodCondition(info.ref, "Unschedulable", "full", Reason.NODES_REFUSE))
     again = next(each for each in watched.snapshot().tasks if each is not None)
@@ -315,7 +315,7 @@ def test_what_a_pod_was_told_is_known_before_its_echo(watched: Watched) -> None:
 
 
 def test_a_promise_of_another_node_outlives_what_was_on_its_way_before_it(watched: Watched) -> None:
-    """An event that still shows the node promised first; then the echo; then what somebody else wrote."""
+    """An event that still shows the node promised first; then the echo; then what another client wrote."""
     info = next(each for each in watched.snapshot().tasks if each is not None)
     watched.put(promised("n1"))
     told = PodCondition(info.ref, "Unschedulable", "full", Reason.NODES_REFUSE, "n2")

@@ -20,7 +20,7 @@ from volcano_py.state.task_class import TaskClass
 
 
 class Watched:
-    """`changes` lists what `on_change` was told since the last `quiet()`: True for a decisive change."""
+    """`changes` lists what `on_change` was called with since the last `quiet()`: True for a decisive change."""
 
     def __init__(self, *objects: ApiObject | list[ApiObject], **options: Any) -> None:
         self.changes: list[bool] = []

@@ -1,4 +1,4 @@
-"""Counts turned into sentences: what was asked, what is free or allowed, who holds it, and what would help.
+"""Counts turned into sentences: what was asked, what is free or allowed, what holds it, and what would help.
 
 Pure functions; callers pass integers in the units of `volcano_py.api.report.Amounts` (CPU in millicores, memory and
 storage in bytes, everything else as counts). A sentence starts in lower case and has no full stop, so that it can
@@ -122,7 +122,7 @@ def never_fits(resource: str, asked: int, largest: int, *, node: str = "", other
     `others_refuse` there are larger nodes, which refuse the pod whatever is on them."""
     which = _which_node(others_refuse)
     if largest <= 0:
-        return f"asks {amount(resource, asked)}; {_nobody_offers(resource, which)}"
+        return f"asks {amount(resource, asked)}; {_no_node_offers(resource, which)}"
     wanted, most = numbers(resource, asked, largest)
     named = f", {node}," if node else ""
     return (
@@ -135,7 +135,7 @@ def _which_node(others_refuse: bool) -> str:
     return "node that would take it" if others_refuse else "node"
 
 
-def _nobody_offers(resource: str, which: str = "node") -> str:
+def _no_node_offers(resource: str, which: str = "node") -> str:
     # That a pod takes the place of one is nothing that its author could leave out.
     fix = "put how many it takes into status.allocatable of a node," if resource == "pods" else "remove the request"
     return f"no {which} offers {resource}: {fix} or add a node that does"
@@ -222,7 +222,7 @@ def over_ceiling(
         queue: the queue whose ceiling it is.
         inqueue: promised to admitted jobs that hold nothing yet.
         above: the job's own queue, when `queue` is an ancestor of it.
-        holder: who holds most of it, ready to read (`ml/train-1 holds 10 cpu`).
+        holder: the job that holds most of it, ready to read (`ml/train-1 holds 10 cpu`).
         kept: whose guarantees leave no more than `ceiling`, ready to read (`train: 20 cpu and 3 more`).
     """
     held, promised, wanted, limit, _ = numbers(
@@ -231,10 +231,10 @@ def over_ceiling(
     whose = f"queue {queue}, above {above}" if above else f"queue {queue}"
     waiting = f" + {promised} promised" if inqueue else ""
     held_by = f" ({holder})" if holder else ""
-    for_whom = f" ({kept})" if kept else ""
+    kept_for = f" ({kept})" if kept else ""
     return (
         f"{whose}: {with_name(resource, held)} allocated{held_by}{waiting} + {wanted} asked > {limit} "
-        f"{kind.word}{for_whom}; {kind.remedy(is_hopeless=asked > ceiling)}"
+        f"{kind.word}{kept_for}; {kind.remedy(is_hopeless=asked > ceiling)}"
     )
 
 
@@ -248,7 +248,7 @@ def cluster_overcommitted(
         resource, used, inqueue, asked, limit, allocatable, used + inqueue + asked
     )
     if not allocatable:
-        return f"asks {with_name(resource, wanted)}; {_nobody_offers(resource)}"
+        return f"asks {with_name(resource, wanted)}; {_no_node_offers(resource)}"
     first = _ASK_LESS if asked > limit else "wait until jobs finish"
     return (
         f"cluster: {with_name(resource, held)} used + {promised} promised + {wanted} asked > {most} "
@@ -272,7 +272,8 @@ def promise_lapsed(seconds: float) -> str:
     """A job that was admitted had no pods for too long."""
     return (
         f"none of its pods was created within {seconds:g}s of its admission, so others may use what it was promised; "
-        "it is admitted again as room allows, after the jobs that waited then: see the events of what creates its pods"
+        "it is admitted again as room allows, after the jobs that waited then: see the events of the controller "
+        "that creates its pods"
     )
 
 
@@ -368,7 +369,7 @@ def plugin_failed(plugin: str = "") -> str:
 
 def scheduling_gated(gates: Sequence[str]) -> str:
     listed, it = summarize(gates), _it(gates)
-    return f"has the scheduling gate{_s(len(gates))} {listed}: whoever set {it} must remove {it}"
+    return f"has the scheduling gate{_s(len(gates))} {listed}: the controller or user that set {it} must remove {it}"
 
 
 def refused_by_plugin(plugin: str, rule: str) -> str:
@@ -405,7 +406,7 @@ def _versus(victim: Party, pod: Party) -> str:
 def would_come_back(action: str, victim: str) -> str:
     return (
         f"{action} could make room by evicting {victim}, but by the same rules {victim} could then evict it in turn, "
-        "without end; the plugins that name victims must put one of the two first"
+        "without end; the plugins that choose victims must rank one of the two first"
     )
 
 
@@ -419,7 +420,7 @@ def message(reason: Reason, sentence: str) -> str:
 
 
 def cut(text: str, longest: int = _LONGEST_ERROR) -> str:
-    """At most so many characters, with dots where there were more."""
+    """At most this many characters, with dots where there were more."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 

@@ -12,8 +12,8 @@ from volcano_py.api.wording.summarize import counted, plural, summarize
 
 
 class PodMaker(msgspec.Struct, frozen=True):
-    """Who creates a gang's pods: `who`, ready to read (`Job train`), and where it says how many there must be, for the
-    gang and for each role."""
+    """What creates a gang's pods (`who`, ready to read: `Job train`), and its fields for the minimum of the gang and of
+    each role."""
 
     who: str
     minimum: str = "minMember"
@@ -81,8 +81,8 @@ _NOBODY: Final = Leavers()
 
 
 def waiting_for_release(nodes: Sequence[str], leavers: Leavers = _NOBODY, *, held_for: float = 0.0) -> str:
-    """`leavers`: who is terminating on these nodes. `held_for`: seconds that the place is kept beyond the time at which
-    they should be gone; 0 when no pod was evicted for it, so that it is looked for again each time."""
+    """`leavers`: the pods that are terminating on these nodes. `held_for`: seconds that the place is kept beyond the
+    time at which they should be gone; 0 when no pod was evicted for it, so that it is looked for again each time."""
     if not leavers.pods:
         return f"{_places_kept(nodes)} until pods in its way have left or pods that it follows have come"
     sentence = f"{_places_kept(nodes)} until pods that are terminating there are gone: {summarize(leavers.pods)}"

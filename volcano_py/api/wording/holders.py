@@ -1,4 +1,4 @@
-"""Who has how much of a resource: whose amounts stand in the way of others."""
+"""Which queues or jobs hold how much of a resource that others wait for."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _NOBODY: Final = frozenset[str]()
 
 
 class Holders:
-    """Those who have something of one resource: in many messages of a cycle, so they are ordered once."""
+    """The holders of one resource. Many messages of a cycle name them, so they are ordered once."""
 
     def __init__(self, resource: str, parts: Iterable[tuple[str, int]]) -> None:
-        """`parts`: name → units, each name once; who has nothing is left out."""
+        """`parts`: name → units, each name once; those without units are left out."""
         self._resource = resource
         self._largest_first = sorted(
             ((name, units) for name, units in parts if units), key=lambda part: (-part[1], part[0])
@@ -23,7 +23,7 @@ class Holders:
         self._names = frozenset(name for name, _ in self._largest_first)
 
     def summary(self, left_out: Collection[str] = _NOBODY) -> str:
-        """`train: 20 cpu, web: 4 cpu and 2 more`, the most first; nothing of those who are left out."""
+        """`train: 20 cpu, web: 4 cpu and 2 more`, the most first; without the names in `left_out`."""
         candidates = self._largest_first[: MOST_LISTED + len(left_out)]
         parts = [f"{name}: {amount(self._resource, units)}" for name, units in candidates if name not in left_out]
         return summarize(parts, total=len(self._names) - len(self._names.intersection(left_out)))

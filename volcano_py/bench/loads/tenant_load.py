@@ -19,7 +19,7 @@ from volcano_py.bench.strangers import PROBES, Phase, Strangers
 from volcano_py.bench.tenants import Tenant, tenant
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.install import install
-from volcano_py.local.layout import Settings
+from volcano_py.local.workdir.layout import Settings
 
 TENANTS: Final = "tenants"
 

@@ -1,4 +1,4 @@
-"""JobFlows and JobTemplates as rows, and what there is to know of one. Pure functions."""
+"""JobFlows and JobTemplates as rows, and all details of one. Pure functions."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ import msgspec
 from rich.console import Console
 
 from volcano_py.api.effects import JsonObject
+from volcano_py.cli.api_objects import ObjectKind, UnfitObjectError
 from volcano_py.cli.jobs.viewing import print_events
-from volcano_py.cli.live.objects import ObjectKind, UnfitObjectError
 from volcano_py.cli.options.cluster_access import (
     all_namespaces_option,
     cluster_options,
@@ -91,7 +91,7 @@ def _name(
 
 
 def _create(view: KindView) -> click.Command:
-    @click.command("create", help=f"Make the {view.kind.kind}s of a manifest.")
+    @click.command("create", help=f"Create the {view.kind.kind}s of a manifest.")
     @_files(required=True)
     @namespace_option
     @cluster_options
@@ -143,7 +143,7 @@ def _list(view: KindView) -> click.Command:
 
 
 def _get(view: KindView) -> click.Command:
-    @click.command("get", help=f"Show one {view.kind.kind} as the list does.")
+    @click.command("get", help=f"Show one {view.kind.kind}, as in the list.")
     @_name(view.kind, required=True)
     @namespace_option
     @cluster_options
@@ -162,7 +162,7 @@ def _get(view: KindView) -> click.Command:
 
 
 def _describe(view: KindView) -> click.Command:
-    @click.command("describe", help=f"Show all that is known of a {view.kind.kind}, or of each.")
+    @click.command("describe", help=f"Show all details of a {view.kind.kind}, or of each.")
     @_name(view.kind, otherwise=" [default: all of the namespace]")
     @namespace_option
     @cluster_options
@@ -220,7 +220,7 @@ def _delete(view: KindView) -> click.Command:
         context: str | None,
     ) -> None:
         if (name is None) == (not filenames):
-            raise click.UsageError(f"say which {view.kind.kind} with --name, or with --filename: one of both")
+            raise click.UsageError(f"choose the {view.kind.kind} with --name or with --filename, not with both")
         documents = read_documents(filenames)
 
         async def work(client: KubernetesClient) -> None:

@@ -1,1 +1,1 @@
-"""What `volcano-py job` makes, prints and asks for."""
+"""What `volcano-py job` creates, prints and requests."""

@@ -1,4 +1,4 @@
-"""What is asked of a job's controller: Commands, and when they make sense."""
+"""Commands for a job's controller, and when they have an effect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CAN_BE_RESUMED: Final = frozenset({JobPhase.ABORTING, JobPhase.ABORTED})
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A verb and the action it stands for."""
+    """A verb and its action."""
 
     verb: str
     action: JobAction
@@ -34,15 +34,15 @@ def objection(ask: Ask, job: VolcanoJob) -> str:
     if ask is RESUME:
         return f"{who} is {phase or 'new'}, not suspended: there is nothing to resume"
     if phase in FINISHED:
-        return f"{who} has ended ({phase}): there is nothing to suspend; `volcano-py job delete` takes it away"
+        return f"{who} has ended ({phase}): there is nothing to suspend; `volcano-py job delete` deletes it"
     if phase in _CAN_BE_RESUMED:
-        return f"{who} is {phase} already; `volcano-py job resume` lets it go on"
+        return f"{who} is {phase} already; `volcano-py job resume` resumes it"
     if phase is JobPhase.RESTARTING:
         return (
             f"{who} is Restarting, and takes no Command until its old pods are gone; ask again when it is Pending or"
             " Running"
         )
-    return f"{who} is {phase}, which is about to end it: there is nothing to suspend"
+    return f"{who} is {phase} and about to end: there is nothing to suspend"
 
 
 def command_for(ask: Ask, job: VolcanoJob) -> JsonObject:

@@ -1,4 +1,6 @@
-"""What the verbs ask of the API server; every function raises `RequestError`, or `UnfitObjectError` with the fix."""
+"""The requests that the verbs send to the API server; every function raises `RequestError`, or `UnfitObjectError` with
+the fix.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ import orjson
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import SCHEDULING_API
 from volcano_py.api.objects import PodGroup
+from volcano_py.cli.api_objects import ObjectKind, UnfitObjectError
 from volcano_py.cli.jobs.commands import Ask, command_for, objection
-from volcano_py.cli.live.objects import ObjectKind, UnfitObjectError
 from volcano_py.cli.pod_groups import why_it_waits
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import ForbiddenError, NotFoundError

@@ -10,8 +10,8 @@ from typing import Final
 import msgspec
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.cli.live.tables import plain
 from volcano_py.cli.printing.listing import Cells, age_text, phase_text
+from volcano_py.cli.printing.one_line import plain
 from volcano_py.jobs.model import VolcanoJob
 
 NUMBERS: Final = ("REPLICAS", "MIN", "PENDING", "RUNNING", "SUCCEEDED", "FAILED", "UNKNOWN", "RETRIES")

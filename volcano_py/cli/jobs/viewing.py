@@ -58,7 +58,7 @@ def print_events(out: Console, events: Sequence[JsonObject] | None, now: float) 
     if events:
         print_section(out, EVENT_HEADER, event_rows(events, now))
     else:
-        out.print("\nEvents: none" if events is not None else "\nEvents: you may not list them")
+        out.print("\nEvents: none" if events is not None else "\nEvents: you are not allowed to list them")
 
 
 def _facts(job: VolcanoJob, now: float, waits: str) -> list[tuple[str, str | Text]]:

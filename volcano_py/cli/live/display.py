@@ -13,7 +13,8 @@ from rich.live import Live
 from volcano_py.cli.live.lines import changes
 from volcano_py.cli.live.overview import Overview
 from volcano_py.cli.live.screen import Head, screen
-from volcano_py.cli.live.tables import plain, sections
+from volcano_py.cli.live.tables import sections
+from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.printing.output import drawable
 
 _WIDTH_OF_FILES = 120
@@ -22,7 +23,7 @@ _MOST_ROWS = 50
 
 
 class Display(Protocol):
-    """Shows overviews while its block lasts, and the last one for good at its end."""
+    """Shows overviews during its block, and leaves the last one on the screen at its end."""
 
     def show(self, seen: Overview, log_line: str) -> None:
         """The cluster, and the last line of the scheduler's log, as of now."""

@@ -32,7 +32,7 @@ class Follower:
         self._last_log_line = last_log_line
 
     async def run(self) -> NoReturn:
-        """Follow for ever; cancel to stop."""
+        """Follow without end; cancel to stop."""
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LOOKING_SECONDS):

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from volcano_py.cli.live.overview import SETTLED_PHASES, GroupRow, LoneRow, NodeRow, Overview, QueueRow
-from volcano_py.cli.live.tables import plain, resources_text
+from volcano_py.cli.live.tables import resources_text
+from volcano_py.cli.printing.one_line import plain
 
 _MOST_NAMES = 6
 
 
 def changes(before: Overview, after: Overview) -> Iterator[str]:
-    """Nodes that came and went, the new state of every queue and PodGroup that changed, and who waits without one."""
+    """Nodes that came and went, the new state of every queue and PodGroup that changed, and the pods that wait without
+    one.
+    """
     yield from _nodes(before.nodes, after.nodes)
     queues = {queue.name: _queue(queue) for queue in before.queues}
     for queue in after.queues:

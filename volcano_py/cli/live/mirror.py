@@ -1,4 +1,4 @@
-"""A copy of the cluster, kept by watches, as far as it is shown."""
+"""A copy of the shown part of the cluster, kept up to date by watches."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ WATCHED: Final = (NODE, QUEUE, POD_GROUP, POD, EVENT)
 
 
 class Mirror:
-    """A sink for informers (`cluster.protocol.Sink`). `changed` is set by every change; who looks clears it."""
+    """A sink for informers (`cluster.protocol.Sink`). Every change sets `changed`; the reader clears it."""
 
     def __init__(self) -> None:
         self.changed = asyncio.Event()
@@ -81,7 +81,7 @@ class Mirror:
             self.changed.set()
 
     def overview(self) -> Overview:
-        """How the cluster stands."""
+        """The overview of the cluster now."""
         return overview(
             nodes=self._kept[NODE.name].values(),
             queues=self._kept[QUEUE.name].values(),

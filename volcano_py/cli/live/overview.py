@@ -1,4 +1,4 @@
-"""What is shown of a cluster, as frozen rows made from its objects."""
+"""The rows that are shown of a cluster, as frozen values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables that fit a screen: each gets the room it needs, or its share of what there is."""
+"""Tables that fit a screen: each gets the room it needs, or its share of the available room."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from volcano_py.cli.live.overview import Overview
 from volcano_py.cli.live.tables import Section, sections
 
 _TALL: Final = 30  # lines; a head takes nine
-_FRAME: Final = 4  # lines of a table besides its rows: title, headings, rule, and a blank line after it
+_FRAME: Final = 4  # lines of a table that are not rows: title, headings, rule, and a blank line after it
 _REST: Final = 1  # line that says how many rows are not shown
 _LEAST: Final = _FRAME + _REST + 2
 
@@ -36,7 +36,7 @@ def screen(head: Head, seen: Overview, foot: Sequence[str], console: Console) ->
 
 
 def _fitting(wanted: list[Section], room: int, console: Console) -> list[RenderableType]:
-    """The tables, each followed by a blank line, in so many lines; without those for which there is no room."""
+    """The tables that fit into this many lines, each followed by a blank line."""
     needs = {id(section): _lines(section, min(section.rows, room), console) for section in wanted}
     while sum(min(needs[id(section)], _LEAST) for section in wanted) > room and len(wanted) > 1:
         wanted.remove(min(wanted, key=lambda section: section.worth))

@@ -14,6 +14,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.api.wording import explain
 from volcano_py.api.wording.amounts import amount, number
 from volcano_py.cli.live.overview import SETTLED_PHASES, EventRow, GroupRow, LoneRow, NodeRow, Overview, QueueRow, Units
+from volcano_py.cli.printing.one_line import plain
 
 _STATE_STYLES: Final = {"Open": "green", "Closing": "yellow", "Closed": "red", "Unknown": "red"}
 _PHASE_STYLES: Final = {"Running": "green", "Completed": "dim", "Pending": "yellow", "Inqueue": "yellow"}
@@ -31,12 +32,12 @@ _NOT_LOOKED_AT: Final = explain.message(Reason.NOT_YET_EVALUATED, explain.not_ye
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One table: how many rows it has, and how to make it with at most so many."""
+    """One table: how many rows it has, and how to make it with a limited number of rows."""
 
     rows: int
     make: Callable[[int], Table]
     worth: int
-    """Where there is no room for all, those of little worth are left out first."""
+    """When there is no room for all, tables of the lowest worth are left out first."""
 
 
 def sections(seen: Overview, width: int) -> list[Section]:
@@ -60,11 +61,6 @@ def resources_text(units: Units) -> str:
     return ", ".join(amount(name, units[name]) for name in order) or "-"
 
 
-def plain(text: str) -> str:
-    """One line without control characters: what comes from a cluster must not move the cursor."""
-    return "".join(each if each.isprintable() else " " for each in text)
-
-
 def _queues(queues: Sequence[QueueRow], most: int) -> Table:
     table = _table("Queues")
     for heading in ("Queue", "State", "Weight", "Pods", "Allocated", "Capability"):
@@ -85,7 +81,7 @@ def _groups(groups: Sequence[GroupRow], most: int) -> Table:
     table = _table("PodGroups")
     for heading in ("PodGroup", "Queue", "Phase", "Min", "Running", "Waits because"):
         table.add_column(heading, justify="right" if heading in ("Min", "Running") else "left")
-    for group in _most_telling(groups, most):
+    for group in _waiting_first(groups, most):
         running = _share(group.running, group.pods)
         if group.finished:
             running.append(f", {group.finished} done", "dim")
@@ -102,8 +98,8 @@ def _groups(groups: Sequence[GroupRow], most: int) -> Table:
 
 def _reasons(waiting: Sequence[GroupRow | LoneRow], most: int) -> Table:
     table = _table("Why they wait")
-    table.add_column("Who")
-    table.add_column("What is in the way", ratio=1)
+    table.add_column("PodGroup or pod")
+    table.add_column("Why", ratio=1)
     table.expand = True
     for row in waiting[:most]:
         table.add_row(_name(row), Text(_parted(row.why or _NOT_LOOKED_AT)[1]))
@@ -123,7 +119,7 @@ def _parted(why: str) -> tuple[str, str]:
     return (code, sentence) if colon and code.isalnum() else ("", code + colon + sentence)
 
 
-def _most_telling(groups: Sequence[GroupRow], most: int) -> list[GroupRow]:
+def _waiting_first(groups: Sequence[GroupRow], most: int) -> list[GroupRow]:
     """All, in their order, when there is room; otherwise those that wait before those that run."""
     if len(groups) <= most:
         return list(groups)

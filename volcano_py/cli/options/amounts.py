@@ -21,7 +21,7 @@ class _Amounts(click.ParamType[dict[str, str]]):
         for part in filter(None, (part.strip() for part in str(value).split(","))):
             name, sign, amount = (text.strip() for text in part.partition("="))
             if not (name and sign):
-                self.fail(f"{part!r} is no resource=amount; write for example cpu=4,memory=16Gi", param, ctx)
+                self.fail(f"{part!r} is not resource=amount; write for example cpu=4,memory=16Gi", param, ctx)
             if name in amounts:
                 self.fail(f"{name} is given twice; give it once", param, ctx)
             try:

@@ -1,4 +1,4 @@
-"""How verbs get at a cluster: the options that say which one, and errors that say what to do."""
+"""How verbs connect to a cluster: the options that choose it, and errors that say what to do."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def listed_namespace(namespace: str | None, all_namespaces: bool) -> Callable[[K
         click.UsageError: both are given. It is raised before there is a client, because a mistake needs no cluster.
     """
     if namespace and all_namespaces:
-        raise click.UsageError("--all-namespaces is more than --namespace: use one of both")
+        raise click.UsageError("--all-namespaces and --namespace exclude each other: use only one of them")
     return lambda client: "" if all_namespaces else namespace_of(client, namespace)
 
 

@@ -63,7 +63,7 @@ def _of_config_map(manifest: MappingNode, path: Path) -> ScalarNode:
 
 
 def _in_place(inner: str, header: int, text: str) -> str:
-    """A block of the text (`|` is on the line `header`) alone where it stands, so that lines and columns of a
+    """A block of the text (`|` is on the line `header`) alone in its place, so that lines and columns of a
     configuration are the file's; "" if it is not written line by line, or would mean something else indented."""
     lines = inner.rstrip("\n").split("\n")
     written = text.split("\n")[header : header + len(lines)]

@@ -22,7 +22,7 @@ class _Duration(click.ParamType[float]):
         except ValueError as error:
             self.fail(str(error), param, ctx)
         if seconds < 0:
-            self.fail(f"{value} is less than nothing", param, ctx)
+            self.fail(f"{value} is negative; give 0 or more", param, ctx)
         return seconds
 
 

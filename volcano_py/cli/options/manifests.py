@@ -69,8 +69,8 @@ def _object_of(document: Document, kind: str, api_version: str, asked: str | Non
     own = metadata.get("namespace")
     if own and not LABEL.allows(own):
         raise CannotMakeError(
-            f"{document.where}: metadata.namespace is {own!r}, which is no name of a namespace: use lower-case letters,"
-            " digits and '-'"
+            f"{document.where}: metadata.namespace is {own!r}, which is not a valid namespace name: use "
+            "lower-case letters, digits and '-'"
         )
     if own and asked and own != asked:
         raise CannotMakeError(

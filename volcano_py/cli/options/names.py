@@ -11,7 +11,7 @@ from volcano_py.api.dns_names import LONGEST_LABEL, LONGEST_SUBDOMAIN, is_label,
 
 
 class _Name(click.ParamType[str]):
-    """A name that can stand in a path of the API as it is."""
+    """A name that can be part of a path of the API unchanged."""
 
     name = "name"
 
@@ -29,8 +29,8 @@ class _Name(click.ParamType[str]):
         if not self.allows(text):
             letters = "lower-case letters, digits, '-' and '.'" if self._dots else "lower-case letters, digits and '-'"
             self.fail(
-                f"{text!r} is no name: use {letters}, at most {self._longest} characters, a letter or digit first and"
-                " last",
+                f"{text!r} is not a valid name: use {letters}, at most {self._longest} characters, a letter or "
+                "digit first and last",
                 param,
                 ctx,
             )

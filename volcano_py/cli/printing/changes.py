@@ -1,4 +1,4 @@
-"""Objects of one list and what becomes of them, for `--watch`."""
+"""The objects of one list and their changes, for `--watch`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def listed(client: KubernetesClient, path: ApiPath, params: Params | None 
 async def changes(
     client: KubernetesClient, path: ApiPath, params: Params | None = None
 ) -> AsyncGenerator[list[Change], None]:
-    """First all objects together, then each change as it comes, for ever.
+    """First all objects together, then each change as it comes, without end.
 
     Raises:
         RequestError: the server refuses, or cannot be reached any more.
@@ -64,7 +64,7 @@ async def changes(
 
 
 async def with_pauses(news: AsyncGenerator[list[Change], None], seconds: float) -> AsyncGenerator[list[Change], None]:
-    """What comes, and nothing whenever nothing has come for so long."""
+    """The changes, and an empty list whenever none has come for this many seconds."""
     async with aclosing(news):
         coming = asyncio.ensure_future(anext(news))
         try:

@@ -1,4 +1,4 @@
-"""Rows of objects as lines: as wide as their names are, one below the other, for eyes and for grep."""
+"""Rows of objects as aligned lines, readable for people and for grep."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PHASE_STYLES: Final[Mapping[str, str]] = {
 
 
 class Listing:
-    """A table that can go on, row by row, with the columns where they are."""
+    """A table to which rows can be added; the columns keep their widths."""
 
     def __init__(
         self,

@@ -34,7 +34,7 @@ def console() -> Console:
 
 
 def drawable() -> TextIO:
-    """Standard output. From now on look-alikes stand for the bars and dots that its encoding does not have."""
+    """Standard output. From now on look-alikes replace the bars and dots that its encoding does not have."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors=_LOOK_ALIKES)
     return sys.stdout

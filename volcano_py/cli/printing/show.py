@@ -1,4 +1,4 @@
-"""Prints the objects of one kind: once, or for as long as one looks; as rows, or as the objects themselves."""
+"""Prints the objects of one kind: once, or until interrupted; as rows, or as the objects themselves."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rich.text import Text
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.json_values import without_nulls
-from volcano_py.cli.live.tables import plain
 from volcano_py.cli.printing.listing import Cells, Listing, phase_text
+from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.printing.output import console, print_data
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from volcano_py.cli.printing.changes import Change
     from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 
-watch_option: Final = click.option("--watch", "-w", is_flag=True, help="Go on with what changes, until Ctrl-C.")
+watch_option: Final = click.option("--watch", "-w", is_flag=True, help="Keep showing changes until Ctrl-C.")
 
 
 async def _nothing(_: Sequence[JsonObject]) -> None:
-    """For rows that need nothing but the objects."""
+    """For rows that need only the objects."""
 
 
 def _every(_: JsonObject) -> bool:

@@ -30,12 +30,12 @@ _CONNECTIONS: Final = 32
     "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="[default: in-cluster, $KUBECONFIG]"
 )
 @click.option("--context", help="Context of the kubeconfig. [default: its current one]")
-@click.option("--scheduler-name", default="volcano", show_default=True, help="Of jobs that name none.")
+@click.option("--scheduler-name", default="volcano", show_default=True, help="schedulerName of jobs that name none.")
 @click.option(
     "--default-queue", default="default", show_default=True, help="Queue of work that names none, or `default`."
 )
 @click.option(
-    "--resync-period", type=DURATION, default="1h", show_default=True, help="List everything again that often."
+    "--resync-period", type=DURATION, default="1h", show_default=True, help="How often to list everything again."
 )
 @click.option(
     "--listen-address", "listen_addresses", multiple=True, help="Metrics and health (repeatable). [default: :8080]"
@@ -43,7 +43,7 @@ _CONNECTIONS: Final = 32
 @flags_of_admission
 @click.option("--log-level", default="info", show_default=True, help="debug, info, warning or error.")
 @click.option("--log-format", type=click.Choice(("auto", "json", "console")), default="auto", show_default=True)
-@click.option("--reports", type=int, hidden=True, help="File descriptor of the daemon that has started this process.")
+@click.option("--reports", type=int, hidden=True, help="File descriptor of the daemon that started this process.")
 def admission(**flags: Any) -> None:
     """Answer admission webhooks, and nothing else, until SIGTERM or Ctrl-C.
 

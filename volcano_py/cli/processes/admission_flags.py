@@ -21,21 +21,21 @@ _SWITCH = click.option(
     flag_value=True,
     default=False,
     show_default=True,
-    help="Answer admission webhooks for queues, PodGroups and jobs, in a process of its own.",
+    help="Answer admission webhooks for queues, PodGroups and jobs, in a separate process.",
 )
 _FLAGS = (
     click.option(
         "--admission-address",
         default=":8443",
         show_default=True,
-        help="Where webhooks are answered (HTTPS).",
+        help="Address that webhooks are answered at (HTTPS).",
     ),
     click.option(
         "--admission-service",
         default=f"{SYSTEM_NAMESPACE}/{ADMISSION}",
         show_default=True,
         metavar="NAMESPACE/NAME",
-        help="The Service in front; the Secret and the webhook configurations have its name, too.",
+        help="The Service in front of it. The Secret and the webhook configurations have the same name.",
     ),
     click.option(
         "--admission-host",
@@ -55,12 +55,13 @@ _FLAGS = (
     click.option(
         "--admission-cert-dir",
         type=click.Path(path_type=Path, file_okay=False, exists=True),
-        help="Directory with tls.crt and tls.key, read again when they change; of managed ones, for temporary files.",
+        help="Directory with tls.crt and tls.key, read again when they change; for managed ones, of temporary files.",
     ),
     click.option(
         "--admission-client-ca-file",
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
-        help="Authorities of the API server's client certificate: callers then need one. [default: anybody may ask]",
+        help="Authorities of the API server's client certificate: callers then need one. [default: all callers "
+        "are served]",
     ),
     click.option(
         "--admission-client-name",
@@ -110,7 +111,7 @@ def admission_options(flags: dict[str, Any]) -> AdmissionOptions:
         raise click.BadParameter(str(error), param_hint="--admission-address") from error
     if not flags["admission_manage_certificates"] and flags["admission_cert_dir"] is None:
         raise click.BadParameter(
-            "name the directory of the certificates, since none are made here", param_hint="--admission-cert-dir"
+            "name the directory of the certificates, because none are created here", param_hint="--admission-cert-dir"
         )
     if flags["admission_client_names"] and flags["admission_client_ca_file"] is None:
         raise click.BadParameter(

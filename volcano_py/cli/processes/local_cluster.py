@@ -1,4 +1,4 @@
-"""What `volcano-py up` does: a control plane, the daemon as a process of its own, objects, and a display of it all."""
+"""What `volcano-py up` does: a control plane, the daemon as a separate process, objects, and a display."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody needs in a second terminal, to look around in a local cluster."""
+"""What a second terminal needs to work with a local cluster."""
 
 from __future__ import annotations
 

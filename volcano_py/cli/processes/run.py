@@ -98,12 +98,16 @@ def _without_effect(command: F) -> F:
 )
 @click.option("--context", help="Context of the kubeconfig. [default: its current one]")
 @click.option(
-    "--scheduler-name", "scheduler_names", multiple=True, help="Whose pods are ours (repeatable). [default: volcano]"
+    "--scheduler-name",
+    "scheduler_names",
+    multiple=True,
+    help="schedulerName of the pods to schedule (repeatable). [default: volcano]",
 )
 @click.option(
     "--scheduler-conf",
     type=click.Path(path_type=Path),
-    help="Path of volcano-scheduler.conf; edits are taken up. Unless it is mounted from a ConfigMap, it counts alone.",
+    help="Path of volcano-scheduler.conf, read again when it changes. It replaces the ConfigMap unless mounted "
+    "from one.",
 )
 @click.option(
     "--config-namespace", default="volcano-system", show_default=True, help="Namespace of the watched ConfigMap."
@@ -114,11 +118,11 @@ def _without_effect(command: F) -> F:
     "node_selectors",
     multiple=True,
     metavar="KEY:VALUE",
-    help="Only nodes with this label, or another one given (repeatable). [default: all nodes]",
+    help="Use only nodes with one of these labels (repeatable). [default: all nodes]",
 )
-@_flag("strict", False, "Take unknown keys as errors, and refuse to start with an invalid file.")
-@_flag("use-default-on-invalid", False, "Schedule by the built-in configuration while there is no valid one.")
-@_flag("disable-default-scheduler-config", False, "Volcano's name of --strict's refusal to start.")
+@_flag("strict", False, "Treat unknown keys as errors, and refuse to start with an invalid file.")
+@_flag("use-default-on-invalid", False, "Use the built-in configuration while there is no valid one.")
+@_flag("disable-default-scheduler-config", False, "Volcano's flag: refuse to start with an invalid file.")
 @click.option(
     "--schedule-period",
     type=DURATION,
@@ -131,7 +135,7 @@ def _without_effect(command: F) -> F:
     type=DURATION,
     default="1h",
     show_default=True,
-    help="List everything again that often, for what a watch may have missed; 0 is never.",
+    help="How often to list everything again, in case a watch missed something; 0: never.",
 )
 @click.option(
     "--default-queue", default="default", show_default=True, help="Queue of work that names none, or `default`."
@@ -139,7 +143,7 @@ def _without_effect(command: F) -> F:
 @click.option(
     "--listen-address", "listen_addresses", multiple=True, help="Metrics and health (repeatable). [default: :8080]"
 )
-@click.option("--healthz-address", help="A further address for health, as Volcano's.")
+@click.option("--healthz-address", help="Another address for health checks, as in Volcano.")
 @click.option(
     "--kube-api-qps",
     type=click.FloatRange(min=0, min_open=True),
@@ -152,20 +156,20 @@ def _without_effect(command: F) -> F:
     type=click.IntRange(min=1),
     default=2000,
     show_default=True,
-    help="That many at once beyond it.",
+    help="Requests at once beyond that rate.",
 )
 @click.option(
     "--binds-in-flight",
     type=click.IntRange(1, 1000),
     default=BINDS_IN_FLIGHT,
     show_default=True,
-    help="Bindings of one namespace that wait for the API server's answer at a time; a quarter more for others.",
+    help="Binding requests of one namespace under way at a time; a quarter more are for other namespaces.",
 )
 @click.option(
     "--controllers",
     default=",".join(CONTROLLERS),
     show_default=True,
-    help="Which of our controllers run; -NAME leaves one out, 'none' all. Volcano's names are understood.",
+    help="Which of our controllers run; -NAME leaves one out, 'none' all. Volcano's names are accepted.",
 )
 @_flag("scheduling", True, "Schedule pods; without it only controllers and admission run, with a Lease of their own.")
 @_flag("inherit-owner-annotations", True, "Generated PodGroups inherit their owner's volcano.sh/ annotations.")
@@ -176,14 +180,14 @@ def _without_effect(command: F) -> F:
     type=DURATION,
     default="15s",
     show_default=True,
-    help="Others take over when the leader has not been heard of for so long.",
+    help="Another replica takes over when the leader has not renewed the Lease for this long.",
 )
 @click.option(
     "--leader-elect-renew-deadline",
     type=DURATION,
     default="10s",
     show_default=True,
-    help="The leader gives up when it could not renew the Lease for so long.",
+    help="The leader stops when it could not renew the Lease for this long.",
 )
 @click.option(
     "--leader-elect-retry-period",
@@ -207,7 +211,7 @@ def _without_effect(command: F) -> F:
 @admission_flags
 @click.option("--seed", type=int, help="Seed of the random order among equal nodes. [default: from the clock]")
 @click.option("--log-level", default="info", show_default=True, help="debug, info, warning or error.")
-@click.option("-v", "--verbosity", type=int, help="klog-like verbosity; 4 and more means debug.")
+@click.option("-v", "--verbosity", type=int, help="klog-like verbosity; 4 or more means debug.")
 @click.option("--log-format", type=click.Choice(("auto", "json", "console")), default="auto", show_default=True)
 @_without_effect
 def run(**flags: Any) -> None:
@@ -241,7 +245,7 @@ def _options(flags: dict[str, Any]) -> DaemonOptions:
     options = _read(flags)
     if not (options.scheduling or options.controllers or options.admission.enabled):
         raise click.BadParameter(
-            "nothing is left to run: without scheduling, controllers and --admission. Leave one of them on.",
+            "nothing to run: scheduling, controllers and admission are all off. Leave one of them on.",
             param_hint="--scheduling",
         )
     return options

@@ -1,4 +1,4 @@
-"""When `volcano-py up --once` is done: what is still missing, in words."""
+"""Whether `volcano-py up --once` is done; if not, what is still missing."""
 
 from __future__ import annotations
 

@@ -38,7 +38,11 @@ expected is known."""
 
 
 @click.command(epilog=EPILOG)
-@click.option("--once", is_flag=True, help="Exit when everything has settled: 0, or 1 with the reason if it does not.")
+@click.option(
+    "--once",
+    is_flag=True,
+    help="Exit when everything has settled: with 0, or with 1 and the reason if it does not settle.",
+)
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
@@ -120,7 +124,7 @@ def _run(plan: Plan) -> None:
         hint = "" if plan.work_dir else "\nWith --work-dir DIR all logs are kept."
         raise click.ClickException(f"{error}{hint}") from error
     except asyncio.CancelledError:
-        # To stay up until somebody stops it is what it was asked to do.
+        # It was asked to stay up until it is stopped.
         if not cluster.shown or plan.goal is not None:
             sys.exit(128 + (cluster.signal or signal.SIGINT))
     say(out, "Nothing is left running." if plan.goal is None else "Settled. Nothing is left running.")

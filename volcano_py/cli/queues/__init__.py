@@ -1,1 +1,1 @@
-"""`volcano-py queue`: how queues stand to each other, from manifests or a live cluster."""
+"""`volcano-py queue`: queues and their shares, from manifests or a live cluster."""

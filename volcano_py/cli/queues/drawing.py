@@ -14,7 +14,7 @@ from rich.tree import Tree
 from volcano_py.api.report import Amounts
 from volcano_py.api.wording.amounts import numbers
 from volcano_py.api.wording.summarize import summarize
-from volcano_py.cli.live.tables import plain
+from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.queues.standing import Standing
 
 _SHORTEST_BAR, _LONGEST_BAR = 6, 20  # characters
@@ -33,7 +33,7 @@ _LESS_IS_KEPT: Final = (
     f"{_LESS} less is kept than spec.guarantee says: an event on the queue says why (kubectl describe queue NAME)"
 )
 _OUTSIDE: Final = "Without a place in the tree:"
-_STOPPED: Final = "Without a place in the tree, so that their jobs wait:"
+_STOPPED: Final = "Without a place in the tree; their jobs wait:"
 _STATES: Final = {"Open": "", "Closing": "yellow", "Closed": "red"}
 
 

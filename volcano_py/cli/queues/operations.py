@@ -1,6 +1,6 @@
-"""What verbs do to queues of a cluster; each answers with the line that is printed.
+"""What verbs do to queues of a cluster; each returns the line to print.
 
-What would be refused, or would leave work waiting for ever, is reported before anything is written: not every cluster
+What would be refused, or would leave work waiting forever, is reported before anything is written: not every cluster
 has admission to do it.
 """
 
@@ -136,7 +136,7 @@ def decoded(found: JsonObject) -> Queue:
 
 
 async def ask(client: KubernetesClient, name: str, action: QueueAction) -> str:
-    """Ask whoever controls queues to open or close one, by a Command as `vcctl` writes it.
+    """Ask the controller of queues to open or close one, by a Command as `vcctl` writes it.
 
     Raises:
         click.ClickException: it would be refused, or the cluster has no Commands.
@@ -152,9 +152,11 @@ async def ask(client: KubernetesClient, name: str, action: QueueAction) -> str:
     except NotFoundError as error:
         raise click.ClickException(_without_commands(name, action)) from error
     except ForbiddenError as error:
-        raise click.ClickException(f"queue {name} cannot be asked to {_VERB[action]}: {explained(error)}") from error
+        raise click.ClickException(
+            f"no Command to {_VERB[action]} queue {name} was created: {explained(error)}"
+        ) from error
     command = f"{DEFAULT_NAMESPACE}/{created['metadata']['name']}"
-    return f"queue {name} is asked to {_VERB[action]} (Command {command})"
+    return f"Command {command} created: {_VERB[action]} queue {name}"
 
 
 async def weigh(client: KubernetesClient, name: str, weight: int) -> str:
@@ -164,7 +166,7 @@ async def weigh(client: KubernetesClient, name: str, weight: int) -> str:
         click.ClickException: there is no such queue.
     """
     queue = decoded(await read(client, name))
-    # The UID: never a namesake that somebody else has made meanwhile.
+    # The UID: never a queue of the same name that was created in the meantime.
     await client.patch(queue_path(name), {"metadata": {"uid": queue.metadata.uid}, "spec": {"weight": weight}})
     return f"queue {name} has weight {weight} (it had {queue.spec.weight})"
 
@@ -186,7 +188,7 @@ async def delete(client: KubernetesClient, name: str) -> str:
     violations = validate_delete(name, QueueWorld.of(queues, groups), QueueRules())
     if violations:
         raise click.ClickException(denial_message("queue", name, violations))
-    # The UID: never a namesake that somebody else has made meanwhile.
+    # The UID: never a queue of the same name that was created in the meantime.
     await client.delete(queue_path(name), delete_options(queue.metadata.uid))
     return f"queue {name} deleted"
 

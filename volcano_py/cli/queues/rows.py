@@ -11,8 +11,8 @@ import msgspec
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import CLOSED_BY_PARENT, ROOT_QUEUE
 from volcano_py.api.objects import Queue, ResourceList
-from volcano_py.cli.live.tables import plain
 from volcano_py.cli.printing.listing import Cells, age_text, phase_text
+from volcano_py.cli.printing.one_line import plain
 
 HEADER: Final = (
     "NAME", "PARENT", "STATE", "WEIGHT", "PENDING", "INQUEUE", "RUNNING", "UNKNOWN", "COMPLETED", "AGE",

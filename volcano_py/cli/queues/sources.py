@@ -1,4 +1,4 @@
-"""Where the queues come from: manifests through a simulation, or a live cluster through one look at it."""
+"""Where the queues come from: manifests, which are simulated, or a live cluster, which is listed once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from volcano_py.state.cluster_state import ClusterState
 
 
 def of_manifests(filenames: Iterable[Path], conf: Path | None, rules: GroupRules) -> list[Standing]:
-    """As they stand once the scheduler has placed what it can."""
+    """The queues after the scheduler has placed what it can."""
     registry = builtin_registry().with_installed()
     configuration = load_configuration(conf, registry)
     try:
@@ -50,7 +50,7 @@ def of_manifests(filenames: Iterable[Path], conf: Path | None, rules: GroupRules
 async def of_cluster(
     kubeconfig: Path | None, context: str | None, conf: Path | None, namespace: str, rules: GroupRules
 ) -> list[Standing]:
-    """As they stand now: the scheduler's own books, opened over what the API server lists. Nothing is written."""
+    """The queues now: the scheduler's own sums over what the API server lists. Nothing is written."""
     registry = builtin_registry().with_installed()
     async with await KubernetesClient.connect(kubeconfig, context) as client:
         if conf is not None:
@@ -80,7 +80,7 @@ async def readable(client: KubernetesClient, kind: Kind) -> list[ApiObject]:
 
 
 async def _configuration_of(client: KubernetesClient, namespace: str, registry: Registry) -> SchedulerConfiguration:
-    """That of the scheduler's ConfigMap; the built-in one, with a word, when it is not to be had."""
+    """That of the scheduler's ConfigMap; the built-in one, with a note on standard error, when it cannot be read."""
     source = source_name(namespace)
     text, why = await configuration_of_cluster(client, namespace)
     if text is not None:

@@ -1,4 +1,4 @@
-"""How the queues of one cycle stand, in the order in which a tree of them is drawn."""
+"""The queues of one cycle with their amounts, in the order of the drawn tree."""
 
 from __future__ import annotations
 

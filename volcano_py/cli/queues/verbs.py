@@ -78,10 +78,10 @@ def _name_option(command: Callable[..., Any]) -> Callable[..., Any]:
     show_default=True,
     help="Share weight among its siblings.",
 )
-@click.option("--parent", type=SUBDOMAIN, default="root", show_default=True, help="The queue above it.")
-@click.option("--capability", type=AMOUNTS, help="Most that the queue may have. [default: no ceiling]")
+@click.option("--parent", type=SUBDOMAIN, default="root", show_default=True, help="Its parent queue.")
+@click.option("--capability", type=AMOUNTS, help="The most that the queue may hold. [default: no limit]")
 @click.option("--deserved", type=AMOUNTS, help="What it is entitled to, for the plugin capacity.")
-@click.option("--guarantee", type=AMOUNTS, help="What is kept for it, even if it leaves it idle.")
+@click.option("--guarantee", type=AMOUNTS, help="What is reserved for it, even while it is idle.")
 @click.option(
     "--reclaimable/--not-reclaimable",
     default=True,
@@ -94,7 +94,7 @@ def _name_option(command: Callable[..., Any]) -> Callable[..., Any]:
     type=click.Choice(["Open", "Closed"], case_sensitive=False),
     default="Open",
     show_default=True,
-    help="Closed: it is closed by a Command as soon as it is made.",
+    help="Closed: a Command closes it as soon as it is created.",
 )
 @config_namespace_option
 @cluster_options
@@ -136,11 +136,11 @@ def create(
 
 
 @click.command("list", epilog=_LIST)
-@click.option("--watch", "-w", is_flag=True, help="Go on with what changes, until Ctrl-C.")
+@click.option("--watch", "-w", is_flag=True, help="Keep showing changes until Ctrl-C.")
 @output_option()
 @cluster_options
 def list_(watch: bool, output: str, kubeconfig: Path | None, context: str | None) -> None:
-    """List queues with their state, and how many PodGroups of theirs are in which phase."""
+    """List queues with their state, and the number of their PodGroups in each phase."""
     from volcano_py.api.names import SCHEDULING_API
     from volcano_py.cli.printing.show import Shown, show
     from volcano_py.cli.queues.rows import HEADER, NUMBERS, SPARE, STATE_COLUMN, queue_row
@@ -227,7 +227,7 @@ def operate(name: str, action: str | None, weight: int | None, kubeconfig: Path 
         raise click.UsageError(
             "--action update changes the weight: give it with --weight"
             if action
-            else "say what is to be done: --action open, --action close, or --weight"
+            else "choose what to do: --action open, --action close, or --weight"
         )
     from volcano_py.cli.queues import operations
 
@@ -258,8 +258,8 @@ def _ask(name: str, action: QueueAction, kubeconfig: Path | None, context: str |
 
 
 def _print_queue(found: JsonObject, ignored: Sequence[str]) -> None:
-    from volcano_py.cli.live.tables import plain
     from volcano_py.cli.printing.listing import Listing
+    from volcano_py.cli.printing.one_line import plain
     from volcano_py.cli.queues.operations import decoded
     from volcano_py.cli.queues.rows import AMOUNTS_HEADER, amount_rows, facts
 

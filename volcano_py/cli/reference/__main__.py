@@ -24,7 +24,9 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the pages; with `--check` compare them and return 1 when one differs."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description="Writes the reference pages that come from code.")
+    parser = argparse.ArgumentParser(
+        prog=COMMAND, description="Write the reference pages that are generated from code."
+    )
     parser.add_argument(
         "--directory", type=Path, default=observed.DEFAULT_DIRECTORY, help="where the pages are (%(default)s)"
     )

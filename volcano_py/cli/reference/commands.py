@@ -120,6 +120,6 @@ def _examples(command: click.Command) -> list[str]:
 
 
 def _afterword(command: click.Command) -> list[str]:
-    """What the epilog says besides its examples."""
+    """What the epilog says apart from its examples."""
     kept = [line for line in (command.epilog or "").splitlines() if not line.startswith("  ")]
     return paragraphs("\n".join(line for line in kept if line not in ("\b", "Examples:")))

@@ -25,7 +25,7 @@ The scheduler reads one YAML text, `volcano-scheduler.conf`. On a cluster it is 
 `volcano-scheduler-configmap` in the namespace `volcano-system`; elsewhere it is the file given by `--scheduler-conf`.
 An edit applies from the next cycle on. `volcano-py config check FILE` says what is wrong with a file beforehand.
 
-How to go about changing it: [Configure plugins and actions](../guide/configure.md)."""
+How to change it: [Configure plugins and actions](../guide/configure.md)."""
 
 _TOP_KEYS: Final = (
     ("actions", "text", "The steps of a cycle in their order, separated by commas."),
@@ -41,7 +41,7 @@ _TOP_KEYS: Final = (
     ),
 )
 _ENTRY_KEYS: Final = (
-    ("name", "text", "Which plugin. The same one may stand in several tiers; it is asked at each place."),
+    ("name", "text", "Name of the plugin. It may be listed in several tiers, and takes part in each."),
     ("arguments", "mapping", "Its arguments, see [Plugins](#plugins). Keys with dots may be nested instead."),
     ("enable…", "boolean", "Its switches, see [Switches](#switches)."),
 )
@@ -57,7 +57,7 @@ _TYPES: Final = """\
 _INT32_BOUNDS: Final = re.compile(r" at (least -|most )2147483647")
 _SWITCHES: Final = """\
 Each plugin entry may switch single extension points of its plugin off (or on). The mixed spelling, `enable…` and
-`enabled…`, is Volcano's. A switch that gates nothing the plugin takes part in is reported as having no effect."""
+`enabled…`, is Volcano's. A switch of a point that the plugin does not use is reported as having no effect."""
 
 
 def configuration_page() -> str:
@@ -69,7 +69,7 @@ def configuration_page() -> str:
         ["# Configuration reference"],
         _INTRODUCTION.splitlines(),
         ["## The file"],
-        ["When no file is given, this one holds:"],
+        ["When no file is given, this one is used:"],
         ["```yaml", *default_configuration_text().splitlines(), "```"],
         _keys(_TOP_KEYS),
         ["A plugin entry has these keys:"],

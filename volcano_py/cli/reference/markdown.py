@@ -1,4 +1,4 @@
-"""The little Markdown that the reference pages are made of."""
+"""The Markdown elements of the reference pages."""
 
 from __future__ import annotations
 

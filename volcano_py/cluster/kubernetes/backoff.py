@@ -1,4 +1,6 @@
-"""Waiting between attempts: exponential, with full jitter so that clients that failed together return apart."""
+"""Waiting between attempts: exponential, with full jitter, so that clients that failed together do not retry
+together.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time as a value that can be handed in, so that whatever waits can be tested without waiting."""
+"""Time as a parameter, so that code that waits can be tested without waiting."""
 
 from __future__ import annotations
 
@@ -65,6 +65,6 @@ async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> 
 
 
 async def wait_at_most(clock: Clock, seconds: float, event: asyncio.Event) -> None:
-    """Return when the event is set, or after so many seconds."""
+    """Return when the event is set, or after this many seconds."""
     with contextlib.suppress(TimeoutError):
         await within(clock, seconds, event.wait())

@@ -169,7 +169,7 @@ class LeaderElector:
             await self._wait(min(self._retry_period, self._fence_falls - self._clock.monotonic()))
 
     async def _try(self, seconds: float) -> bool:
-        """One attempt. False for whatever went wrong, or took too long."""
+        """One attempt. False when it failed or took too long."""
         try:
             return await within(self._clock, seconds, self._lease.take())
         except Exception as error:
@@ -254,7 +254,7 @@ class _LeaseObject:
         if lease is None:
             is_first = self._seen is None
             await self._create()
-            # Who has been here before, and since when not, is unknown if we have never seen a Lease.
+            # If we have never seen a Lease, an earlier holder and the end of its time are unknown.
             self.alone_from = now + self._duration if is_first else now
         else:
             await self._patch(lease, self._spec(lease.spec))
@@ -263,7 +263,7 @@ class _LeaseObject:
         return True
 
     async def _read(self) -> _Lease | None:
-        """The Lease as it stands; None when there is none."""
+        """The current Lease; None when there is none."""
         try:
             answer = await self._request("GET", self._leases.of(self._name))
         except NotFoundError:

@@ -60,7 +60,7 @@ class Prometheus:
 
     def __init__(self, settings: LoadSettings) -> None:
         if not _is_url(settings.address):
-            raise LoadError(f"address {settings.address!r} is no URL; write one such as http://prometheus:9090")
+            raise LoadError(f"address {settings.address!r} is not a URL; write one such as http://prometheus:9090")
         self._url = settings.address.rstrip("/") + "/api/v1/query"
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(ssl=_trust(settings), limit=2), timeout=aiohttp.ClientTimeout(total=None)
@@ -70,7 +70,7 @@ class Prometheus:
         cpu, memory = await self._ask(CPU_QUERY), await self._ask(MEMORY_QUERY)
         loads = {name: _load(cpu.get(name), memory.get(name)) for name in cpu.keys() | memory.keys()}
         if not loads:
-            raise LoadError(f"{self._url} knows no series of node-exporter (node_cpu_seconds_total)")
+            raise LoadError(f"{self._url} has no series of node-exporter (node_cpu_seconds_total)")
         sink.measured(loads)
         return len(loads)
 

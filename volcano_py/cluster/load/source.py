@@ -60,7 +60,7 @@ class LoadSettings(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, section: Mapping[str, str]) -> LoadSettings | None:
-        """None when no load is to be read: no source, an unknown one, or no address. `config check` reports these."""
+        """None when no load is read: no source, an unknown one, or no address. `config check` reports these."""
         kind, address = section.get("type", ""), section.get("address", "")
         if kind not in (PROMETHEUS, METRICS_SERVER) or (kind == PROMETHEUS and not address):
             return None

@@ -1,4 +1,4 @@
-"""Values written as another type than the field's: what can still be read, and how the rest is refused."""
+"""Values of another type than the field's: which can still be read, and how the others are refused."""
 
 from __future__ import annotations
 
@@ -57,11 +57,13 @@ def correct(fault: Any, node: Node) -> Correction | None:
     if kind == INSTEAD:
         return _replaced(fault, node)
     if kind == "extra_forbidden":
-        return Correction(DROP, Code.UNKNOWN_KEY, "no such key, ignored; remove it")
+        return Correction(DROP, Code.UNKNOWN_KEY, "unknown key, ignored; remove it")
     if not isinstance(node, ScalarNode):
         return None
     if node.value is None and fault["input"] is None:
-        return Correction(DROP, Code.EMPTY_VALUE, "has no value, so its default holds; give it one or remove the line")
+        return Correction(
+            DROP, Code.EMPTY_VALUE, "has no value, so its default is used; give it one or remove the line"
+        )
     value = _coerced(kind, fault["input"], node) if kind in _WANTED else None
     if value is None:
         return None
@@ -91,7 +93,7 @@ def describe(node: Node | None, fault: Any = None) -> str:
 
 
 def found(node: Node | None) -> str:
-    """What stands in the file, for a message."""
+    """The value in the file, for a message."""
     if node is None:
         return ""
     if isinstance(node, ScalarNode):

@@ -86,7 +86,7 @@ class _Draft(msgspec.Struct, Generic[M]):
             elif table.leads_on(key):
                 self._refuse_group(key, at_value, entry.value, table)
             else:
-                message = f"no such key, ignored{self.problems.suggestion(key, table.known())}"
+                message = f"unknown key, ignored{self.problems.suggestion(key, table.known())}"
                 self.problems.lenient(Code.UNKNOWN_KEY, where, message)
 
     def _refuse_group(self, key: str, where: Where, value: Node, table: KeyTable) -> None:
@@ -113,7 +113,7 @@ class _Draft(msgspec.Struct, Generic[M]):
                 self.problems.error(Code.CONFLICT, site.where, message)
                 return
             kept, lost = (earlier, site) if earlier.rank < site.rank else (site, earlier)
-            message = f"{message}; {kept.where.path} holds, remove {lost.where.path}"
+            message = f"{message}; {kept.where.path} is used; remove {lost.where.path}"
             self.problems.lenient(Code.REPEATED, site.where, message)
             site = kept
         self.sites[target.field, target.name] = site
@@ -235,7 +235,7 @@ class _Draft(msgspec.Struct, Generic[M]):
 
 
 def _is_whole(target: Target | None) -> bool:
-    """Whether a key names one member of a family, whose value is taken as it stands."""
+    """Whether a key names one member of a family, whose value is taken unchanged."""
     return target is not None and target.name is not None
 
 

@@ -1,4 +1,4 @@
-"""YAML text as a tree that remembers where each value stands; safe to call on hostile text.
+"""YAML text as a tree that knows the position of each value; safe for hostile text.
 
 Built from PyYAML's events with a stack of our own, not from its node graph: nesting cannot exhaust the C stack,
 limits hold while reading, and keys that occur twice are noticed instead of overwritten.
@@ -36,13 +36,13 @@ class ScalarNode(msgspec.Struct, frozen=True):
     text: str
     value: Value
     quoted: bool = False
-    # Column of the text's first character when every character of it stands for itself on one line, else 0.
+    # Column of the text's first character when the text is on one line without escapes, else 0.
     first_column: int = 0
     size: int = 1
     height: int = 1
 
     def position_at(self, offset: int) -> Position:
-        """Where the character `offset` of the text stands, as near as is known."""
+        """The position of the character `offset` of the text, as near as is known."""
         if not self.first_column:
             return self.position
         return Position(self.position.line, self.first_column + offset)
@@ -261,7 +261,7 @@ class _TreeBuilder:
         sources = source.items if isinstance(source, SequenceNode) else (source,)
         for mapping in sources:
             if not isinstance(mapping, MappingNode):
-                message = '"<<" merges mappings only; give it the alias of a mapping, or a list of such'
+                message = '"<<" merges mappings only; give it the alias of a mapping, or a list of those'
                 raise _RefusedError(Code.SYNTAX, mapping.position, message)
             for key, entry in mapping.entries.items():
                 target.entries.setdefault(key, entry)
@@ -271,7 +271,7 @@ class _TreeBuilder:
             raise _RefusedError(Code.SYNTAX, position, f"the alias *{name[:60]} has no anchor &{name[:60]} before it")
         node = self._anchors[name]
         if node is None:
-            raise _RefusedError(Code.SYNTAX, position, f"the alias *{name[:60]} stands inside what it refers to")
+            raise _RefusedError(Code.SYNTAX, position, f"the alias *{name[:60]} is inside the value that it refers to")
         return node
 
     def _count(self, nodes: int, position: Position) -> None:
@@ -314,7 +314,7 @@ def _tagged(event: yaml.ScalarEvent, position: Position) -> Value:
             raise _RefusedError(Code.SYNTAX, position, f"the tag {quoted(tag)} is not supported; remove it")
     if converted is None:
         kind = event.tag.removeprefix(_TAG)
-        raise _RefusedError(Code.SYNTAX, position, f"{quoted(text)} is tagged !!{kind} but is none")
+        raise _RefusedError(Code.SYNTAX, position, f"{quoted(text)} is tagged !!{kind} but is not one")
     return converted
 
 
@@ -345,7 +345,7 @@ def _syntax_message(broken: yaml.MarkedYAMLError, text: str) -> str:
     message = f"not valid YAML: {broken.problem or 'cannot be read'}"
     if broken.context:
         started = _position(broken.context_mark)
-        message += f" ({broken.context}" + (f", begun at line {started.line})" if started.line else ")")
+        message += f" ({broken.context}" + (f", which starts at line {started.line})" if started.line else ")")
     at = _fault_position(broken)
     lines = text.splitlines()
     if 0 < at.line <= len(lines) and "\t" in lines[at.line - 1][: at.column]:

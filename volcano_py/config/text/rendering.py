@@ -65,7 +65,7 @@ def _paragraph(problem: Problem, lines: list[str], source: str) -> str:
 
 
 def _window(line: str, offset: int) -> tuple[str, str]:
-    """The part of the line around the offset, made printable, and blanks as wide as what stands before the offset."""
+    """The part of the line around the offset, made printable, and blanks as wide as the text before the offset."""
     start = max(0, offset - _WIDTH * 2 // 3) if len(line) > _WIDTH else 0
     end = start + _WIDTH
     head, tail = ("…" if start else ""), ("…" if end < len(line) else "")

@@ -1,1 +1,1 @@
-"""Admission in a process of its own."""
+"""Admission in a separate process."""

@@ -1,4 +1,4 @@
-"""Admission alone: the webhooks' server with its certificates, and what it has to know of the cluster.
+"""Admission alone: the webhooks' server with its certificates, and the objects of the cluster that it needs.
 
 It schedules nothing and holds no Lease; any number of replicas may run. `volcano-py run --admission` starts one as a
 process of its own, and `volcano-py admission` is one.

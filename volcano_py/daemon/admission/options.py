@@ -1,4 +1,4 @@
-"""Admission as the command line asks for it."""
+"""The options of admission, from the command line."""
 
 from __future__ import annotations
 

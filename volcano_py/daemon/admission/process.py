@@ -1,4 +1,4 @@
-"""Admission in a process of its own, started and watched by the daemon.
+"""Admission in a separate process, started and watched by the daemon.
 
 Reviews cost the daemon nothing: reading a large one takes a tenth of a second, in which a process with a single
 interpreter lock would neither bind nor renew its Lease.

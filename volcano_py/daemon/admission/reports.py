@@ -20,7 +20,7 @@ LONGEST_LINE: Final = 4 * 2**20
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What has happened since the last one, and how things stand."""
+    """What has happened since the last report, and the current state."""
 
     problem: str | None = None
     """Why reviews cannot be answered now."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any
 
@@ -93,16 +93,7 @@ class Controllers:
         )
         self.queue_sinks: list[Sink] = [each for each in (self._queues,) if each is not None]
         self.sinks: list[Sink] = [each for each in (self._pod_groups, self._queues, jobs) if each is not None]
-        self.watched: list[Kind] = [kinds.POD_GROUP] if self._queues is not None else []
-        if self._pod_groups is not None:
-            self.watched += [
-                kinds.POD,
-                kinds.POD_GROUP,
-                kinds.NAMESPACE,
-                *(kinds.KINDS[name] for name in WORKLOAD_KINDS),
-            ]
-        if jobs is not None:
-            self.watched += [kinds.POD, kinds.POD_GROUP, kinds.NAMESPACE, kinds.PRIORITY_CLASS]
+        self.watched: list[Kind] = _watched_by(wanted)
 
     def ahead(self, sink: Sink, bindings_passed: Callable[[], bool]) -> Sink:
         """What to feed instead of the scheduler's `sink`, and after `sinks`; see `PodGroupController.ahead`."""
@@ -139,3 +130,15 @@ class Controllers:
         """Return when the queues that must exist do, or cannot be created."""
         if self._queues is not None:
             await self._queues.initial_queues.wait()
+
+
+def _watched_by(wanted: Collection[str]) -> list[Kind]:
+    """The kinds that these controllers follow; some of them twice."""
+    watched: list[Kind] = []
+    if "queue" in wanted:
+        watched.append(kinds.POD_GROUP)
+    if "podgroup" in wanted:
+        watched += [kinds.POD, kinds.POD_GROUP, kinds.NAMESPACE, *(kinds.KINDS[name] for name in WORKLOAD_KINDS)]
+    if "job" in wanted:
+        watched += [kinds.POD, kinds.POD_GROUP, kinds.NAMESPACE, kinds.PRIORITY_CLASS]
+    return watched

@@ -1,4 +1,4 @@
-"""The job controller, put together: its own informer, its rules, and what it refuses to make pods for."""
+"""The job controller, put together: its own informer, its rules, and the Jobs that it creates no pods for."""
 
 from __future__ import annotations
 

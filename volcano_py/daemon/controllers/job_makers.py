@@ -1,4 +1,4 @@
-"""The controllers that make Volcano Jobs, of CronJobs and of JobFlows, put together with their informers.
+"""The controllers of CronJobs and JobFlows, which create Volcano Jobs, put together with their informers.
 
 Each has informers of its own, because the daemon is to start where its kinds are not served (the CRDs are not
 installed); it begins when they are.
@@ -28,7 +28,7 @@ NAMES: Final = frozenset({"cronjob", "jobflow"})
 class JobMakers:
     """Those of the two controllers that are wanted.
 
-    Volcano Jobs come from the job controller's informer: `sinks` are to be fed by it. Where there is no such controller
+    Volcano Jobs come from the job controller's informer: it has to feed `sinks`. Where there is no such controller
     they have an informer for Jobs, too.
     """
 

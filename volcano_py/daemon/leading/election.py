@@ -1,4 +1,4 @@
-"""The campaign for the Lease, with a connection and a login of its own, on whatever loop `run` is awaited.
+"""The election by the Lease, with its own connection and login, on the event loop that awaits `run`.
 
 The main loop gets events of its own. What it asks (`is_leader`, `holder`) is answered from what the campaign last
 wrote, without waiting for it.

@@ -1,4 +1,4 @@
-"""Events about what every replica finds, and only the leader may write."""
+"""Events about facts that every replica finds and only the leader may write."""
 
 from __future__ import annotations
 

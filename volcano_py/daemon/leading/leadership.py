@@ -63,7 +63,7 @@ class Leadership:
             over.cancel()
             if self._election.won.is_set():
                 self._lost()
-        raise RuntimeError("the lease was not renewed in time; whoever gets it decides now")
+        raise RuntimeError("the Lease was not renewed in time; another replica may lead now")
 
     async def _lead(self) -> None:
         assert self._election is not None

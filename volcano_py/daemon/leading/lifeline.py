@@ -43,7 +43,7 @@ class Lifeline:
     """The thread runs inside the block; `election` is None without election. To be made on the main loop."""
 
     def __init__(self, options: DaemonOptions, *, end: Callable[[int], object] = os._exit) -> None:
-        """`end` ends the process at once, whatever its other threads do."""
+        """`end` ends the process at once, without waiting for its other threads."""
         self.election = Election(options) if options.election.enabled else None
         self.watchdog = Watchdog(asyncio.get_running_loop())
         self._end = end

@@ -69,7 +69,7 @@ class Picture:
         if not late:
             return None
         named = ", ".join(f"{kind} for {seconds:.0f} s" for kind, seconds in sorted(late.items()))
-        return f"decisions are paused: not followed: {named}; the log says why"
+        return f"decisions are paused because some kinds are not watched: {named}; see the log"
 
     def followed(self, was_behind: bool) -> None:
         """A kind is followed again; `was_behind` as in `Reflector`."""

@@ -1,4 +1,4 @@
-"""Finds that the process hangs: its event loop does not answer, or a part says of itself that it is stuck.
+"""Notices that the process hangs: its event loop does not answer, or a part reports that it is stuck.
 
 It runs on another loop, in another thread. Time is counted in questions, not by the clock, so that a process that stood
 still (SIGSTOP, a suspended machine) is not taken for one that hangs. One thing it cannot find is a call in C that does
@@ -25,7 +25,7 @@ Check = Callable[[], str | None]
 
 
 class Watchdog:
-    """Watches `loop`, and whatever is added."""
+    """Watches `loop`, and the parts that are added."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self._loop, self._clock = loop, clock

@@ -1,1 +1,1 @@
-"""What the daemon shows of itself: gauges, status, dump."""
+"""What the daemon shows about itself: gauges, status, dump."""

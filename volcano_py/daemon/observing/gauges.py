@@ -19,7 +19,7 @@ _RELOADS: Final = {
 
 
 def count_reload(metrics: Metrics, outcome: Outcome) -> None:
-    """Count what became of a configuration that was read."""
+    """Count the outcome of reading a configuration."""
     metrics.daemon.config_read(_RELOADS[outcome.kind], valid=outcome.valid)
 
 

@@ -29,4 +29,4 @@ class PodsSeen:
             self._metrics.latencies.task_reached(TaskStage.WATCHED, self._clock() - created)
 
     def delete(self, kind: str, obj: ApiObject) -> None:
-        """Whoever has been seen, has been counted."""
+        """These pods have been counted."""

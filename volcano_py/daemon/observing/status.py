@@ -1,4 +1,4 @@
-"""What /status shows: in a glance, is this the leader, by which configuration, and what did it do last."""
+"""What /status shows: at a glance, whether this replica leads, the configuration in force, and its last cycle."""
 
 from __future__ import annotations
 

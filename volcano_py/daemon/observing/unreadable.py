@@ -57,7 +57,7 @@ def _event(kind: str, key: str, uid: str, wrong: str) -> Event:
     namespace, _, name = key.rpartition("/")
     shown = _API_KINDS.get(kind, kind)
     text = (
-        f"this {shown} cannot be read: {wrong}; correct that field. Until then it is left out, or counts as it was when"
-        " it could be read last"
+        f"this {shown} cannot be read: {wrong}; correct that field. Until then it is ignored, or counts as in its last"
+        " readable version"
     )
     return Event(ObjectRef(shown, namespace, name, uid), "Warning", REASON, text)

@@ -1,1 +1,1 @@
-"""Calls to plugins: in which order they are asked, what they answer together, and what holds when one fails."""
+"""Calls to plugins: their order, their combined answer, and the answer when one fails."""

@@ -29,7 +29,7 @@ class NonsenseError(ValueError):
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether it is Ctrl-C, which meets whatever the main thread is doing, rather than what some plugin has done.
+    """Whether it is Ctrl-C, which can interrupt the main thread anywhere, rather than a failure of a plugin.
 
     Everything else that comes out of a plugin is its failure, such as SystemExit, which would end the daemon.
     """

@@ -39,7 +39,7 @@ def _refusal(plugin: str) -> Refusal:
     return Refusal(Reason.PLUGIN_ERROR, plugin_failed(plugin))
 
 
-def _nobody(_plugin: str, _task: Any, candidates: Any) -> Any:
+def _no_victims(_plugin: str, _task: Any, candidates: Any) -> Any:
     return np.zeros(len(candidates), dtype=np.bool_)
 
 
@@ -72,8 +72,8 @@ CLOSED: Final[dict[str, Callable[..., Any]]] = {
     "batch_node_order": lambda _plugin, _task_class, _view: None,
     "domain_order": lambda _plugin, _task_class, _view: None,
     "best_node": lambda _plugin, _task_class, _view, _scores: None,
-    "preemptable": _nobody,
-    "reclaimable": _nobody,
+    "preemptable": _no_victims,
+    "reclaimable": _no_victims,
     "victim_queue_order": lambda _plugin, _queue, _preemptor: _NO_KEY,
     "victim_tasks": lambda _plugin, _running: {},
     "spared_tasks": lambda _plugin, victims: np.ones(len(victims), dtype=np.bool_),

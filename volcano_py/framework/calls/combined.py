@@ -228,7 +228,9 @@ class CombinedAnswers:
         return self._paths.get(queue.name, (queue.name,)) if self._paths else ()
 
     def victim_tasks(self, running: Rows) -> dict[int, str]:
-        """Which of the running tasks should go, whoever waits, and why; what any plugin spares is left out."""
+        """Which running tasks should be evicted, no matter which tasks wait, and why. Tasks that any plugin protects
+        are left out.
+        """
         for calls in self._dispatch.by_tier("victim_tasks"):
             named = {row: why for call in calls for row, why in call(running).items()}
             rows = np.array(sorted(named), dtype=np.intp)

@@ -1,4 +1,4 @@
-"""Calling plugins: which of them fill a point, in which order, and what holds when a call fails."""
+"""Calling plugins: which of them fill a point, in which order, and the answer when a call fails."""
 
 from __future__ import annotations
 
@@ -171,7 +171,9 @@ class Dispatch:
         return seconds
 
     def _make(self, plugin_type: type[Plugin], entry: PluginEntry) -> Plugin:
-        """An instance; one that cannot be made stands there empty and closed, so that its points refuse."""
+        """An instance; one that cannot be created is replaced by an empty one that is closed, so that its points
+        refuse.
+        """
         try:
             return plugin_type(entry.arguments, entry.flags)
         except BaseException as error:

@@ -1,4 +1,4 @@
-"""Classes of tasks that no node will take as nodes are, whatever pods come and go.
+"""Classes of tasks that no node will take until nodes change, whatever pods come and go.
 
 Every node refuses such a class by its labels, taints or cordon, or is too small for it even when empty. Its tasks are
 set aside before any job has its turn. The answer follows from the class, the nodes and the queues, so it is kept

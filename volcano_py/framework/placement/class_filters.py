@@ -11,7 +11,7 @@ from volcano_py.state.task_class import TaskClass
 
 
 class DomainFilters:
-    """All domain filters of one class as they stand; `codes` [N] has the first refusal of each node."""
+    """All domain filters of one class at this moment; `codes` [N] has the first refusal of each node."""
 
     def __init__(self, calls: list[Call], task_class: TaskClass, view: NodeView) -> None:
         self._filters: list[tuple[Call, DomainFilter]] = []

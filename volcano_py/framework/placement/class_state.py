@@ -59,6 +59,14 @@ class ClassState(msgspec.Struct):
         self.codes, self.fit, self.room, self.scores = fresh.codes, fresh.fit, fresh.room, fresh.scores
         self.bounds, self.filters, self.position = fresh.bounds, fresh.filters, fresh.position
 
+    def found_full(self, position: int) -> None:
+        """As of `position`, no node has room, nor will have."""
+        self.full_at = position
+
+    def explained(self, position: int, error: FitError) -> None:
+        """As of `position`, this is why no node takes the class."""
+        self.misfit = (position, error)
+
     def refusals(self) -> Codes:
         """[N] `codes`, then those of the domain filters."""
         return self.codes if self.filters is None else self.filters.refuse(self.codes)
@@ -83,7 +91,7 @@ class Candidates(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def with_room(self) -> Rows:
-        """[M] the nodes with room, whatever the filters say."""
+        """[M] the nodes with room, regardless of the filters."""
         return np.flatnonzero(self.room)
 
     @property

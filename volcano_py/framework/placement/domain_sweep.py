@@ -27,7 +27,7 @@ MakeLadder = Callable[[Rows, Scores | None], Ladder]
 
 
 class DomainReplay(msgspec.Struct, frozen=True, eq=False):
-    """The start of a sweep: K nodes, all that have room and that nothing but the domain filter refuses.
+    """The start of a sweep: K nodes: all that have room and that only the domain filter may refuse.
 
     Attributes:
         rows, scores, ties, room: [K] of each node; `scores` is without the domain score, and with `fixed`.

@@ -1,4 +1,4 @@
-"""What plugins say of a class of tasks over all nodes: refusals, room and scores, as things stand and as they will be.
+"""Plugins' answers about a class of tasks over all nodes: refusals, room and scores, now and as they will be.
 
 *Then* in a name means: once terminating pods are gone and promised places are taken.
 """
@@ -65,6 +65,10 @@ class Evaluator:
         """Whether any node will be other than it is once terminating pods are gone and promised places are taken."""
         return self.is_promised or bool(self._nodes.releasing.any())
 
+    def promise(self) -> None:
+        """A node has promised room to a task."""
+        self.is_promised = True
+
     # -- the evaluation of a class ---------------------------------------------------------------------------------
 
     def evaluate(self, task_class: TaskClass, position: int) -> ClassState:
@@ -90,8 +94,8 @@ class Evaluator:
         state.room = self._room_now(state, rows)
         return state
 
-    def refresh(self, state: ClassState, rows: Rows) -> None:
-        """Bring the evaluation up to date after the nodes `rows` were touched."""
+    def refresh(self, state: ClassState, rows: Rows, position: int) -> None:
+        """Bring the evaluation up to date after the nodes `rows` were touched, as of `position` in the log of them."""
         task_class = state.task_class
         if state.scores is not None:
             state.scores[rows] = self._score(task_class, NodeView(self._nodes, rows))
@@ -103,6 +107,7 @@ class Evaluator:
         state.room[rows] = self._room_now(state, rows)
         if state.filters is not None:
             state.filters = self.filters(task_class)
+        state.position = position
 
     # -- refusals --------------------------------------------------------------------------------------------------
 
@@ -224,7 +229,7 @@ class Evaluator:
         return total
 
     def domain_score(self, task_class: TaskClass) -> DomainScore | None:
-        """The domain score of the class as things stand; None when it has none."""
+        """The current domain score of the class; None when it has none."""
         return domain_score_of(self._domain_scores, task_class, NodeView(self._nodes, self.all_rows))
 
     def best_node(self, task_class: TaskClass, rows: Rows, scores: Scores) -> Rows | None:

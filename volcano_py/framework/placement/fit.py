@@ -75,7 +75,7 @@ def explain_misfit(
 
 
 def explain_barred(cluster: ClusterCopy, advisers: Sequence[Call], task_class: TaskClass, codes: Codes) -> FitError:
-    """The same for a class that each node refuses for good (`codes`) or is too small for even when empty.
+    """The same for a class that each node refuses until nodes change (`codes`) or is too small for even when empty.
 
     What pods use at the moment is left out: it changes, and more room would not help.
     """
@@ -127,7 +127,7 @@ def _count_short(
 
 
 def _advice(advisers: Sequence[Call], task_class: TaskClass, refused: Refused) -> list[str]:
-    """What would help besides room, in the plugins' words, kept short."""
+    """What would help other than more room, in the plugins' words, kept short."""
     if not len(refused):
         return []
     sentences: list[str] = []

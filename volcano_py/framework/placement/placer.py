@@ -67,7 +67,8 @@ class Placer:
     def touch(self, nodes: Rows, *, promised: bool = False) -> None:
         """The pods of these nodes have changed; `promised`: among other things, a task was promised room there."""
         self._log.extend(nodes.tolist())
-        self._evaluator.is_promised = self._evaluator.is_promised or promised
+        if promised:
+            self._evaluator.promise()
 
     # -- choices ---------------------------------------------------------------------------------------------------
 
@@ -93,7 +94,7 @@ class Placer:
             room = self._evaluator.room_then(state, self._evaluator.all_rows)
             candidates = self._candidates(state, room, self._evaluator.filters_then(state))
         if candidates is None:
-            state.full_at = len(self._log)
+            state.found_full(len(self._log))
             return Choice(_NOTHING)
         return Choice(self._strategies.one_by_one.nodes(candidates, 1), pipelined=True)
 
@@ -121,7 +122,7 @@ class Placer:
     # -- answers ---------------------------------------------------------------------------------------------------
 
     def codes(self, task_class: TaskClass) -> Codes:
-        """[N] the first refusal of each node, whatever room it has."""
+        """[N] the first refusal of each node, regardless of its room."""
         return self._state(task_class).refusals()
 
     def feasible(self, task_class: TaskClass) -> Rows:
@@ -130,14 +131,14 @@ class Placer:
         return np.flatnonzero(state.open_room())
 
     def may_take(self, task_class: TaskClass, node: int) -> bool:
-        """Whether the node will take the class, whatever room it has, once terminating pods are gone."""
+        """Whether the node will take the class, regardless of its room, once terminating pods are gone."""
         if self._evaluator.codes(task_class, np.array([node], dtype=np.intp), released=True)[0] != FITS:
             return False
         filters = self._evaluator.filters(task_class, released=True)
         return filters is None or bool(filters.codes[node] == FITS)
 
     def ranked(self, task_class: TaskClass, rows: Rows) -> Rows:
-        """The nodes `rows` by score, best first, whatever room they have."""
+        """The nodes `rows` by score, best first, regardless of their room."""
         if len(rows) <= 1:
             return rows
         domain_score = self._evaluator.domain_score(task_class)
@@ -169,6 +170,5 @@ class Placer:
         if len(dirty) > _REFRESH_ALL_ABOVE * self._size:
             state.replace_by(self._evaluator.evaluate(task_class, position))
         else:
-            self._evaluator.refresh(state, distinct(dirty, self._size))
-        state.position = position
+            self._evaluator.refresh(state, distinct(dirty, self._size), position)
         return state

@@ -153,32 +153,32 @@ class Closing:
         return begun & self._will_run
 
     def _judge(self, job: Job) -> Iterator[Effect]:
-        ssn = self._ssn
-        phase = Phase(int(ssn.ledger.jobs.phase[job.row]))
-        conditions, counts = _with_findings(ssn, job), _status_counts(ssn.ledger.jobs.counts[job.row])
-        is_scheduled = job.ready > 0 and ssn.ask.job_ready(job)
+        is_scheduled = job.ready > 0 and self._ssn.ask.job_ready(job)
+        conditions = _with_findings(self._ssn, job)
         if is_scheduled:
             conditions = self._with(conditions, names.SCHEDULED, names.READY_TO_SCHEDULE, "")
-        if not self._decided:
-            # No job was tried in this cycle, so there is no new reason why one waits.
-            incomplete = phase if is_scheduled else _while_incomplete(job, phase)
-            if incomplete is not phase and _is_marked_unschedulable(conditions):
-                phase = incomplete
-            yield from self._status(job.row, phase, conditions, counts)
-            return
-        provisional = phase is not Phase.RUNNING and bool(self._about_to_run[job.row])
+        if self._decided:
+            return self._conclude(job, conditions, is_scheduled=is_scheduled)
+        # No job was tried in this cycle, so there is no new reason why one waits.
+        phase = job.phase if is_scheduled else _while_incomplete(job, job.phase)
+        if not _is_marked_unschedulable(conditions):
+            phase = job.phase
+        return self._status(job.row, phase, conditions)
+
+    def _conclude(self, job: Job, conditions: tuple[Condition, ...], *, is_scheduled: bool) -> Iterator[Effect]:
+        """What is written of a job that the actions of this cycle could try."""
+        provisional = job.phase is not Phase.RUNNING and bool(self._about_to_run[job.row])
         waits = job.count(TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED) > 0
-        verdict: Refusal | None = None
-        if waits or not job.tasks or not (is_scheduled or ssn.ask.job_ready(job)):
-            verdict = self._verdict(job, phase)
+        is_due = waits or not job.tasks or not (is_scheduled or self._ssn.ask.job_ready(job))
+        verdict = self._verdict(job, job.phase) if is_due else None
         if not is_scheduled and verdict is not None and (waits or not _is_filled_by_leavers(job)):
-            phase = ssn.ledger.jobs.phase[job.row] = _while_incomplete(job, phase)
+            job.enter(_while_incomplete(job, job.phase))
             reason = _condition_reason(verdict)
             conditions = self._with(conditions, names.UNSCHEDULABLE, reason, gang_message(job, verdict))
-        yield from self._status(job.row, phase, conditions, counts, provisional=provisional)
+        yield from self._status(job.row, job.phase, conditions, provisional=provisional)
         if verdict is not None:
-            for row, found in pod_verdicts(ssn, job, verdict):
-                yield from self._pod(ssn.task_info(row), found, self._nominated(row))
+            for row, found in pod_verdicts(self._ssn, job, verdict):
+                yield from self._pod(self._ssn.task_info(row), found, self._nominated(row))
 
     def _nominated(self, row: int) -> str:
         """The node that is kept for the task, because pods were evicted for it or its gang in this cycle."""
@@ -218,17 +218,12 @@ class Closing:
         return tuple(made if condition is known else condition for condition in conditions)
 
     def _status(
-        self,
-        row: int,
-        phase: Phase,
-        conditions: tuple[Condition, ...],
-        counts: tuple[int, int, int],
-        *,
-        provisional: bool = False,
+        self, row: int, phase: Phase, conditions: tuple[Condition, ...], *, provisional: bool = False
     ) -> Iterator[Effect]:
         info = self._ssn.snapshot.jobs[row]
         if info is None or not info.ref.uid:
             return  # expected only: the API server has no such PodGroup yet
+        counts = _status_counts(self._ssn.ledger.jobs.counts[row])
         is_overdue = info.is_provisional and not self._will_run[row]
         if (phase.text, conditions, counts) == (info.phase, info.conditions, info.counts) and not is_overdue:
             return
@@ -256,7 +251,7 @@ class Closing:
             pending = int(counts[TaskStatus.PENDING])
             self.pending.append(PendingJob(info.key, info.queue, phase.text, refusal.reason, message, pending))
             conditions = self._with(info.conditions, names.UNSCHEDULABLE, names.NOT_ENOUGH_RESOURCES, message)
-            yield from self._status(row, phase, conditions, _status_counts(counts))
+            yield from self._status(row, phase, conditions)
             yield from self._pods_of(row, refusal)
 
     def _pods_without_group(self) -> Iterator[Effect]:
@@ -311,7 +306,7 @@ class Closing:
         sums = ssn.used_by_queue()
         tree = lay({name: queue.parent for name, queue in ssn.queues.items()})
         for name in reversed(tree.order[1:]):
-            # Usage of the queues below counts, too, whichever plugin shares out the cluster.
+            # Usage of the queues below counts, too, whichever plugin divides the cluster.
             if (parent := tree.parents[name]) in sums:
                 sums[parent] += sums[name]
         for name, queue in ssn.queues.items():

@@ -32,15 +32,22 @@ def requeue_if_unblocked(ssn: Session) -> None:
     bound = ssn.bound()
     if not bound:
         return
-    hopeful = [errors for job, errors in ssn.findings.fit_errors.items() if job not in ssn.findings.set_aside]
-    refused = sorted({row for errors in hopeful for row in errors})
-    classes = [each for row in refused if (each := ssn.snapshot.classes[row]) is not None]
-    is_unblocked = any(_moves(ssn, each) and len(ssn.placer.feasible(each)) for each in classes)
+    refused = _refused_classes(ssn)
+    is_unblocked = any(_moves(ssn, each) and len(ssn.placer.feasible(each)) for each in refused)
     if is_unblocked or _is_promised_what_is_free(ssn):
         ssn.wakeups.recheck_at(ssn.now + _SOON)
     is_any_waiting = bool(refused or ssn.findings.notes or ssn.findings.set_aside or ssn.resting)
-    if is_any_waiting and ssn.findings.bound_when_sought is not None and bound > ssn.findings.bound_when_sought:
+    sought = ssn.findings.bound_when_sought
+    if is_any_waiting and sought is not None and bound > sought:
         ssn.wakeups.recheck_at(ssn.now + RIPE_AFTER)
+
+
+def _refused_classes(ssn: Session) -> list[TaskClass]:
+    """Classes that no node took, of jobs that had a turn."""
+    findings = ssn.findings
+    hopeful = [errors for job, errors in findings.fit_errors.items() if job not in findings.set_aside]
+    rows = sorted({row for errors in hopeful for row in errors})
+    return [each for row in rows if (each := ssn.snapshot.classes[row]) is not None]
 
 
 def _is_promised_what_is_free(ssn: Session) -> bool:

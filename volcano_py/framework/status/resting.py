@@ -1,4 +1,4 @@
-"""Jobs that rest: no node will take any of their pods as nodes are, and that has been reported.
+"""Jobs that rest: no node will take any of their pods until nodes change, and that has been reported.
 
 A resting job costs a cycle one comparison: it is not evaluated, gets no turn, and its status is not computed again. It
 rests until the PodGroup, one of its pods, a queue, an existing node or the configuration changes. What a cycle decides
@@ -150,22 +150,22 @@ class Resting:
         `set_aside` are the tasks of jobs that got no turn, by job row."""
         new: list[_Job] = []
         for row, reported in quiet.items():
-            info, tasks = cluster.snapshot.jobs[row], _waiting_in_vain(cluster, set_aside, row)
+            info, tasks = cluster.snapshot.jobs[row], _hopeless_rows(cluster, set_aside, row)
             if info is not None and len(tasks):
                 new.append(_Job(row, info, tuple(_task(cluster, task) for task in tasks.tolist()), reported))
         if new or self._memory is None or len(self._recalled) < len(self._memory.jobs):
             self._memory = _Memory.of(_bounded([*self._recalled, *new]), cluster)
 
 
-def _waiting_in_vain(cluster: ClusterCopy, set_aside: Mapping[int, Rows], job: int) -> Rows:
+def _hopeless_rows(cluster: ClusterCopy, set_aside: Mapping[int, Rows], job: int) -> Rows:
     """All tasks of an admitted job, if each waits and only a change of the task or of nodes can give it a place: it is
     gated or malformed, or was set aside. Otherwise none."""
     tasks, rows = cluster.ledger.tasks, cluster.tasks_of_row(job)
-    in_vain = tasks.gated[rows] | cluster.hopeless_classes[tasks.task_class[rows]]
+    hopeless = tasks.gated[rows] | cluster.hopeless_classes[tasks.task_class[rows]]
     if (aside := set_aside.get(job)) is not None:
-        in_vain |= np.isin(rows, aside)
+        hopeless |= np.isin(rows, aside)
     is_inqueue = cluster.ledger.jobs.phase[job] == Phase.INQUEUE
-    rests = is_inqueue and in_vain.all() and (tasks.status[rows] == TaskStatus.PENDING).all()
+    rests = is_inqueue and hopeless.all() and (tasks.status[rows] == TaskStatus.PENDING).all()
     return rows if rests else rows[:0]
 
 

@@ -71,13 +71,7 @@ def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
     rows = ssn.tasks_of(job)
     tasks = ssn.ledger.tasks
     waiting = rows[tasks.status[rows] == TaskStatus.PENDING]
-    for class_row in np.unique(tasks.task_class[waiting]).tolist():
-        problem = ssn.snapshot.classes[class_row]
-        if problem is not None and problem.problem is not None:
-            yield problem.problem
-    gates = sorted({gate for row in waiting[tasks.gated[waiting]].tolist() for gate in ssn.task_info(row).gates})
-    if gates:
-        yield Refusal(Reason.SCHEDULING_GATED, f"a pod {explain.scheduling_gated(gates)}")
+    yield from _faults_of_pods(ssn, waiting)
     has_places = any(row in ssn.findings.tentative for row in waiting.tolist())
     for error in ssn.findings.fit_errors.get(job.row, {}).values():
         # Free amounts were counted with the gang's own pods in place, which the message has to say.
@@ -87,6 +81,16 @@ def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
     if has_places:
         yield Refusal(Reason.GANG_INCOMPLETE, _gang(ssn, job, waiting))
     yield Refusal(Reason.NOT_YET_EVALUATED, explain.not_yet_evaluated())
+
+
+def _faults_of_pods(ssn: Session, waiting: Rows) -> Iterator[Refusal]:
+    """What keeps some of these pods from being placed on any node: they are invalid, or gated."""
+    tasks = ssn.ledger.tasks
+    classes = [ssn.snapshot.classes[row] for row in np.unique(tasks.task_class[waiting]).tolist()]
+    yield from (each.problem for each in classes if each is not None and each.problem is not None)
+    gates = sorted({gate for row in waiting[tasks.gated[waiting]].tolist() for gate in ssn.task_info(row).gates})
+    if gates:
+        yield Refusal(Reason.SCHEDULING_GATED, f"a pod {explain.scheduling_gated(gates)}")
 
 
 def gang_message(job: Job, verdict: Refusal) -> str:

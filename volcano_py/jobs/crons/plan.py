@@ -1,4 +1,4 @@
-"""`batch.volcano.sh/v1alpha1`, kind `CronJob`: which Job is due, which are to go, and what the status says.
+"""`batch.volcano.sh/v1alpha1`, kind `CronJob`: which Job is due, which to delete, and the status.
 
 Everything follows from the object, from the Jobs it owns and from the time, so that it may be worked out again at any
 moment. A Job's name has the minute for which it was created: there are never two for the same time.
@@ -90,7 +90,7 @@ class CronJob(ApiObject, frozen=True):
 
 
 class CronPlan(msgspec.Struct, frozen=True):
-    """What is to be done: delete `replaced`, then create the Job for the time `start`; write `status`, then delete
+    """What to do: delete `replaced`, then create the Job for the time `start`; write `status`, then delete
     `outdated`. `look_again`: the next time of the schedule.
 
     The status shows what exists. Once the Job is created, it has to be planned again.

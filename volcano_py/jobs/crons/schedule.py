@@ -1,4 +1,4 @@
-"""Cron schedules as Kubernetes understands them: five fields, `@daily` and its like, `@every 90m`, in a time zone.
+"""Cron schedules as Kubernetes understands them: five fields, `@daily` and similar, `@every 90m`, in a time zone.
 
 The fields are evaluated by cronsim. Around the changes of a time zone's clock it does what Debian's cron does: what is
 set for a time of day that does not exist that day runs right after it, and what is set for one that exists twice runs

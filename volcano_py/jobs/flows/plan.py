@@ -1,4 +1,4 @@
-"""`flow.volcano.sh/v1alpha1`, kind `JobFlow`: which of its Jobs are to be created now, and which are to go.
+"""`flow.volcano.sh/v1alpha1`, kind `JobFlow`: which of its Jobs to create now, and which to delete.
 
 Everything follows from the object, from the Jobs it owns, from the JobTemplates and from what probes found, so that it
 may be worked out again at any moment.
@@ -22,7 +22,7 @@ from volcano_py.jobs.flows.status import phases_of, status_of
 from volcano_py.jobs.model import JobPhase, Task, VolcanoJob
 
 DELETE: Final = "delete"
-"""The `jobRetainPolicy` by which Jobs go when all have completed."""
+"""The `jobRetainPolicy` that deletes the Jobs when all have completed."""
 
 # Reasons of events.
 CREATED: Final = "Created"
@@ -50,7 +50,7 @@ class PodProbe(msgspec.Struct, frozen=True):
 
 
 class FlowPlan(msgspec.Struct, frozen=True):
-    """What is to be done: create the Jobs of the steps in `create`, delete `remove`, write `status`.
+    """What to do: create the Jobs of the steps in `create`, delete `remove`, write `status`.
 
     `probes`: what other steps wait for. When the answers are known, the plan has to be made again with them.
     """

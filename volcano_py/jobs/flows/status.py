@@ -1,4 +1,4 @@
-"""What the status of a JobFlow says, from its Jobs as they are and from what the status said before.
+"""The status of a JobFlow, from its current Jobs and from the status before.
 
 The status is also the flow's memory: that a Job has completed counts when the Job itself is gone, as one with a
 `ttlSecondsAfterFinished` soon is.

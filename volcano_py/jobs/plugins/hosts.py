@@ -41,7 +41,7 @@ def hosts_of(job: VolcanoJob, task: Task) -> list[Host]:
 
 
 def first_host(job: VolcanoJob, task: Task) -> Host:
-    """The host of the task's first pod, whether or not there is to be one."""
+    """The host of the task's first pod, whether or not the task has pods."""
     hostname, subdomain = names_own_host(task)
     return Host(hostname or pod_name(job.metadata.name, task.name, 0), subdomain or job.metadata.name)
 

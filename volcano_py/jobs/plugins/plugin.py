@@ -57,7 +57,7 @@ class JobPlugin:
         """Change the pod, in place, before it is created. `index` is its number within the task, from 0.
 
         The pod has its name, labels, annotations, owner and volumes already. The outcome must depend on the arguments
-        of this call alone: a pod that is created again is to be the same.
+        of this call alone: a pod that is created again must be the same.
         """
 
     def objects(self, job: VolcanoJob) -> Sequence[PluginObject]:

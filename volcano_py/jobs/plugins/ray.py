@@ -1,4 +1,4 @@
-"""`ray`: starts a Ray cluster, a head and its workers, and gives the head a Service for those outside."""
+"""`ray`: starts a Ray cluster, a head and its workers, and gives the head a Service for clients outside."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class RayPlugin(JobPlugin):
         if len(service := head_service(job)) > LONGEST_LABEL:
             raise PluginArgumentError(
                 f"spec.plugins.{self.name}: the Service in front of the head would be called {service}, which has"
-                f" {len(service)} characters, and there may be {LONGEST_LABEL}; shorten the job's name"
+                f" {len(service)} characters, the limit is {LONGEST_LABEL}; shorten the job's name"
             )
         return (PluginObject("v1", "Service", service, lambda: self._service(job)),)
 

@@ -60,7 +60,7 @@ class SshPlugin(JobPlugin):
         self._port = given.port(_PORT, 22)
         self._key_type = given.text(_KEY_TYPE, "rsa")
         if self._key_type not in _KEY_TYPES:
-            raise given.error(f"--{_KEY_TYPE} is {self._key_type!r}; known are {', '.join(_KEY_TYPES)}")
+            raise given.error(f"--{_KEY_TYPE} is {self._key_type!r}; known: {', '.join(_KEY_TYPES)}")
         self._given = _given_keys(given)
 
     def on_pod_create(self, pod: JsonObject, job: VolcanoJob, task: Task, index: int) -> None:

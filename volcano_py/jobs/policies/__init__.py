@@ -1,1 +1,1 @@
-"""What has happened to a Job, and what its policies say is to be done."""
+"""What has happened to a Job, and what its policies do about it."""

@@ -28,7 +28,7 @@ class Edit(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, job: VolcanoJob, now: float) -> Edit | None:
-        """How the job stands; None when no policy asks."""
+        """Edits that are not handled yet; None when no policy depends on them."""
         if policy_for(job, Occurrence(JobEvent.JOB_UPDATED)) is None:
             return None
         generation = job.metadata.generation

@@ -1,4 +1,4 @@
-"""What has happened to a Job, and what its policies say is to be done about it.
+"""What has happened to a Job, and what its policies do about it.
 
 Nothing here remembers: an event is read off the world as it is (a failed pod *is* the event PodFailed until it is
 gone), so that one which came while no controller ran is not lost, and a restart of the controller repeats none.
@@ -46,7 +46,7 @@ class Occurrence(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """`action` is to be carried out because of `cause`."""
+    """Carry out `action` because of `cause`."""
 
     action: JobAction
     cause: Occurrence
@@ -99,7 +99,7 @@ def judge(
 
 
 def policy_for(job: VolcanoJob, occurrence: Occurrence) -> Policy | None:
-    """The policy of the task, else of the job, that speaks of this event; unknown actions are passed over."""
+    """The policy of the task, else of the job, for this event; unknown actions are ignored."""
     task, event = job.task(occurrence.task), occurrence.event
     events = (event,) if event in _NOT_ANY else (event, JobEvent.ANY)
     timed = event is JobEvent.POD_PENDING

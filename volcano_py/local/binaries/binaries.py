@@ -1,4 +1,4 @@
-"""Where each binary comes from: $KUBEBUILDER_ASSETS, PATH if its version will do, the cache, or a build."""
+"""Where each binary comes from: $KUBEBUILDER_ASSETS, PATH if its version fits, the cache, or a build."""
 
 from __future__ import annotations
 
@@ -88,11 +88,11 @@ def ensure_binaries(
     progress = Progress() if progress is None else progress
     wanted = set(names)
     if unknown := wanted - RECIPES.keys():
-        raise LocalError(f"no such binary: {', '.join(sorted(unknown))}; known are {', '.join(RECIPES)}")
+        raise LocalError(f"no such binary: {', '.join(sorted(unknown))}; known: {', '.join(RECIPES)}")
     root = cache_root(environment)
     found: dict[str, Path] = {}
     built = False
-    # The recipes' order, whatever the caller's: what starts first is built first.
+    # The order of the recipes, not that of the caller: what starts first is built first.
     for name in (name for name in RECIPES if name in wanted):
         path = given_binary(name, environment, progress) or cached_binary(RECIPES[name], root)
         if path is None:

@@ -1,4 +1,4 @@
-"""The cache outside the checkout: where built binaries live, one builder at a time, entries all or nothing."""
+"""The cache outside the checkout: built binaries, one builder at a time, each entry whole or absent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def cache_root(environment: Mapping[str, str]) -> Path:
 
 @contextmanager
 def exclusive(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock file `path` alone; other processes wait. `on_wait` is called once when somebody else holds it.
+    """Hold the lock file `path` alone; other processes wait. `on_wait` is called once when another process holds it.
 
     The kernel drops a lock when its holder dies, so a killed build blocks no other.
     """

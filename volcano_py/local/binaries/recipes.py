@@ -123,4 +123,4 @@ RECIPES: Mapping[str, Recipe] = {
         _kubernetes("kube-scheduler", 25),
     )
 }
-"""In the order in which a first start builds them: what everybody needs comes first."""
+"""In the order in which a first start builds them: what every control plane needs comes first."""

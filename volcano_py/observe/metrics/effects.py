@@ -1,4 +1,4 @@
-"""What became of decisions: attempts, binds, evictions, preemptions, events, and how much is still to be written."""
+"""Outcomes of decisions: attempts, binds, evictions, preemptions, events, and how much waits to be written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Outcome(StrEnum):
 
     DONE = "done"
     CONFLICT = "conflict"
-    """Somebody else was first: 409, or a UID or version that is no longer the one that was decided upon."""
+    """Another writer was first: 409, or a UID or version other than the one the decision was based on."""
     GONE = "gone"
     """The object exists no more: 404."""
     REFUSED = "refused"
@@ -43,7 +43,7 @@ _DECISIONS: Final = Definition(
 _BINDS: Final = Definition(
     name=PREFIX + "binds_total",
     kind=MetricKind.COUNTER,
-    text="Bindings by what the API server made of them.",
+    text="Bindings by outcome.",
     labels=("outcome",),
 )
 _BIND_DURATION: Final = Definition(
@@ -55,7 +55,7 @@ _BIND_DURATION: Final = Definition(
 _EVICTIONS: Final = Definition(
     name=PREFIX + "evictions_total",
     kind=MetricKind.COUNTER,
-    text="Evicted pods by the action that wanted it and by what the API server made of it.",
+    text="Evictions by action and by outcome.",
     labels=("action", "outcome"),
 )
 # The actions that Volcano counts; evictions of shuffle follow no plan for a pod.
@@ -88,7 +88,7 @@ _PREEMPTIONS_VOLCANO: Final = Definition(
 _DEPTH: Final = Definition(
     name=PREFIX + "effects_queue_depth",
     kind=MetricKind.GAUGE,
-    text="Effects decided and not yet taken up for writing, by kind (bind, evict, status, event).",
+    text="Effects that were decided and wait to be written, by kind (bind, evict, status, event).",
     labels=("kind",),
 )
 _IN_FLIGHT: Final = Definition(
@@ -107,8 +107,8 @@ _EVENTS: Final = Definition(
 _EVENTS_DROPPED: Final = Definition(
     name=PREFIX + "events_dropped_total",
     kind=MetricKind.COUNTER,
-    text="Kubernetes Events that made no object of their own, by reason: repeated (counted in the one before), "
-    "superseded (why something waits was another before it was written), throttled (too many about one object), "
+    text="Kubernetes Events that did not become objects of their own, by reason: repeated (counted in the one before), "
+    "superseded (the reason changed before it was written), throttled (too many about one object), "
     "queue full (too many waiting), failed (refused).",
     labels=("reason",),
 )
@@ -170,7 +170,7 @@ class EffectMetrics:
         self._evictions.labels(action, outcome.value).inc()
 
     def evictions_committed(self, action: str, victims: int) -> None:
-        """A plan with so many evictions is carried out as a whole."""
+        """A plan with this many evictions is carried out as a whole."""
         if action in _TRANSACTING:
             self._transactions.labels(action).inc()
         if action in _PREEMPTING:

@@ -26,7 +26,8 @@ _BEHIND: Final = Definition(
 _RELISTS: Final = Definition(
     name=PREFIX + "informer_relists_total",
     kind=MetricKind.COUNTER,
-    text="Complete lists after the first: the server no longer knew where a watch had ended, or the time for one came.",
+    text="Complete lists after the first: the server no longer knew where a watch had ended, or the resync "
+    "period was over.",
     labels=("kind",),
 )
 _BAD: Final = Definition(

@@ -1,4 +1,4 @@
-"""How long things take: Volcano's histograms in milliseconds, and each a second time in seconds, the base unit."""
+"""How long things take: Volcano's histograms in milliseconds, and each of them again in seconds, the base unit."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ class _Latency:
         children = self._children.get(labels)
         if children is None:
             children = self._children[labels] = (self._milli.labels(*labels), self._base.labels(*labels))
-        # Clocks of different machines disagree: a creation time may lie a little ahead of ours.
+        # Clocks of different machines disagree: a creation time may be a little ahead of ours.
         seconds = max(seconds, 0.0)
         children[0].observe(seconds * _MILLI)
         children[1].observe(seconds)

@@ -30,7 +30,7 @@ CATALOGUE: Final = (
     Section("Queues", queues.QUEUE_DEFINITIONS),
     Section("What waits, and why", queues.PENDING_DEFINITIONS),
     Section("Namespaces and jobs", jobs.DEFINITIONS),
-    Section("Decisions and what became of them", effects.DEFINITIONS),
+    Section("Decisions and their outcomes", effects.DEFINITIONS),
     Section("Informers", intake.DEFINITIONS),
     Section("Admission webhooks", admission.DEFINITIONS),
     Section("The process", daemon.DEFINITIONS),

@@ -111,7 +111,7 @@ _RESOURCES: Final = Definition(
     name=PREFIX + "queue_resources",
     kind=MetricKind.GAUGE,
     text=f"Amounts of a queue in base units (cores, bytes, counts); quantity is one of {', '.join(_AMOUNT_FIELDS)}; "
-    "without a sample where a ceiling is not set. guarantee is what is set aside, guarantee_not_kept what the spec "
+    "without a sample where a ceiling is not set. guarantee is what is reserved, guarantee_not_kept what the spec "
     "says beyond that: the cluster, or a ceiling, cannot hold it.",
     labels=("queue", "quantity", "resource"),
 )

@@ -309,7 +309,7 @@ class JobController(Controller[str]):
             memory.taken = ()
 
     async def _look(self, key: str) -> tuple[World, Plan] | None:
-        """The job's world and what is to be done next; None when the job is gone, or is to be looked at later.
+        """The job's world and what to do next; None when the job is gone, or should be looked at later.
 
         For a large job that takes long. It is worked out in a thread, so that the event loop has its turns meanwhile.
         If the job has changed by then, it gets its next turn after others had theirs.

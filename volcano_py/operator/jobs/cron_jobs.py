@@ -54,7 +54,7 @@ from volcano_py.operator.kube_api import (
 log = structlog.get_logger(__name__)
 
 KINDS: Final = (CRON_JOB.name, VOLCANO_JOB.name)
-"""The kinds that are to be fed in."""
+"""The kinds to feed in."""
 
 _WORKERS: Final = 8
 # Seconds. Schedules follow the wall clock, which may be set; timers do not. After so long such a change is noticed.
@@ -195,7 +195,9 @@ class CronJobController(Controller[str]):
             log.info("job created", cron_job=cron.metadata.key, job=name)
             self._events.record(cron.metadata, EventNote("Normal", CREATED, f"Job {name} was created", dedup_key=name))
         elif not owned_by(cron, [job]):
-            message = f"Job {name} exists but is not of this CronJob; delete it, or give the CronJob another name"
+            message = (
+                f"Job {name} exists but does not belong to this CronJob; delete it, or give the CronJob another name"
+            )
             self._events.record(cron.metadata, EventNote("Warning", FOREIGN_JOB, message, dedup_key=name))
             return
         # It may have been deleted before the answer came; then no event will show it.

@@ -1,4 +1,4 @@
-"""Carries out what a plan asks for. Every step may be repeated, find its work done, or find another object there."""
+"""Carries out a plan. Every step may be repeated, find its work done, or find another object of that name."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class JobEffects:
         answer, created = await created_or_found(self._api, pod_group_path(job.metadata.namespace), action.body)
         group = _GROUP.decode(answer)
         if not (created or job.owns(group.metadata)):
-            message = f"PodGroup {group.metadata.key} exists but is not of this job; delete it"
+            message = f"PodGroup {group.metadata.key} exists but does not belong to this job; delete it"
             raise NotReadyError(POD_GROUP_ERROR, message)
         self._learn(POD_GROUP.name, group)
 
@@ -142,7 +142,7 @@ class JobEffects:
         await self._delete(pod_group_path(job.metadata.namespace, action.name), _meta(job, action.name, action.uid))
 
     async def create_pods(self, job: VolcanoJob, action: CreatePods) -> None:
-        """Create them all, so many at a time. One that fails does not stop the others.
+        """Create them all, a limited number at a time. One that fails does not stop the others.
 
         Raises:
             NotReadyError: a pod of another owner has the name.
@@ -174,7 +174,10 @@ class JobEffects:
         if created:
             self._pod_made(job)
         elif not job.owns(pod.metadata):
-            message = f"pod {namespace}/{name} exists but is not of this job; delete it, or give the job another name"
+            message = (
+                f"pod {namespace}/{name} exists but does not belong to this job; delete it, or give the "
+                "job another name"
+            )
             raise NotReadyError(FAILED_CREATE, message)
         self._learn(POD.name, pod)
 

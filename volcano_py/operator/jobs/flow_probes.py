@@ -1,4 +1,4 @@
-"""Asks pods what the probes of a JobFlow want to know: whether a port takes connections, whether a GET is answered.
+"""Sends the probes of a JobFlow to pods: whether a port takes connections, whether a GET is answered.
 
 The pods are those of a Job of the flow's own namespace, asked at the address that their kubelet reports; of an answer
 nothing but its status is read, and redirects are not followed. So a flow learns no more than a pod's own probes could.
@@ -42,7 +42,7 @@ class _Pods(ApiObject, frozen=True):
 
 
 class Prober(Protocol):
-    """Who asks."""
+    """Asks pods whether a probe of a flow holds."""
 
     async def holds(self, namespace: str, probe: PodProbe) -> bool:
         """Whether as many pods as are needed answer.

@@ -21,10 +21,10 @@ from volcano_py.jobs.model import VolcanoJob, is_volcano_job
 from volcano_py.jobs.names import group_name
 
 Changed = Callable[[str, float], None]
-"""Called with the key of a job (namespace/name) that is to be looked at, and in how many seconds at the earliest."""
+"""Called with the key of a job (namespace/name) to look at, and the earliest time to do so, in seconds from now."""
 
 KINDS: Final = frozenset(kind.name for kind in (VOLCANO_JOB, POD, POD_GROUP, NAMESPACE, PRIORITY_CLASS))
-"""The kinds that are to be fed in."""
+"""The kinds to feed in."""
 
 # Pods of one job come and go together: one look for what happens within this time (seconds), and longer for large jobs,
 # at which a look costs more: a fifth of the time at most goes into them.

@@ -57,7 +57,7 @@ from volcano_py.operator.run_all import raise_first
 log = structlog.get_logger(__name__)
 
 KINDS: Final = (JOB_FLOW.name, JOB_TEMPLATE.name, VOLCANO_JOB.name)
-"""The kinds that are to be fed in."""
+"""The kinds to feed in."""
 
 ASK_EVERY: Final = 5.0
 """Seconds between two questions to the same pods."""
@@ -340,7 +340,9 @@ class JobFlowController(Controller[tuple[str, str]]):
                 flow.metadata, EventNote("Normal", CREATED, f"Job {name} was created", dedup_key=job.metadata.uid)
             )
         elif not owned_by(flow, [job]):
-            message = f"Job {name} exists but is not of this JobFlow; delete it, or give the JobFlow another name"
+            message = (
+                f"Job {name} exists but does not belong to this JobFlow; delete it, or give the JobFlow another name"
+            )
             self._events.record(flow.metadata, EventNote("Warning", FOREIGN_JOB, message, dedup_key=job.metadata.uid))
             return False
         self._learn(VOLCANO_JOB.name, job)

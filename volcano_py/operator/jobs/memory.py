@@ -1,4 +1,4 @@
-"""What the job controller keeps of each job besides its object; all of it can be lost."""
+"""What the job controller remembers about each job, apart from its object. All of it may be lost."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class JobMemory(msgspec.Struct):
     """The generation, and bytes of its spec."""
 
     def is_large(self, job: VolcanoJob, pods: int) -> bool:
-        """Whether a plan for the job, which has so many pods, may take more than some milliseconds."""
+        """Whether a plan for the job, with this number of pods, may take more than some milliseconds."""
         if self.size[0] != job.metadata.generation:
             self.size = job.metadata.generation, len(msgspec.json.encode(job.spec))
         return self.size[1] > _LARGE_SPEC or max(pods, job.replicas) > _LARGE_GANG

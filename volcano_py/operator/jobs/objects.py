@@ -76,7 +76,7 @@ async def _keep(api: KubeApi, job: VolcanoJob, kept: PluginObject, reason: str =
         owner = msgspec.convert(existing, _Existing, strict=False).metadata
         if not job.owns(owner):
             what = f"{kept.kind} {namespace}/{kept.name}"
-            message = f"{what} exists but is not of this job; delete it, or give the job another name"
+            message = f"{what} exists but does not belong to this job; delete it, or give the job another name"
             raise NotReadyError(reason, message)
         changes = _changes(existing, _made(job, kept)) if kept.follows_job else {}
         if not changes:

@@ -173,7 +173,7 @@ class KopfApp:
         while True:
             try:
                 if not await self._list_queues():
-                    return "its watch of queues delivers nothing"
+                    return "its watch of queues delivers no events"
                 if await self._serves_commands(default=serves_commands) != serves_commands:
                     return "the Command API was installed" if not serves_commands else "the Command API was removed"
             except RequestError as error:

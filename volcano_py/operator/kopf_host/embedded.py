@@ -1,6 +1,6 @@
-"""What is kopf's in our process: its registry and settings, one run of it, and its end.
+"""kopf in our process: its registry and settings, one run of it, and its end.
 
-kopf is built to own a process. What an embedded kopf must not do, and how each is prevented, is written beside the
+kopf is built to own a process. What an embedded kopf must not do, and how each is prevented, is written next to the
 settings and calls below; the facts are those of kopf 1.45.
 
 Only `kopf_app` imports this, and late: kopf takes a tenth of a second to load, which no decision has to wait for.
@@ -139,7 +139,7 @@ class _Pauses:
 
 
 class _EveryTask(Collection["asyncio.Task[Any]"]):
-    """Contains whatever it is asked for: "leave all of them alone"."""
+    """Contains everything, which means "leave all of them alone"."""
 
     def __contains__(self, task: object) -> bool:
         return True

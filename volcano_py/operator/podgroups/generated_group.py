@@ -1,4 +1,4 @@
-"""PodGroups for pods that name none: which pods get one, and what it says, as pure functions.
+"""PodGroups for pods that name none: which pods get one, and its content, as pure functions.
 
 Pods of one controlling owner (a ReplicaSet, a Job, …) share one PodGroup; a pod without an owner has its own. The live
 controller and the simulated cluster call the same functions.
@@ -102,7 +102,7 @@ def is_live(pod: Pod) -> bool:
 
 
 def wants_group(pod: Pod, rules: GroupRules) -> bool:
-    """Whether a group is to be created for the pod: ours, alive, and it names none."""
+    """Whether the pod needs a group: it is ours, it has not ended, and it names none."""
     return is_ours(pod, rules) and is_live(pod) and not names_group(pod)
 
 
@@ -235,7 +235,7 @@ def pod_annotation(pod: Pod, group: str) -> JsonObject:
 
 
 def representative(pods: Iterable[Pod], kind: str, workload: Workload) -> Pod | None:
-    """The pod that stands for all of a ReplicaSet or StatefulSet: the oldest, of the revision rolled out last."""
+    """The pod that represents all pods of a ReplicaSet or StatefulSet: the oldest, of the revision rolled out last."""
     revision = workload.status.update_revision if kind == "StatefulSet" else ""
     candidates = [pod for pod in pods if not revision or pod.metadata.labels.get(_REVISION_LABEL) == revision]
     return min(candidates, key=lambda pod: (pod.metadata.created, pod.metadata.name), default=None)

@@ -21,17 +21,17 @@ from volcano_py.operator.podgroups.generated_group import (
 
 WORKLOAD_KINDS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet", "Job")
 KINDS: Final = ("Pod", "PodGroup", "Namespace", *WORKLOAD_KINDS)
-"""The kinds that are to be fed in."""
+"""The kinds to feed in."""
 
 Changed = Callable[[str, float], None]
-"""Called with the key of a group (namespace/name) that is to be looked at, and in how many seconds at the earliest."""
+"""Called with the key of a group (namespace/name) to look at, and the earliest time to do so, in seconds from now."""
 
 # A deleted group is mostly one whose pods are being deleted too: their deletion may be a moment behind.
 _UNTIL_A_DELETED_GROUP_IS_MISSED: Final = 1.0  # seconds
 
 
 class PodGroupIndex:
-    """A `Sink` for `KINDS`: keeps what matters and says which groups are to be looked at.
+    """A `Sink` for `KINDS`: keeps what matters and says which groups to look at.
 
     Only live pods of ours are kept that name no group, or the one that is generated for them.
     """
@@ -46,7 +46,7 @@ class PodGroupIndex:
         self._group_of: dict[str, str] = {}  # pod → group
 
     def pods_of(self, key: str) -> list[Pod]:
-        """The pods that the group is, or is to be, written on."""
+        """The pods that carry the group's name, or should."""
         return list(self._pods.get(key, {}).values())
 
     def group(self, key: str) -> PodGroup | None:
@@ -100,7 +100,7 @@ class PodGroupIndex:
                 self._workload_seen(kind, obj)
 
     def delete(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
-        """`Sink`: gone. A group that is gone while pods name it is to be looked at."""
+        """`Sink`: gone. A group that is gone while pods name it needs a look."""
         match obj:
             case Pod():
                 self._forget_pod(obj.metadata.key)

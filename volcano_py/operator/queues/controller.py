@@ -1,8 +1,8 @@
 """The queue controller: creates the queues that must exist, keeps states and counts, opens and closes queues.
 
 `states.py` decides what to write; here it is written, by merge patches of the controller's own fields.
-A change of state carries the version it was decided on, so that it is never based on an old view; a mere count does
-not need to, because the next look corrects it.
+A change of state carries the version it was decided on, so that it is never based on an old view; a change of counts
+alone does not need to, because the next look corrects it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from volcano_py.operator.queues.states import (
 log = structlog.get_logger(__name__)
 
 KINDS: Final = ("Queue", "PodGroup")
-"""The kinds that are to be fed in."""
+"""The kinds to feed in."""
 
 INTERVAL: Final = 1.0
 """Seconds between two writes of a queue's counts: under load they change hundreds of times a second."""
@@ -63,7 +63,7 @@ _QUEUE: Final = Reader(Queue)
 
 
 class _Request(msgspec.Struct, frozen=True):
-    """What a Command asks of a queue."""
+    """What a Command orders for a queue."""
 
     action: QueueAction
     asked_by: str

@@ -1,4 +1,4 @@
-"""Keeps the sinks' queues complete, out of two sources: kopf's events, and a list now and then.
+"""Keeps the sinks' queues complete from two sources: kopf's events, and a periodic list.
 
 kopf is the only watcher of queues. Events alone are not enough: kopf lists again when its watch has been away for too
 long, and reports nothing for what was deleted meanwhile. So every list made here is compared with what the events have

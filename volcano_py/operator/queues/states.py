@@ -1,4 +1,4 @@
-"""The queue controller's decisions, as pure functions: what state a queue gets, and what is written for it.
+"""The queue controller's decisions, as pure functions: the state of a queue, and the patches to write.
 
 Every queue is looked at on its own, with the state of its parent: a child closes because it sees its parent closed,
 and opens because it sees it open again. So nothing is lost when the process stops half-way through a tree. The live
@@ -110,7 +110,7 @@ class QueueChange(msgspec.Struct, frozen=True):
         return bool(self.counts) and self.parent is None and self.closed_by_parent is None and self.state is None
 
     def patches(self, queue: Queue) -> tuple[QueuePatch, ...]:
-        """The merge patches in the order in which they are to be sent.
+        """The merge patches in the order in which to send them.
 
         A process that stops between two patches must not turn a queue that its parent closed into one that was closed
         by hand: so the mark is set before the state, and taken off after it.

@@ -62,7 +62,7 @@ class Admission:
     Attributes:
         view: to be fed with queues, PodGroups and namespaces.
         server: to be given to kopf.
-        outdated: set when kopf is to be started again.
+        outdated: set when kopf must be restarted.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Admission:
         elif site.directory is not None:
             self._keeper = CertificateFileWatcher(tls, site.directory, on_expiry=on_expiry)
         else:
-            raise ValueError("certificates that are not managed here are read from a directory; set it")
+            raise ValueError("the certificates are not managed here: set the directory to read them from")
 
     def register(self, registry: kopf.OperatorRegistry) -> None:
         """kopf's part."""

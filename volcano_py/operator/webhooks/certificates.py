@@ -68,7 +68,7 @@ class Certificates:
         return _certificate(self.certificate).not_valid_after_utc
 
     def _check(self) -> None:
-        """Read every part as it will be used; raises whatever keeps them from being read, or from being a whole."""
+        """Read every part as it will be used. Raises if a part cannot be read, or the parts do not belong together."""
         serving, authorities = _certificate(self.certificate), x509.load_pem_x509_certificates(self.authorities)
         if serving.public_key() != _key(self.key).public_key():
             raise ValueError("tls.crt and tls.key do not belong together")
@@ -113,7 +113,7 @@ def _with_serving(authorities: bytes, authority_key: bytes, hosts: Sequence[str]
 
 
 def _new_authority(now: datetime) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
-    # Old and new stand in one bundle; by their names alone a client could not find which one has signed.
+    # Old and new are in one bundle; by their names alone a client could not tell which one has signed.
     name = _name(f"volcano-py admission {now.astimezone(UTC):%Y-%m-%d} {x509.random_serial_number() % 10**8:08d}")
     authority = Signer(name, new_key())
     return authority.own(now, AUTHORITY_VALID), authority.key

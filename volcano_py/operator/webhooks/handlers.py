@@ -1,4 +1,4 @@
-"""The handlers of the admission webhooks: what comes is decoded, checked by the rules, and answered in one message.
+"""The handlers of the admission webhooks: reviews are decoded, checked by the rules, and answered in one message.
 
 Each handler is one webhook; its id is the last part of the webhook's URL. All replicas answer, leader or not.
 """
@@ -230,7 +230,7 @@ class AdmissionHandlers:
         return msgspec.structs.replace(self._rules.jobs, namespace=self._view.namespace_annotations(review.namespace))
 
     async def _judged(self, judge: Callable[[QueueWorld], Violations]) -> Violations:
-        """A refusal is looked at once more by what there is now: the queue may have been created a moment ago."""
+        """A refusal is checked again against the current state: the queue may have been created a moment ago."""
         found = judge(self._view.world())
         return judge(await self._view.fresh()) if found else found
 

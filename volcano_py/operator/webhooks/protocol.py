@@ -1,4 +1,4 @@
-"""What kopf is to know of admission webhooks."""
+"""What kopf needs to know about admission webhooks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Webhooks(Protocol):
     server: kopf.WebhookServerProtocol
     """To be given to kopf."""
     outdated: asyncio.Event
-    """Set when kopf is to be started again, because it does not know a kind that a review is about."""
+    """Set when kopf must be restarted, because it does not know the kind in a review."""
 
     def register(self, registry: kopf.OperatorRegistry) -> None:
         """Add the handlers."""

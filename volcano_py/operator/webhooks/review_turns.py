@@ -1,4 +1,4 @@
-"""Reviews take turns to be judged: between namespaces, and only so many bytes of them at a time.
+"""Reviews take turns between namespaces, and only a limited number of bytes is checked at a time.
 
 A namespace that sends many large objects only delays itself. One that sends a single object has the next turn.
 """

@@ -61,7 +61,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     body: float = 5.0
     sending: float = 5.0
     lingering: float = 1.0
-    """For which a caller that is refused may go on sending: it reads the answer only then."""
+    """For which a refused caller may keep sending: it reads the answer only after that."""
     judging: float = 8.0
     """Waiting for a turn included. The webhook configurations let the API server wait for ten."""
 
@@ -235,7 +235,7 @@ class AdmissionServer:
         subject = (transport.get_extra_info("peercert") or {}).get("subject", ())
         names = {value for part in subject for key, value in part if key == "commonName"}
         if names.isdisjoint(self._callers):
-            raise ConnectionRefusedError(f"the certificate is that of {', '.join(sorted(names)) or 'nobody'}")
+            raise ConnectionRefusedError(f"the certificate is that of {', '.join(sorted(names)) or 'no one'}")
 
     async def _linger(self, reader: asyncio.StreamReader) -> None:
         """Take what still comes, for a moment: closing at once would take the answer from a caller that sends."""

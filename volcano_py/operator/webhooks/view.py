@@ -1,4 +1,5 @@
-"""What admission knows of queues, PodGroups and namespaces: kept by the feeds, read afresh where a mistake would stay.
+"""What admission knows of queues, PodGroups and namespaces: kept by the feeds, and read again where a mistake would
+last.
 
 A view a moment old is good enough for work, which is checked again whenever it is scheduled. It is not for the tree of
 queues: there each edit is checked by a list that was begun after the edit came. Edits that come together share a list.
@@ -25,7 +26,7 @@ from volcano_py.operator.kube_api import pod_group_path, queue_path
 log = structlog.get_logger(__name__)
 
 KINDS: Final = ("Queue", "PodGroup", "Namespace")
-"""The kinds that are to be fed in."""
+"""The kinds to feed in."""
 
 _FINISHED: Final = "Completed"
 _READ_WITHIN: Final = 3.0  # seconds; the API server waits ten for the answer it asked us for
@@ -148,7 +149,7 @@ class AdmissionView:
         return {**listed, **{name: queue for name, (_, queue) in self._promised.items()}}
 
     def forget_promise(self, name: str) -> None:
-        """The edit is stored, or the queue is to be deleted."""
+        """The edit is stored, or the queue is being deleted."""
         self._promised.pop(name, None)
 
     async def _list_shared(self) -> dict[str, QueueFacts]:

@@ -26,7 +26,7 @@ def dominant_share(held: NDArray[np.int64], base: NDArray[Any]) -> NDArray[np.fl
 def sums_by_group(groups: NDArray[np.integer[Any]], amounts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     """[size, R] sums of `amounts` [K, R] by group, saturated at UNLIMITED.
 
-    What pods and PodGroups merely ask for is bounded one by one but not together: a tenant may create ten thousand of a
+    What pods and PodGroups ask for is bounded one by one but not together: a tenant may create ten thousand of a
     pebibyte each, and a sum that wraps around would turn the greediest into the most modest.
     """
     sums = _sums(groups, amounts, size)

@@ -39,7 +39,7 @@ def _beyond_reach(ssn: Session, accounts: Accounts, info: QueueInfo, row: int) -
         found = f"spec.deserved[{resource}] is {info.as_written('deserved', resource)}"
         if ceiling < UNLIMITED:
             limit = amount(resource, ceiling)
-            text = f"{found}, but spec.capability is {limit}, which applies; lower the one or raise the other"
+            text = f"{found}, but spec.capability is {limit}, which applies; lower one or raise the other"
         else:
             limit = amount(resource, int(ssn.total[dim]))
             text = f"{found}, which no cluster has: it counts as this cluster's {limit}; correct it"

@@ -82,7 +82,7 @@ def _deserved(rows: QueueRows, ceilings: Amounts, total: IntVector) -> tuple[Amo
 
     A share of an amount that no queue can have is always the least, so that sibling queues would get nothing: where
     admission would refuse it, it counts as what the queue may have, or the queue above deserves; and what is beyond any
-    cluster counts as this one. Amounts that are merely larger than the cluster stay, as do their ratios.
+    cluster counts as this one. Amounts that are only larger than the cluster stay, as do their ratios.
     """
     levels, shape = rows.levels, ceilings.shape
     written = rows.column("deserved", shape[1])

@@ -194,7 +194,7 @@ class Capacity(Plugin):
         return Ballot(Vote.REJECT, self._refusals.not_enqueued(account, above, dim, wanted[dim], inqueue))
 
     def _counting(self, account: QueueAccount, job: Job) -> list[int]:
-        """[R] the promises of the queue and those below it that count against `job` when it is to be admitted."""
+        """[R] the promises of the queue and those below it that count against `job` when it asks to be admitted."""
         if account.row not in self._slots_below:
             below = np.array([each.row for each in self._accounts.by_row if account in each.chain])
             self._slots_below[account.row] = np.flatnonzero(np.isin(self._accounts.rows_of_slots, below))
@@ -287,14 +287,14 @@ class Capacity(Plugin):
         return [each.accounts.by_row[account.row] for each in self._accounting]
 
     def _turn(self, account: QueueAccount) -> tuple[float, bool, float]:
-        """By what the queue will hold or holds now, whichever is more: deleted pods count until they are gone."""
+        """By the larger of what the queue will hold and what it holds now: deleted pods count until they are gone."""
         return max(each.turn for each in self._both(account))
 
     def _account(self, queue: QueueInfo) -> QueueAccount:
         return self._accounts.by_name[queue.name]
 
     def _bar(self, account: QueueAccount) -> Refusal | None:
-        """Why nothing of the queue starts in this cycle, whatever it asks for."""
+        """Why no job of the queue starts in this cycle, whatever its requests."""
         if account.name not in self._barred:
             self._barred[account.name] = not_for_jobs(account) or closed(account)
         return self._barred[account.name]

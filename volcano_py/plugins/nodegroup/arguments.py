@@ -13,5 +13,5 @@ class NodeGroupArguments(Arguments):
         "Nodes without the label volcano.sh/nodegroup-name take no pods; false: those of queues without rules.",
     )
     preferred_order: GoBool = argument(
-        "enablePreferredOrder", False, "Of preferred node groups, one that stands earlier in the list scores more."
+        "enablePreferredOrder", False, "Preferred node groups that are earlier in the list score more."
     )

@@ -64,7 +64,7 @@ class _Queue(msgspec.Struct):
 
 
 class NodeGroup(Plugin):
-    """See the module. With `enableHierarchy` a queue without rules has those of the nearest queue above with any."""
+    """With `enableHierarchy` a queue without rules has those of the nearest queue above that has any."""
 
     name = "nodegroup"
     arguments_type = NodeGroupArguments

@@ -2,7 +2,7 @@
 
 Each score is an integer from 0 to 100 as kube-scheduler computes it; the plugin answers with the weighted sum.
 
-What a pod is counted with differs, as it does in kube-scheduler: least and most allocated use stand-ins for the cpu
+The amounts of a pod differ between scores, as in kube-scheduler: least and most allocated use stand-ins for the cpu
 and memory that pods do not ask for, balance uses real requests and leaves out pods that ask for none of what it
 balances.
 """

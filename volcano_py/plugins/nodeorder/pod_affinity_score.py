@@ -98,7 +98,7 @@ class PodAffinityScore:
 
     def _find(self, task_class: TaskClass) -> _Pulls:
         counts = self._ssn.pod_counts
-        wished = [
+        preferred = [
             _Pull(
                 _signed(one),
                 partial(counts.matching, one.topology_key, (one.term,)),
@@ -112,7 +112,7 @@ class PodAffinityScore:
             for carried, classes in counts.carriers(task_class)
             if (weight := _of_others(carried))
         ]
-        return wished + of_others
+        return preferred + of_others
 
 
 class _Domains(msgspec.Struct, frozen=True, eq=False):

@@ -32,7 +32,7 @@ class _SoftConstraints(msgspec.Struct, frozen=True):
 
 
 class SoftSpread:
-    """Scores of nodes by how many pods like these there are around, as things stand in this cycle."""
+    """Scores of nodes by how many matching pods their domains have at this moment of the cycle."""
 
     def __init__(self, ssn: Session, *, by_default: bool) -> None:
         """`by_default`: pods that have no constraints are spread as well, if Services or their owner say which belong

@@ -53,7 +53,7 @@ class PredicatesArguments(Arguments):
     cache: GoBool = argument(
         "predicate.CacheEnable",
         False,
-        "Without effect: what nodes say is always kept while they stay as they are, by what the pod asks for.",
+        "Without effect: the verdicts of nodes are always cached until the nodes change.",
     )
     volume_binding_weight: int = argument(
         "volumebinding.weight", 1, f"Weight of a score by volumes. {_NO_VOLUME_SCORE}"

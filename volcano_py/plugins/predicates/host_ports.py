@@ -11,8 +11,8 @@ from typing import Final
 
 from volcano_py.api.wording.summarize import plural, summarize
 from volcano_py.framework.session import Session
+from volcano_py.plugins.predicates.advice.pods import by_pods
 from volcano_py.plugins.predicates.holders import Holders
-from volcano_py.plugins.predicates.pod_sentences import by_whom
 from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import TaskClass
 
@@ -43,7 +43,7 @@ def ports_taken(ssn: Session, holders: Holders[HostPort], wanted: Sequence[HostP
     """Which pods hold the wanted ports on these nodes, and what would help."""
     ports = [port for port in wanted if holders.any_on(rival_ports([port]), nodes).any()]
     listed, are = summarize([_written(port) for port in ports]), "is" if len(ports) == 1 else "are"
-    by = by_whom(ssn, holders.rows(rival_ports(ports)), nodes)
+    by = by_pods(ssn, holders.rows(rival_ports(ports)), nodes)
     return (
         f"{plural('Host port', len(ports))} {listed} {are} taken{by}: wait for that to end, or choose another hostPort"
     )

@@ -25,9 +25,9 @@ from volcano_py.framework.plugin import Plugin, Reach
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.amounts.reserve import Reserve
+from volcano_py.plugins.predicates.advice.nodes import NOTHING, NodeAdvice, node_advice
 from volcano_py.plugins.predicates.arguments import PredicatesArguments
 from volcano_py.plugins.predicates.host_ports import ports_taken, rival_ports
-from volcano_py.plugins.predicates.node_advice import NOTHING, NodeAdvice, node_advice
 from volcano_py.plugins.predicates.node_usage import NodeUsages
 from volcano_py.plugins.predicates.pod_affinity import PodAffinity
 from volcano_py.plugins.predicates.topology_spread import TopologySpread
@@ -176,7 +176,7 @@ class Predicates(Plugin):
         self._volumes.update(placement)
 
     def _lasting(self, task_class: TaskClass, view: NodeView) -> Codes:
-        """[K] what the nodes say whatever is placed in this cycle; the caller may write into it."""
+        """[K] the verdicts of nodes that do not depend on placements of this cycle; the caller may write into it."""
         key = self._key(task_class)
         verdict = self._verdict(key, task_class)
         if verdict.codes is None:

@@ -13,7 +13,7 @@ does not count yet: a pod with affinity to it waits with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -23,14 +23,15 @@ from numpy.typing import NDArray
 
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain import POD_AFFINITY_MISMATCH, POD_ANTI_AFFINITY_MISMATCH, POD_KEPT_AWAY
-from volcano_py.framework.placement.pod_counts import Numbers, Tally
+from volcano_py.framework.placement.pod_counts import Numbers, PodCounts, Tally
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.plugin import Reach
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
-from volcano_py.plugins.predicates.pod_affinity_advice import apart, company, kept_away
+from volcano_py.plugins.predicates.advice.pod_affinity import apart, company, kept_away
 from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import TaskClass
+from volcano_py.state.terms.affinity import AffinityTerm
 
 _Mask = NDArray[np.bool_]
 _Ask = Callable[[], Tally]
@@ -135,25 +136,33 @@ def _rules_for(ssn: Session, task_class: TaskClass) -> _Rules | None:
     required = [term for term in task_class.affinity_terms if term.required]
     together = [one for one in required if not one.anti]
     apart = [one for one in required if one.anti]
-    shunned_by: list[_Ask] = [
-        partial(counts.carrying, carried.topology_key, classes)
-        for carried, classes in counts.carriers(task_class)
-        if carried.required and carried.anti
-    ]
+    shunned_by = _shunned_by(counts, task_class)
     if not required and not shunned_by:
         return None
-    matched = tuple(one.term for one in together)
     keeps_off: list[_Ask] = [partial(counts.matching, one.topology_key, (one.term,)) for one in apart]
     return _Rules(
-        company=tuple(
-            partial(counts.matching, key, matched) for key in dict.fromkeys(one.topology_key for one in together)
-        ),
+        company=_company_of(counts, together),
         matches_itself=all(counts.selects(task_class, one.term) for one in together),
         apart=tuple(keeps_off),
         shunned_by=tuple(shunned_by),
         repels_itself=any(counts.selects(task_class, one.term) for one in apart),
         by_node=not together and all(ask().alone for ask in (*keeps_off, *shunned_by)),
     )
+
+
+def _shunned_by(counts: PodCounts, task_class: TaskClass) -> list[_Ask]:
+    """The domains of pods whose own anti-affinity keeps the class away."""
+    return [
+        partial(counts.carrying, carried.topology_key, classes)
+        for carried, classes in counts.carriers(task_class)
+        if carried.required and carried.anti
+    ]
+
+
+def _company_of(counts: PodCounts, together: Sequence[AffinityTerm]) -> tuple[_Ask, ...]:
+    """For each topology key, the domains of pods that match all terms of affinity."""
+    matched = tuple(one.term for one in together)
+    return tuple(partial(counts.matching, key, matched) for key in dict.fromkeys(one.topology_key for one in together))
 
 
 def _in_company(rules: _Rules, rows: Rows, *, released: bool) -> _Mask:
@@ -175,7 +184,7 @@ def _known(tally: Tally, released: bool) -> Numbers:
 
 
 def _any(numbers: Numbers) -> bool:
-    """Whether any domain has pods; what stands outside all domains does not count."""
+    """Whether any domain has pods; pods outside all domains do not count."""
     return bool(numbers[:-1].any())
 
 

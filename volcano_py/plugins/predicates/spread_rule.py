@@ -1,4 +1,4 @@
-"""The rule of topology spread constraints that must hold (DoNotSchedule), over groups of nodes that are alike to it.
+"""The rule of topology spread constraints that must hold (DoNotSchedule), over groups of nodes that it treats alike.
 
 Semantics are kube-scheduler's PodTopologySpread filter: with one pod more, a domain may have at most `maxSkew` matching
 pods more than the domain that has fewest. With fewer than `minDomains` domains the fewest is taken for 0. Nodes without

@@ -50,7 +50,7 @@ class TopologySpread:
         """Verdict → refusal id."""
 
     def domain_filter(self, task_class: TaskClass, *, released: bool) -> DomainFilter | None:
-        """The constraints of the class as things stand, or with `released` as they will be once promised places are
+        """The constraints of the class now, or with `released` as they will be once promised places are
         taken; None when it has none that must hold."""
         rule = self._rule(task_class)
         if rule is None:

@@ -33,7 +33,9 @@ def selection_fault(task_class: TaskClass) -> str | None:
 
 
 def toleration_fault(task_class: TaskClass) -> str | None:
-    """The first thing wrong with the class's tolerations: what has no meaning. What merely matches nothing is fine."""
+    """The first thing wrong with the class's tolerations: values without a meaning. A toleration that matches nothing
+    is fine.
+    """
     faults = (
         fault
         for number, toleration in enumerate(task_class.tolerations)

@@ -1,1 +1,1 @@
-"""What plugins that share out the cluster between queues have in common."""
+"""Shared code of the plugins that divide the cluster among queues."""

@@ -27,7 +27,7 @@ class EmptyNodes:
                 self._questions = Questions(arguments.node_affinity, arguments.taints)
 
     def room(self, task_class: TaskClass) -> int:
-        """Pods of the class; 0 also for those that cannot be placed as they stand, or whose claims are not ready."""
+        """Pods of the class; 0 also for those that cannot be placed as they are, or whose claims are not ready."""
         if task_class.problem is not None or self._ssn.ask.pre_predicate(task_class) is not None:
             return 0
         asked = _encode((self._questions is None, task_class.request.tolist()))

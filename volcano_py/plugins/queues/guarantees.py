@@ -1,8 +1,9 @@
-"""Which guarantees are kept. What cannot be had is not set aside: that would take it from other queues for nothing.
+"""Which guarantees are kept. An amount that no node has is not reserved: that would take it from other queues for
+nothing.
 
 Guarantees are accepted resource by resource, the oldest queue's first, as admission would have accepted them. One that
 does not fit with those accepted before, within the cluster and within what every queue above may have, is not kept in
-that resource at all: nothing is set aside for it and it entitles to nothing. Later ones that are small enough still
+that resource at all: nothing is reserved for it and it entitles to nothing. Later ones that are small enough still
 are. Of a guarantee beyond the queue's own capability as much is kept as the queue may have.
 
 Everything follows from the queues and nodes of the moment. So a guarantee is kept again as soon as it fits.
@@ -169,7 +170,7 @@ def not_kept(
         resource, limit = resources[short.dim], amount(resources[short.dim], short.limit)
         found = f"spec.guarantee.resource[{resource}] is {info.as_written('guarantee', resource)}, but"
         if short.bound == short.row:
-            why = f"spec.capability is {limit}: only this much is kept for it; lower the one or raise the other"
+            why = f"spec.capability is {limit}: only this much is kept for it; lower one or raise the other"
         else:
             is_cluster = short.bound == _TOP and short.limit == total[short.dim]
             why = _full(infos[short.bound], short, limit, amount(resource, short.older), is_cluster=is_cluster)

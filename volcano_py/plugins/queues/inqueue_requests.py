@@ -124,7 +124,7 @@ class InqueueRequests:
 def _gated_requests(ssn: Session) -> Amounts | None:
     """[J, R] what pending pods with scheduling gates ask for; None when there are none.
 
-    A pod held back by Volcano's own gate alone is merely waiting for its queue, so it counts as if it had none.
+    A pod held back by Volcano's own gate alone is only waiting for its queue, so it counts as if it had none.
     """
     tasks = ssn.ledger.tasks
     rows = np.flatnonzero(tasks.gated & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))

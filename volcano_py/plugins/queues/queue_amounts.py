@@ -21,7 +21,7 @@ from volcano_py.state.table.ledger import NOWHERE, Ledger
 
 
 class QueueAmounts(NamedTuple):
-    """`amounts` [K, R] of the queues in `slots` [K], in which a queue may stand many times."""
+    """`amounts` [K, R] of the queues in `slots` [K], which may contain a queue many times."""
 
     slots: NDArray[np.int32]
     amounts: NDArray[np.int64]

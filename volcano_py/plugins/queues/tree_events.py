@@ -72,7 +72,7 @@ def _above_parent(names: Sequence[str], info: QueueInfo, parent: BaseAccount) ->
     for dim in np.flatnonzero((info.capability < UNLIMITED) & (info.capability > limits)).tolist():
         own, limit = amount(names[dim], int(info.capability[dim])), amount(names[dim], int(limits[dim]))
         text = f"spec.capability is {own}, but queue {parent.name} above it may have {limit} at most, which applies"
-        yield queue_event(info, EXCEEDS_PARENT, f"{text}; lower the one or raise the other")
+        yield queue_event(info, EXCEEDS_PARENT, f"{text}; lower one or raise the other")
 
 
 def _beyond_own(names: Sequence[str], info: QueueInfo, children: Sequence[QueueInfo], field: str) -> Iterator[Event]:

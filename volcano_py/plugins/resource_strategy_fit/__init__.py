@@ -1,4 +1,4 @@
-"""The resource-strategy-fit plugin: a strategy for each resource; scarce devices are spared."""
+"""The resource-strategy-fit plugin: a strategy for each resource; scarce devices are kept free."""
 
 from __future__ import annotations
 

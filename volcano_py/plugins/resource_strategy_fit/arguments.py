@@ -7,7 +7,7 @@ side by side, so that one file serves several schedulers, as long as they say th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -47,7 +47,7 @@ class ResourceStrategyFitArguments(Arguments):
     policy: Policy | None = argument(
         "sra.policy",
         None,
-        "How the resources of `sra.resources` are spared: retention prefers nodes without them for pods that do not "
+        "How the resources of `sra.resources` are protected: retention prefers nodes without them for pods that do not "
         "ask for them, proportional keeps cpu and memory free for them.",
     )
     scarce: ResourceNames = argument("sra.resources", (), "The scarce resources.")
@@ -127,8 +127,8 @@ class ResourceStrategyFitArguments(Arguments):
         for name in here:
             if name in there and here[name] != there[name]:
                 raise ValueError(
-                    f"its block keeps {_told(here[name])} for each idle {name}, sra.proportional keeps "
-                    f"{_told(there[name])}; remove one"
+                    f"its block keeps {_ratio_text(here[name])} for each idle {name}, sra.proportional keeps "
+                    f"{_ratio_text(there[name])}; remove one"
                 )
         return value
 
@@ -139,14 +139,19 @@ class ResourceStrategyFitArguments(Arguments):
         return self
 
 
-def _told(ratio: Ratio) -> str:
+def _ratio_text(ratio: Ratio) -> str:
     return f"{ratio.cpu:g} cpu and {ratio.memory:g}G memory"
 
 
 def _without_effect(given: ResourceStrategyFitArguments) -> Iterator[str]:
     """What was written and does nothing, as sentences."""
     for name in unusable_names(dict.fromkeys((*given.scorings, *given.weights))):
-        yield f"resources.{name} has no effect: a * may stand only at the end of a name, behind its beginning"
+        yield f"resources.{name} has no effect: a * is allowed only after the beginning of a name"
+    yield from _without_effect_in_sra(given)
+    yield from _without_effect_in_proportional(given)
+
+
+def _without_effect_in_sra(given: ResourceStrategyFitArguments) -> Iterator[str]:
     written = given.model_fields_set
     of_retention = written & {"retention_weight", "retention_weights"}
     of_reserve = written & {"cores", "gigabytes"}
@@ -158,13 +163,20 @@ def _without_effect(given: ResourceStrategyFitArguments) -> Iterator[str]:
         yield "sra.retention has no effect: sra.policy is proportional"
     if given.policy is Policy.RETENTION and of_reserve:
         yield "sra.proportional has no effect: sra.policy is retention"
-    unlisted = {*given.retention_weights, *given.cores, *given.gigabytes} - {*given.scarce}
-    for name in sorted(unlisted if given.scarce else ()):
-        yield f"what sra says of {name} has no effect: it is not listed in sra.resources"
+    for name in _unlisted(given.scarce, given.retention_weights, given.cores, given.gigabytes):
+        yield f"the settings of sra for {name} have no effect: it is not listed in sra.resources"
+
+
+def _without_effect_in_proportional(given: ResourceStrategyFitArguments) -> Iterator[str]:
+    written = given.model_fields_set
     if given.proportional and not given.devices:
         yield "proportional.enable has no effect: proportional.resources lists nothing"
     if "proportional" not in written and written & {"devices", "device_cores", "device_gigabytes"}:
         yield "the block proportional has no effect without proportional.enable: true"
-    unlisted = {*given.device_cores, *given.device_gigabytes} - {*given.devices}
-    for name in sorted(unlisted if given.devices else ()):
+    for name in _unlisted(given.devices, given.device_cores, given.device_gigabytes):
         yield f"proportional.resourceProportion.{name} has no effect: it is not listed in proportional.resources"
+
+
+def _unlisted(listed: Sequence[str], *blocks: Mapping[str, Any]) -> list[str]:
+    """Names in the blocks that are not listed, sorted; none where nothing is listed at all."""
+    return sorted({name for block in blocks for name in block} - {*listed}) if listed else []

@@ -1,4 +1,4 @@
-"""The settings of resource-strategy-fit, whichever way they were written."""
+"""The settings of resource-strategy-fit, however they were written."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Strategies:
 
 
 def is_beginning(name: str) -> bool:
-    """Whether a name stands for all resources that begin like it: `nvidia.com/*`, but neither `*` nor `*.com/gpu`."""
+    """Whether a name means all resources that begin like it: `nvidia.com/*`, but neither `*` nor `*.com/gpu`."""
     return len(name) > 1 and name.find(WILDCARD) == len(name) - 1
 
 

@@ -60,12 +60,12 @@ def read_hours(value: object) -> Hours:
         return value
     match = _HOURS.fullmatch(value) if isinstance(value, str) and len(value) <= 40 else None
     if match is None:
-        raise ValueError(f"are no hours; {_FIX}")
+        raise ValueError(f"are not hours; {_FIX}")
     numbers = [int(number) for number in match.groups()]
     try:
         return Hours(time(numbers[0], numbers[1]), time(numbers[2], numbers[3]))
     except ValueError:
-        raise ValueError(f"are no hours, a day goes from 00:00 to 23:59; {_FIX}") from None
+        raise ValueError(f"are not hours, a day goes from 00:00 to 23:59; {_FIX}") from None
 
 
 def local_time(now: float, zone: str) -> datetime:
@@ -100,7 +100,7 @@ def _known_zone(value: Any) -> Any:
         try:
             ZoneInfo(value)
         except (ZoneInfoNotFoundError, ValueError, OSError):
-            raise ValueError("is no time zone; write a name such as Europe/Berlin, or UTC") from None
+            raise ValueError("is not a time zone; write a name such as Europe/Berlin, or UTC") from None
     return value
 
 

@@ -32,8 +32,8 @@ class UsageArguments(Arguments):
     weight: Annotated[int, AtLeast(0, otherwise=5)] = argument(
         "usage.weight", 5, "Weight of this plugin's score; 0 switches it off."
     )
-    cpu_weight: Weight = argument("cpu.weight", 1, "How much the load of the CPU weighs in it.")
-    memory_weight: Weight = argument("memory.weight", 1, "How much the load of the memory weighs in it.")
+    cpu_weight: Weight = argument("cpu.weight", 1, "Weight of the CPU load in it.")
+    memory_weight: Weight = argument("memory.weight", 1, "Weight of the memory load in it.")
     cpu_threshold: Percent = argument(
         "thresholds.cpu", 80, "Percent of its CPU in use beyond which a node takes no more pods."
     )
@@ -42,16 +42,18 @@ class UsageArguments(Arguments):
         "estimator.request_ratio", 0.7, "Part of its request that a pod is expected to use, until it is measured."
     )
     burst_ratio: Part = argument(
-        "estimator.burst_ratio", 0.0, "Part of what is between its request and its limit that is added to that."
+        "estimator.burst_ratio", 0.0, "Part of the difference between its request and its limit that is added to that."
     )
     risk_threshold: Part = argument(
-        "estimator.risk_threshold", 0.6, "Load of a node from which on more is expected of the pods it gets."
+        "estimator.risk_threshold", 0.6, "Load of a node above which its new pods are expected to use more."
     )
     risk_factor: Annotated[float, AtLeast(1.0, otherwise=1.2)] = argument(
-        "estimator.risk_factor", 1.2, "How many times as much."
+        "estimator.risk_factor", 1.2, "The factor for that."
     )
-    best_effort_cpu: Quantity = argument("estimator.be_cpu", "250m", "Expected of a pod without a CPU request.")
-    best_effort_memory: Quantity = argument("estimator.be_mem", "200Mi", "Expected of a pod without a memory request.")
+    best_effort_cpu: Quantity = argument("estimator.be_cpu", "250m", "Expected use of a pod without a CPU request.")
+    best_effort_memory: Quantity = argument(
+        "estimator.be_mem", "200Mi", "Expected use of a pod without a memory request."
+    )
 
     def best_effort(self) -> tuple[int, int]:
         """Millicores and bytes."""

@@ -1,4 +1,4 @@
-"""Which class each pod belongs to: classes are made on first sight and dropped with their last pod."""
+"""Which class each pod belongs to: classes are created with their first pod and dropped with their last."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from volcano_py.state.classes.unsupported import strict_numa_policy
 from volcano_py.state.table.axis import MOST_ASKED, TooManyResourcesError
 from volcano_py.state.table.ledger import Ledger
 from volcano_py.state.task_class import Refusal, Signature, TaskClass, nonzero_vector, signature_of, strategy_of
-from volcano_py.state.terms.affinity import heeded_labels
-from volcano_py.state.terms.spread import heeded_by_spread
+from volcano_py.state.terms.affinity import labels_read_by_affinity
+from volcano_py.state.terms.spread import labels_read_by_spread
 from volcano_py.state.terms.term_shares import TermShares
 from volcano_py.state.volumes.disks import disks_of
 from volcano_py.state.volumes.needs import Need
@@ -85,7 +85,7 @@ class ClassBook:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all requests are as wide as the axis, and no class is to be looked at again."""
+        """Whether all requests are as wide as the axis, and no class needs another look."""
         return self._width == len(self._ledger.axis) and not self._shares.has_released
 
     def settle(self) -> None:
@@ -188,7 +188,9 @@ def _raw(pod: Pod) -> tuple[object, ...]:
     spec, meta = pod.spec, pod.metadata
     spreads = spec.topology_spread_constraints
     social = bool(spec.affinity or spreads or spec.resource_claims)
-    heeded = (heeded_labels(spec.affinity) if spec.affinity else frozenset()) | heeded_by_spread(spreads)
+    labels_read = (labels_read_by_affinity(spec.affinity) if spec.affinity else frozenset()) | labels_read_by_spread(
+        spreads
+    )
     return (
         spec.containers,
         spec.init_containers,
@@ -202,7 +204,7 @@ def _raw(pod: Pod) -> tuple[object, ...]:
         spec.topology_spread_constraints,
         disks_of(pod),
         meta.namespace if social else None,
-        [meta.labels.get(key) for key in sorted(heeded)],
+        [meta.labels.get(key) for key in sorted(labels_read)],
         strategy_of(pod),
         strict_numa_policy(pod),
     )

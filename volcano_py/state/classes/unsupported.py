@@ -1,6 +1,6 @@
-"""What a pod requires that is not evaluated yet: it waits and says so, rather than be placed as if it had not asked.
+"""What a pod requires that is not evaluated yet: such a pod waits with a reason, and is not placed without it.
 
-Preferences may go unheeded, requirements may not.
+Preferences may be ignored, requirements may not.
 """
 
 from __future__ import annotations

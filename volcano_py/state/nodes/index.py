@@ -25,8 +25,8 @@ _NO_KEY: Final = ""  # no label has this key
 _MOST_KEPT: Final = 64 * 1024 * 1024  # bytes
 # What an entry costs in addition to the result and the text of its key, roughly.
 _ENTRY: Final = 256  # bytes
-# Cycles, those that decide; what waits is looked at in each of them. Most pods with wishes of their own are gone long
-# before the memory is full, which in a small cluster would take a hundred thousand of them.
+# Cycles, those that decide; what waits is looked at in each of them. Most pods with selectors of their own are gone
+# long before the memory is full, which in a small cluster would take a hundred thousand of them.
 _UNUSED_FOR: Final = 100
 
 
@@ -55,7 +55,8 @@ class Kept:
     """Results worth keeping while nodes stay as they are, up to a number of bytes; the longest unused go first. What no
     cycle has used for long goes, too.
 
-    A result is found again by its key alone, so the key says everything that the result depends on besides the nodes.
+    A result is found again by its key alone, so the key says everything other than the nodes that the result depends
+    on.
     """
 
     def __init__(self, most: int = _MOST_KEPT) -> None:
@@ -117,7 +118,7 @@ class LabelColumn:
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """[N] nodes that have the label, whatever its value."""
+        """[N] nodes that have the label, with any value."""
         mask: NDArray[np.bool_] = self.codes != ABSENT
         return mask
 

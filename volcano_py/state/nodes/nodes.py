@@ -1,4 +1,4 @@
-"""Nodes: a row each for those that exist, and for those that pods name although they do not."""
+"""Nodes: a row for each that exists, and for each that does not exist but is named by a pod."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def read_hierarchy(annotations: Mapping[str, str]) -> tuple[Hierarchy, list[str]
     nothing. As Volcano's webhook does, a path that does not begin with the root is taken to be below it.
     """
     hierarchy, flaws = check_hierarchy(annotations)
-    return hierarchy, [f"metadata.annotations.{flaw.annotation}: {flaw.found} {_told(flaw)}" for flaw in flaws]
+    return hierarchy, [f"metadata.annotations.{flaw.annotation}: {flaw.found} {_text(flaw)}" for flaw in flaws]
 
 
 def check_hierarchy(annotations: Mapping[str, str]) -> tuple[Hierarchy, list[Flaw]]:
@@ -99,7 +99,7 @@ def path_text(path: Path) -> str:
     return "/".join((ROOT, *path))
 
 
-def _told(flaw: Flaw) -> str:
+def _text(flaw: Flaw) -> str:
     return f"{flaw.rule}; {'the queue counts as without hierarchy' if flaw.loses_place else 'it counts as 1'}"
 
 

@@ -25,7 +25,7 @@ class Fault(msgspec.Struct, frozen=True):
     rule: str
 
     def problem(self, queue: str) -> str:
-        """What to say of `queue`, which is the source or stands below it."""
+        """The message for `queue`, which is the source or is below it."""
         return self.rule if queue == self.source else f"stands below queue {self.source}: {self.rule}"
 
 

@@ -1,4 +1,4 @@
-"""Queues, and the quotas from which namespaces have their weights."""
+"""Queues, and the quotas that give namespaces their weights."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Queues:
         self._infos[name] = info = reading.info
         if info.problems and (known is None or known.problems != info.problems):
             log.warning("a queue has fields that cannot be used as they are", queue=name, problems=info.problems)
-        if old is not None and _wishes(old) == _wishes(queue):
+        if old is not None and _written_fields(old) == _written_fields(queue):
             return Change.NONE
         self.version += 1
         return Change.DECISION
@@ -105,6 +105,6 @@ class Quotas:
         return self._by_namespace
 
 
-def _wishes(queue: Queue) -> tuple[object, ...]:
+def _written_fields(queue: Queue) -> tuple[object, ...]:
     """What of a queue can alter a decision."""
     return queue.spec, queue.metadata.annotations, queue.status.state

@@ -1,4 +1,4 @@
-"""ResourceQuotas, as far as letting jobs into their namespace looks at them."""
+"""ResourceQuotas, as far as the admission of jobs depends on them."""
 
 from __future__ import annotations
 

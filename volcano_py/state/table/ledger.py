@@ -1,4 +1,4 @@
-"""The books: which task stands where in which status, and every sum that follows from it.
+"""The ledger: the node and status of every task, and every sum that follows from them.
 
 All sums (what a node has in use, what a job or a queue holds, how many tasks a job has in each status) change in
 `move` and nowhere else, in the live state and inside a cycle alike. They are integers, so undoing a move restores them
@@ -295,7 +295,7 @@ class Ledger:
         self._book(rows, 1)
 
     def charge_waiting(self) -> None:
-        """Pending tasks are to be charged to the queues that their jobs are in now."""
+        """From now on pending tasks are charged to the queues that their jobs are in now."""
         tasks = self.tasks
         rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
         tasks.queue[rows] = self.jobs.queue[tasks.job[rows]]
@@ -380,7 +380,7 @@ class Ledger:
                 _add(sums, queue[charged], amount[charged])
 
     def recount(self) -> Ledger:
-        """The same tasks booked afresh into empty sums: what the sums must be. The self-audit compares."""
+        """The same tasks counted again into empty sums: what the sums must be. The self-audit compares them."""
         fresh = self.copy()
         for array in (fresh.nodes.used, fresh.nodes.releasing, fresh.nodes.pipelined, fresh.nodes.nonzero_used):
             array[:] = 0

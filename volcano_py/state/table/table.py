@@ -49,7 +49,7 @@ class Table:
         return row
 
     def reach(self, size: int) -> None:
-        """At least so many rows; for tables whose rows are numbered elsewhere."""
+        """Grow to at least this many rows; for tables whose rows are numbered elsewhere."""
         while self._capacity < size:
             self._resize(self._capacity * 2)
         self.size = max(self.size, size)

@@ -72,7 +72,7 @@ def affinity_fault(affinity: Affinity | None) -> str | None:
     return next((fault for one in written for fault in _faults(one)), None)
 
 
-def heeded_labels(affinity: Affinity) -> frozenset[str]:
+def labels_read_by_affinity(affinity: Affinity) -> frozenset[str]:
     """The pod's own labels that its terms depend on."""
     return frozenset(
         key for one in _written(affinity) for key in (*one.term.match_label_keys, *one.term.mismatch_label_keys)
@@ -80,7 +80,7 @@ def heeded_labels(affinity: Affinity) -> frozenset[str]:
 
 
 class _Written(NamedTuple):
-    """A term as it stands in a pod; `weight` is None for a required one."""
+    """A term as written in a pod; `weight` is None for a required one."""
 
     anti: bool
     weight: int | None
@@ -116,7 +116,7 @@ def _faults(written: _Written) -> Iterator[str]:
     yield from faults_of_selector(f"{path}.namespaceSelector", term.namespace_selector)
     for field, keys in (("matchLabelKeys", term.match_label_keys), ("mismatchLabelKeys", term.mismatch_label_keys)):
         if keys and term.label_selector is None:
-            yield invalid_field(f"{path}.{field}", keys, "add a labelSelector, which they are to be merged into")
+            yield invalid_field(f"{path}.{field}", keys, "add a labelSelector for them to be merged into")
         for number, key in enumerate(keys):
             if not LABEL_KEY.fullmatch(key):
                 yield invalid_field(f"{path}.{field}[{number}]", key, "name a label of the pod, such as app")

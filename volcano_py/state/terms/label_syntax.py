@@ -22,7 +22,7 @@ _CORRECT_VALUE: Final = "a label cannot have this value; correct it"
 
 
 def size_fault(path: str, *selectors: LabelSelector | None, names: int = 0) -> str | None:
-    """What is wrong if these selectors, and so many `names` with them, are too many to be compared with pods."""
+    """What is wrong if these selectors, together with this number of `names`, are too many to compare with pods."""
     size = names
     for selector in selectors:
         if selector is not None:
@@ -33,7 +33,7 @@ def size_fault(path: str, *selectors: LabelSelector | None, names: int = 0) -> s
 
 
 def faults_of_selector(path: str, selector: LabelSelector | None) -> Iterator[str]:
-    """Everything wrong with a label selector that stands at `path`, as field, finding and fix."""
+    """Everything wrong with a label selector at `path`, as field, finding and fix."""
     if selector is None:
         return
     for key, value in selector.match_labels.items():

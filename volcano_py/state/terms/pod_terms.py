@@ -1,4 +1,4 @@
-"""Pod terms: «pods in these namespaces with labels like that», as affinity and topology spread speak of pods.
+"""Pod terms: "pods in these namespaces with these labels", as used by affinity and topology spread.
 
 Terms are values: equal ones are the same term, however they were written. Evaluation is that of Kubernetes
 (`metav1.LabelSelectorAsSelector`, kube-scheduler's `AffinityTerm.Matches`): a selector that is missing selects nothing,

@@ -55,7 +55,7 @@ def spreads_of(pod: Pod) -> tuple[Spread, ...]:
 
 
 def spread_fault(pod: Pod) -> str | None:
-    """The first thing wrong with a pod's constraints, as field, finding and fix; also where they are only wishes, as
+    """The first thing wrong with a pod's constraints, as field, finding and fix; also for preferred ones, as
     for kube-scheduler. The rules are those of Kubernetes' validation of pods."""
     constraints = pod.spec.topology_spread_constraints
     if len(constraints) > SPREADS.most:
@@ -64,7 +64,7 @@ def spread_fault(pod: Pod) -> str | None:
     return next(_faults(constraints, pod.metadata.labels), None)
 
 
-def heeded_by_spread(constraints: Sequence[TopologySpreadConstraint]) -> frozenset[str]:
+def labels_read_by_spread(constraints: Sequence[TopologySpreadConstraint]) -> frozenset[str]:
     """The pod's own labels that its constraints depend on."""
     keys: set[str] = set()
     for constraint in constraints:
@@ -126,7 +126,7 @@ def _faults_of_numbers(path: str, constraint: TopologySpreadConstraint) -> Itera
     if constraint.min_domains < 1:
         yield invalid_field(f"{path}.minDomains", constraint.min_domains, "use 1 or more, or remove it")
     if constraint.when_unsatisfiable != _REQUIRED:
-        fix = f"it goes with whenUnsatisfiable {_REQUIRED} only; remove it"
+        fix = f"it works with whenUnsatisfiable {_REQUIRED} only; remove it"
         yield invalid_field(f"{path}.minDomains", constraint.min_domains, fix)
 
 
@@ -147,7 +147,7 @@ def _faults_of_keys(path: str, constraint: TopologySpreadConstraint, labels: Map
     keys, selector = constraint.match_label_keys, constraint.label_selector
     if selector is None:
         if keys:
-            yield invalid_field(f"{path}.matchLabelKeys", keys, "add a labelSelector, which they are to narrow")
+            yield invalid_field(f"{path}.matchLabelKeys", keys, "add a labelSelector for them to narrow")
         return
     for number, key in enumerate(keys):
         if not LABEL_KEY.fullmatch(key):

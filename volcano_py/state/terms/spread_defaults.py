@@ -1,6 +1,6 @@
-"""Pods that others say belong together, and that do not say themselves how they are to be spread.
+"""Default spreads: for pods of one Service or owner that do not say themselves how to spread them.
 
-Each of our pods that waits, and has no topology spread constraints, gets the *term* by which kube-scheduler would
+Each of our pods that waits, and has no topology spread constraints, gets the *term* with which kube-scheduler would
 spread it: the pods that its Services and its owner select (see selections.py). The term book holds the term for as long
 as such a pod waits, so that pods are counted by it. The column `spread` has its slot. What a cycle makes of it is the
 plugins' affair.

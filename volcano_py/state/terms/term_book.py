@@ -89,7 +89,7 @@ class TermBook:
         self._indexed = 0
         """Sets of labels in slots below this are in the index."""
         self._unsettled: dict[int, None] = {}
-        """Slots of terms that are to be entered, or that no pod holds any more, in the order of their changes."""
+        """Slots of terms to enter, or that no pod holds any more, in the order of their changes."""
         self._terms_by: defaultdict[Anchor, set[int]] = defaultdict(set)
         self._namespaces: dict[str, Mapping[str, str]] = {}
         self.take_labels("", {})

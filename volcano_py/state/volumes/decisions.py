@@ -1,4 +1,4 @@
-"""What was decided for claims and the API server does not show yet."""
+"""Decisions about claims that the API server does not show yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Disks that pods name in their volumes, rather than claim.
+"""Disks that pods name directly in their volumes, without a claim.
 
 Which of them are one and the same, and which are written, is as kube-scheduler's filter VolumeRestrictions has it.
 """

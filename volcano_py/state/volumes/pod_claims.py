@@ -1,4 +1,4 @@
-"""Pods and their claims: what a claim turns into moves the pods that use it from class to class."""
+"""Pods and their claims: when a claim changes, the pods that use it change their class."""
 
 from __future__ import annotations
 

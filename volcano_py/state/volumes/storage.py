@@ -26,7 +26,7 @@ ZONE_LABELS: Final = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
 }
-"""Labels by which volumes say where they are, and the name each has had since Kubernetes 1.17."""
+"""Labels that say where a volume is, and the name each has had since Kubernetes 1.17."""
 _LARGEST: Final = 2**63 - 1  # bytes; Kubernetes itself caps quantities there
 _SEVERAL_ZONES: Final = "__"  # separates the zones of a volume that is in several
 

@@ -1,14 +1,14 @@
 """Claims, volumes and storage classes: what they mean for the pods that use them.
 
 What the scheduler has decided counts before the API server shows it: a volume that was chosen for a claim is not
-given to another, and a claim whose volume is to be created for a node belongs to that node, until the claim is bound or
+given to another, and a claim whose volume will be created for a node belongs to that node, until the claim is bound or
 the binding has failed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -47,6 +47,9 @@ KINDS: Final = (
     "CSIDriver",
     "CSIStorageCapacity",
 )
+
+
+V = TypeVar("V", Volume, Capacity)
 
 
 class Volumes:
@@ -112,19 +115,23 @@ class Volumes:
             return Trouble(volume_words.lost(key, claim.volume))
         if claim.is_deleting and not pod.spec.node_name:
             return Trouble(volume_words.deleting(key))
-        name = key if shared else ""
         exclusive = shared and READ_WRITE_ONCE_POD in claim.access_modes
-        if claim.is_bound:
-            volume = self._volumes.get(claim.volume)
-            if volume is None:
-                return Trouble(volume_words.volume_missing(key, claim.volume))
-            return BoundNeed(name, exclusive, volume.affinity, volume.zones, volume.driver)
+        need = self._need_of_bound if claim.is_bound else self._need_of_open
+        return need(claim, key if shared else "", exclusive)
+
+    def _need_of_bound(self, claim: Claim, name: str, exclusive: bool) -> Need:
+        volume = self._volumes.get(claim.volume)
+        if volume is None:
+            return Trouble(volume_words.volume_missing(claim.key, claim.volume))
+        return BoundNeed(name, exclusive, volume.affinity, volume.zones, volume.driver)
+
+    def _need_of_open(self, claim: Claim, name: str, exclusive: bool) -> Need:
         if claim.volume:
-            return Trouble(volume_words.not_bound_to(key, claim.volume))
+            return Trouble(volume_words.not_bound_to(claim.key, claim.volume))
         storage_class = self._classes.get(claim.storage_class)
         if storage_class is None or not storage_class.waits:
-            return Trouble(volume_words.not_bound(key, claim.storage_class, exists=storage_class is not None))
-        decided = self._decided.of(key)
+            return Trouble(volume_words.not_bound(claim.key, claim.storage_class, exists=storage_class is not None))
+        decided = self._decided.of(claim.key)
         reserved = decided.binding.volume if decided is not None else ""
         return OpenNeed(
             name,
@@ -150,10 +157,10 @@ class Volumes:
     # -- what the scheduler itself has done ----------------------------------------------------------------------------
 
     def may_assume(self, bindings: Iterable[ClaimBinding], node: str) -> bool:
-        """Whether these claims, and the volumes chosen for them, are still to be had for a pod on that node."""
-        return all(self._is_to_be_had(binding, node) for binding in bindings)
+        """Whether these claims, and the volumes chosen for them, are still available to a pod on that node."""
+        return all(self._is_available(binding, node) for binding in bindings)
 
-    def _is_to_be_had(self, binding: ClaimBinding, node: str) -> bool:
+    def _is_available(self, binding: ClaimBinding, node: str) -> bool:
         key = binding.claim.key
         claim, decided = self._claims.get(key), self._decided.of(key)
         if claim is None or claim.uid != binding.claim.uid or claim.volume or claim.is_deleting:
@@ -239,30 +246,34 @@ class Volumes:
 
     def _draw(self) -> Storage:
         ours = set(self._decided.volumes())
-        free: dict[str, list[Volume]] = {}
-        for name, volume in self._volumes.items():
-            if volume.is_free and name not in ours:
-                free.setdefault(volume.storage_class, []).append(volume)
+        free = _by_class(volume for name, volume in self._volumes.items() if volume.is_free and name not in ours)
         open_claims = {key: claim for key, claim in self._claims.items() if not claim.is_bound}
         names = ours.union(*(self._kept_for.get(key, ()) for key in open_claims))
-        kept = {name: found for name in names if (found := self._volumes.get(name)) is not None}
-        capacities: dict[str, list[Capacity]] = {}
-        for capacity in self._capacities.values():
-            if capacity is not None:
-                capacities.setdefault(capacity.storage_class, []).append(capacity)
+        return Storage(
+            classes=dict(self._classes.items()),
+            free={name: tuple(sorted(each, key=_smallest_first)) for name, each in free.items()},
+            kept={name: found for name in names if (found := self._volumes.get(name)) is not None},
+            tracked=frozenset(name for name, reports in self._drivers.items() if reports),
+            capacities=_by_class(each for each in self._capacities.values() if each is not None),
+            limits=self._limits_by_driver(),
+            claims={key: claim.uid for key, claim in open_claims.items()},
+        )
+
+    def _limits_by_driver(self) -> dict[str, dict[str, int]]:
+        """Driver → node → how many volumes it attaches there."""
         limits: dict[str, dict[str, int]] = {}
         for node, by_driver in self._limits.items():
             for driver, count in by_driver.items():
                 limits.setdefault(driver, {})[node] = count
-        return Storage(
-            classes=dict(self._classes.items()),
-            free={name: tuple(sorted(each, key=_smallest_first)) for name, each in free.items()},
-            kept=kept,
-            tracked=frozenset(name for name, reports in self._drivers.items() if reports),
-            capacities={name: tuple(each) for name, each in capacities.items()},
-            limits=limits,
-            claims={key: claim.uid for key, claim in open_claims.items()},
-        )
+        return limits
+
+
+def _by_class(found: Iterable[V]) -> dict[str, tuple[V, ...]]:
+    """By storage class, in the order given."""
+    lists: dict[str, list[V]] = {}
+    for each in found:
+        lists.setdefault(each.storage_class, []).append(each)
+    return {name: tuple(members) for name, members in lists.items()}
 
 
 def _link(index: dict[str, set[str]], key: str, member: str) -> None:

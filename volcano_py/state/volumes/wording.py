@@ -1,4 +1,4 @@
-"""Why a claim keeps its pod waiting, in sentences; `claim` is namespace/name."""
+"""Why a pod waits for a claim, in sentences; `claim` is namespace/name."""
 
 from __future__ import annotations
 
@@ -57,4 +57,4 @@ def not_bound(claim: str, storage_class: str, *, exists: bool) -> str:
 
 def _see(claim: str) -> str:
     namespace, _, name = claim.partition("/")
-    return f"kubectl -n {namespace} describe pvc {name} shows what keeps it"
+    return f"kubectl -n {namespace} describe pvc {name} shows why"

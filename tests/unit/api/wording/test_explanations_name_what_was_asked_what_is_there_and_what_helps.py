@@ -87,7 +87,7 @@ def test_what_fits_no_node_even_when_empty_says_what_would() -> None:
     )
 
 
-def test_what_only_nodes_have_that_refuse_the_pod_is_told_of_those_that_would_take_it() -> None:
+def test_the_largest_node_is_one_that_would_take_the_pod() -> None:
     assert explain.never_fits("cpu", 64 * CPU, 32 * CPU, node="n7", others_refuse=True) == (
         "asks 64 cpu; the largest node that would take it, n7, has 32 cpu even when empty: ask for less or add a larger"
         " node"
@@ -141,7 +141,7 @@ def test_every_role_that_is_short_of_pods_is_named() -> None:
     )
 
 
-def test_whoever_creates_the_pods_is_named() -> None:
+def test_the_creator_of_the_pods_is_named() -> None:
     assert explain_gangs.not_enough_tasks("ml/train", 1, 3, maker=PodMaker("ReplicaSet web-5f")).endswith(
         "minMember is 3: wait until ReplicaSet web-5f creates 2 more (see its events), or lower minMember"
     )
@@ -181,7 +181,7 @@ def test_a_ceiling_above_names_both_queues_the_promises_and_the_holder() -> None
     )
 
 
-def test_whose_guarantees_leave_no_more_is_told() -> None:
+def test_the_queues_whose_guarantees_leave_no_more_are_named() -> None:
     told = explain.over_ceiling(
         "q", "cpu", allocated=0, asked=1000, ceiling=0, kind=Ceiling.REAL_CAPABILITY, kept="a: 1 cpu"
     )
@@ -259,11 +259,11 @@ def test_an_overcommitted_cluster_says_how_its_limit_comes_about() -> None:
         ),
         (
             explain.scheduling_gated(["a/b"]),
-            "has the scheduling gate a/b: whoever set it must remove it",
+            "has the scheduling gate a/b: the controller or user that set it must remove it",
         ),
         (
             explain.scheduling_gated(["a", "b", "c", "d", "e"]),
-            "has the scheduling gates a, b, c and 2 more: whoever set them must remove them",
+            "has the scheduling gates a, b, c and 2 more: the controller or user that set them must remove them",
         ),
         (
             explain.refused_by_plugin("resourcequota", "namespace ml has no pods left"),
@@ -306,7 +306,7 @@ def test_what_others_wrote_is_cut_before_it_is_repeated() -> None:
     assert len(explain.invalid_field("metadata.annotations", "x" * 100_000, "shorten it")) < 300
 
 
-def test_who_asks_for_more_than_there_may_ever_be_is_not_told_to_wait() -> None:
+def test_a_job_larger_than_the_ceiling_is_not_advised_to_wait() -> None:
     asked: Any = {"allocated": 0, "asked": 6 * CPU, "ceiling": 4 * CPU}
     assert explain.over_ceiling("q", "cpu", **asked, kind=Ceiling.CAPABILITY).endswith(
         "> 4 capability; ask for less, or raise its spec.capability"

@@ -13,7 +13,7 @@ def test_the_first_few_are_named_and_the_others_counted() -> None:
     assert summarize(["a", "b"], total=7) == "a, b and 5 more"
 
 
-def test_of_those_who_hold_something_the_largest_are_named() -> None:
+def test_of_the_holders_the_largest_are_named() -> None:
     holders = Holders("cpu", [("a", 1000), ("b", 2000), ("c", 1000), ("d", 3000), ("e", 1000), ("none", 0)])
     assert holders.summary() == "d: 3 cpu, b: 2 cpu, a: 1 cpu and 2 more"
     assert holders.summary(["d", "a", "unknown"]) == "b: 2 cpu, c: 1 cpu, e: 1 cpu"

@@ -63,6 +63,6 @@ async def test_a_job_says_what_its_pod_group_waits_for(train: UserOfCluster) -> 
         pytest.param(found(pod_group("train-u1", "default", phase="Inqueue")), id="it says nothing"),
     ],
 )
-async def test_where_it_cannot_be_known_nothing_is_said(train: UserOfCluster, answer: Reply) -> None:
+async def test_where_it_cannot_be_known_nothing_is_reported(train: UserOfCluster, answer: Reply) -> None:
     train.api.on("GET", GROUP, answer)
     assert "Waits:" not in await train.prints("job", "view", "--name", "train")

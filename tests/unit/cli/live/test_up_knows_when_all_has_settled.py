@@ -118,7 +118,7 @@ def test_what_is_not_at_rest_is_named(group: object, missing: str) -> None:
     assert lacks(Overview(groups=(group,))) == [f"PodGroup {group.name}: {missing}"]
 
 
-def test_pods_without_a_pod_group_have_to_be_told_why_as_well() -> None:
+def test_pods_without_a_pod_group_need_a_reason_as_well() -> None:
     assert lacks(Overview(alone=(lone_row(),))) == []
     told_nothing = lone_row(why=""), lone_row("default/a", others=2, why=f"{Reason.NOT_YET_EVALUATED}: not looked at")
     assert lacks(Overview(alone=told_nothing)) == [
@@ -128,7 +128,7 @@ def test_pods_without_a_pod_group_have_to_be_told_why_as_well() -> None:
 
 
 def test_a_pod_whose_place_is_being_cleared_will_run() -> None:
-    """Beside pods of its PodGroup that wait for good, and speak for the group."""
+    """Next to waiting pods of its PodGroup, which are shown for the group."""
     waiting = [
         pod_row("default/a-0", group="default/a", phase="Pending", node="", why=WHY),
         pod_row("default/a-1", group="default/a", phase="Pending", node="", why=f"{Reason.WAITING_FOR_RELEASE}: of n1"),
@@ -138,7 +138,7 @@ def test_a_pod_whose_place_is_being_cleared_will_run() -> None:
 
 
 class Unseen:
-    """A display that nobody looks at."""
+    """A display without a screen."""
 
     def __enter__(self) -> Unseen:
         return self
@@ -189,7 +189,7 @@ async def test_a_goal_must_hold_for_as_long_as_it_says() -> None:
     assert await reached(goal) == pytest.approx(5 * DRAWING_SECONDS)
 
 
-async def test_after_the_deadline_what_is_missing_is_told() -> None:
+async def test_after_the_deadline_what_is_missing_is_reported() -> None:
     goal = Goal(lacks=lambda _: ["a pod", "another"], calm=0, timeout=90)
     with pytest.raises(NotSettledError, match=r"not settled within 90 s:\n  a pod\n  another$"):
         await reached(goal, within=-1)
@@ -199,7 +199,7 @@ async def test_what_settles_at_the_last_moment_has_settled() -> None:
     assert await reached(Goal(lacks=lambda _: [], calm=0, timeout=1), within=-1) == 0
 
 
-async def test_an_error_beside_the_work_ends_it_and_is_raised_as_it_is() -> None:
+async def test_an_error_of_a_parallel_task_ends_the_work_and_is_raised_unchanged() -> None:
     async def dies() -> None:
         raise LocalError("the daemon died")
 
@@ -207,7 +207,7 @@ async def test_an_error_beside_the_work_ends_it_and_is_raised_as_it_is() -> None
         await during(asyncio.Event().wait(), asyncio.Event().wait(), dies())
 
 
-async def test_what_runs_beside_the_work_ends_with_it() -> None:
+async def test_a_parallel_task_ends_with_the_work() -> None:
     ended = asyncio.Event()
 
     async def beside() -> None:

@@ -13,7 +13,8 @@ from tests.unit.cli.up_objects import GIB, crowd, event_row, group_row, lone_row
 from volcano_py.api.wording import explain
 from volcano_py.cli.live.overview import Overview
 from volcano_py.cli.live.screen import Head, screen
-from volcano_py.cli.live.tables import plain, resources_text, sections
+from volcano_py.cli.live.tables import resources_text, sections
+from volcano_py.cli.printing.one_line import plain
 
 HEAD = Head(
     ("volcano-py", "", "  export KUBECONFIG=/k", "  alias kubectl=/b", "", "Metrics"), ("  export KUBECONFIG=/k",)
@@ -70,7 +71,7 @@ def test_a_reason_without_a_code_is_shown_whole(why: str) -> None:
     assert f"default/too-large {why}" in table(Overview(groups=(waiting_row(why=why),)))
 
 
-def test_everybody_who_waits_is_found_with_or_without_a_pod_group() -> None:
+def test_all_waiting_pods_are_found_with_or_without_a_pod_group() -> None:
     told, untold = waiting_row(), waiting_row("default/new", why="")
     alone = (lone_row(), lone_row("default/many-0", others=59), lone_row("default/young", why=""))
     shown = table(Overview(groups=(told, untold, group_row()), alone=alone), width=180)
@@ -123,7 +124,7 @@ def test_pods_of_a_node_are_named_where_there_is_room() -> None:
     assert "a ml/b" not in table(seen, width=119)
 
 
-def test_events_show_what_was_told_how_often() -> None:
+def test_events_show_how_often_a_message_was_repeated() -> None:
     seen = Overview(events=(event_row("FailedScheduling", warning=True, message="no node", count=3),))
     assert "FailedScheduling Pod/train-0 no node (x3)" in table(seen)
 

@@ -1,4 +1,4 @@
-"""What a user is told when there is no cluster, or one that refuses; and how a watch ends."""
+"""What a user reads when there is no cluster, or one that refuses; and how a watch ends."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ QUEUES = f"{SCHEDULING}/queues"
         (500, "InternalError", "", f"GET {QUEUES}: 500 InternalError: no explanation given"),
     ],
 )
-async def test_refusals_are_told_with_what_to_do(
+async def test_refusals_are_reported_with_what_to_do(
     user: UserOfCluster, status: int, reason: str, message: str, told: str
 ) -> None:
     user.api.on("GET", QUEUES, refusal(status, reason, message))
     assert await user.is_refused("queue", "list") == told
 
 
-def test_a_cluster_that_is_down_is_told(tmp_path: Path) -> None:
+def test_a_cluster_that_is_down_is_reported(tmp_path: Path) -> None:
     with silent_port() as port:
         path = kubeconfig(tmp_path / "kubeconfig", f"http://127.0.0.1:{port}")
         result = CliRunner().invoke(main, ["queue", "list", "--kubeconfig", str(path)])
@@ -58,7 +58,7 @@ def test_a_cluster_that_is_down_is_told(tmp_path: Path) -> None:
     ["queue list", "queue get -n a", "queue open -n a", "queue close -n a", "queue delete -n a", "queue create -n a",
      "pod list", "podgroup list"],
 )  # fmt: skip
-def test_a_kubeconfig_that_is_not_there_is_told(verb: str, tmp_path: Path) -> None:
+def test_a_kubeconfig_that_is_not_there_is_reported(verb: str, tmp_path: Path) -> None:
     path = tmp_path / "none"
     result = CliRunner().invoke(main, [*verb.split(), "--kubeconfig", str(path)])
     assert result.exit_code == 1

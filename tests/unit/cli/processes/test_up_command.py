@@ -120,7 +120,7 @@ def test_the_daemon_follows_the_configuration_file_itself(
     assert plan_of(stage).scheduler_arguments == (f"--scheduler-conf={tmp_path / 'conf.yaml'}",)
 
 
-def test_an_invalid_configuration_is_told_before_anything_starts(stage: Stage, up: Up, tmp_path: Path) -> None:
+def test_an_invalid_configuration_is_reported_before_anything_starts(stage: Stage, up: Up, tmp_path: Path) -> None:
     conf = tmp_path / "conf.yaml"
     conf.write_text("actions: dance\n")
     result = up("--scheduler-conf", conf)
@@ -129,7 +129,7 @@ def test_an_invalid_configuration_is_told_before_anything_starts(stage: Stage, u
     assert stage.plan is None
 
 
-def test_a_manifest_that_is_not_there_is_told_before_anything_starts(stage: Stage, up: Up) -> None:
+def test_a_manifest_that_is_not_there_is_reported_before_anything_starts(stage: Stage, up: Up) -> None:
     result = up("-f", "/no/such/file")
     assert (result.exit_code, result.output) == (1, "Error: /no/such/file: no such file or folder\n")
     assert stage.plan is None
@@ -191,7 +191,7 @@ def test_what_does_not_settle_is_an_error_with_the_reason_and_the_end_of_the_log
     )
 
 
-def test_who_keeps_the_logs_needs_no_advice_to_do_so(stage: Stage, up: Up, tmp_path: Path) -> None:
+def test_no_advice_about_logs_when_they_are_kept(stage: Stage, up: Up, tmp_path: Path) -> None:
     stage.end = LocalError("etcd died")
     result = up("--work-dir", tmp_path / "kept")
     assert (result.exit_code, result.output) == (1, "Error: etcd died\n")

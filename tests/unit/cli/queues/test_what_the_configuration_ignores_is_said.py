@@ -168,7 +168,7 @@ async def test_errors_of_the_configuration_come_first(user: UserOfCluster) -> No
     assert result.stdout.endswith("ConfigMap volcano-system/volcano-scheduler-configmap: invalid\n")
 
 
-async def test_a_cluster_without_a_configuration_is_said(user: UserOfCluster) -> None:
+async def test_a_cluster_without_a_configuration_is_reported(user: UserOfCluster) -> None:
     user.api.on("GET", CONFIG_MAP, refusal(404, "NotFound", "not there"))
     assert await user.is_refused("config", "check", "--live") == (
         "ConfigMap volcano-system/volcano-scheduler-configmap cannot be read: "

@@ -39,7 +39,7 @@ async def test_a_loop_that_answers_again_is_left_alone(stuck_loop: asyncio.Abstr
 
 
 async def test_a_process_that_stood_still_has_not_hung() -> None:
-    """SIGSTOP for an hour: the clock went on, and nobody was asked anything."""
+    """SIGSTOP for an hour: the clock went on, and no question was asked."""
     clock = FakeClock()
     watching = asyncio.create_task(Watchdog(asyncio.get_running_loop(), clock=clock).run())
     await settle()

@@ -78,7 +78,7 @@ async def subject(tmp_path: Path) -> AsyncIterator[Subject]:
     await api.stop()
 
 
-async def test_while_all_is_well_nobody_waits(subject: Subject) -> None:
+async def test_while_all_is_well_nothing_waits(subject: Subject) -> None:
     assert subject.picture.is_current()
     assert subject.picture.problem() is None
     assert (subject.whole, subject.queues.wanted) == (0, []), "nor is anybody woken"
@@ -113,8 +113,8 @@ async def test_a_kind_that_stays_behind_makes_the_replica_unready_with_its_name(
     assert subject.picture.problem() is None, "a restart of the server is no reason"
     await eventually(lambda: subject.picture.behind()["Node"] > LONG, subject.clock)
     problem = subject.picture.problem() or ""
-    assert problem.startswith("decisions are paused: not followed: Node for 3")
-    assert problem.endswith(" s; the log says why")
+    assert problem.startswith("decisions are paused because some kinds are not watched: Node for 3")
+    assert problem.endswith(" s; see the log")
 
 
 async def test_no_cycle_begins_on_an_old_picture_and_none_is_lost(bench: Bench) -> None:

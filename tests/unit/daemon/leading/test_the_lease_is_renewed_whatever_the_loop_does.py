@@ -59,7 +59,7 @@ async def test_the_end_of_the_block_gives_the_lease_back(options: DaemonOptions,
     assert not lifeline.election.is_leader()
 
 
-async def test_whoever_hangs_gives_the_lease_back_says_where_and_ends(
+async def test_a_hanging_process_gives_the_lease_back_logs_where_and_ends(
     options: DaemonOptions, lease: LeaseServer
 ) -> None:
     ends: list[tuple[int, str, bool]] = []
@@ -145,7 +145,7 @@ class Replica:
         pytest.param({"holderIdentity": "", "leaseDurationSeconds": 1}, "alone", id="it was given back"),
     ],
 )
-async def test_who_leads_decides_once_it_has_caught_up(
+async def test_a_leader_decides_once_it_has_caught_up(
     before: dict[str, Any] | None, alone: str, options: DaemonOptions, lease: LeaseServer
 ) -> None:
     lease.spec = json.loads(json.dumps(before))
@@ -167,7 +167,9 @@ async def test_who_leads_decides_once_it_has_caught_up(
         assert not lease.holder, "given back"
 
 
-async def test_who_cannot_catch_up_does_not_keep_the_lease(options: DaemonOptions, lease: LeaseServer) -> None:
+async def test_a_leader_that_cannot_catch_up_does_not_keep_the_lease(
+    options: DaemonOptions, lease: LeaseServer
+) -> None:
     async def fails(_taken_at: float, _alone_from: float) -> None:
         raise ValueError("a defect")
 
@@ -178,14 +180,14 @@ async def test_who_cannot_catch_up_does_not_keep_the_lease(options: DaemonOption
     assert not lease.holder
 
 
-async def test_who_has_lost_the_lease_ends(options: DaemonOptions, lease: LeaseServer) -> None:
+async def test_a_process_that_has_lost_the_lease_ends(options: DaemonOptions, lease: LeaseServer) -> None:
     async with Lifeline(options) as lifeline:
         replica = Replica(lifeline)
         leading = asyncio.create_task(replica.leadership.run())
         await eventually(lambda: replica.calls)
         assert lease.spec is not None
         lease.spec["holderIdentity"] = "another"
-        with pytest.raises(RuntimeError, match="the lease was not renewed in time"):
+        with pytest.raises(RuntimeError, match="the Lease was not renewed in time"):
             await leading
     assert replica.calls[-1] == "lost"
     assert lease.holder == "another"

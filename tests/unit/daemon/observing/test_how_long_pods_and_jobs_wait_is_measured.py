@@ -1,4 +1,4 @@
-"""From the watch and from reports of cycles: when pods are seen, and how often PodGroups are tried in vain."""
+"""From the watch and from reports of cycles: when pods are seen, and how often PodGroups are tried without effect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WAITS = pod("a", cpu="1")
 
 
 class Watch:
-    """What the informer of pods tells; each pod is seen two seconds after it was made."""
+    """What the informer of pods reports; each pod is seen two seconds after it was made."""
 
     def __init__(self) -> None:
         self.metrics = Metrics()
@@ -53,7 +53,7 @@ def test_a_pod_is_counted_when_it_is_seen_for_the_first_time(watch: Watch) -> No
     assert watch.counted == (1, 2)
 
 
-def test_what_was_there_before_anybody_watched_was_not_late(watch: Watch) -> None:
+def test_what_existed_before_the_first_watch_was_not_late(watch: Watch) -> None:
     watch.sink.replace("Pod", [WAITS])
     watch.seen(WAITS)
     assert watch.counted == (0, 0)
@@ -66,12 +66,12 @@ def test_a_namesake_is_another_pod(watch: Watch) -> None:
     assert watch.counted == (2, 4)
 
 
-def test_pods_that_are_not_ours_or_placed_already_wait_for_nobody(watch: Watch) -> None:
+def test_pods_that_are_not_ours_or_placed_already_do_not_wait(watch: Watch) -> None:
     watch.seen(pod("b", scheduler="default-scheduler"), pod("c", on="n1"))
     assert watch.counted == (0, 0)
 
 
-def test_a_job_has_waited_since_its_podgroup_was_made_however_young_its_pods_are() -> None:
+def test_a_job_has_waited_since_its_podgroup_was_created_however_young_its_pods_are() -> None:
     """Once for each of its gangs' bindings, which leave together; a pod that is placed later counts again."""
     metrics = Metrics(per_job=True, clock=lambda: 1_000.0)
     jobs = JobMetrics(metrics)
@@ -120,7 +120,7 @@ def test_a_podgroup_that_a_list_leaves_out_is_gone() -> None:
 
 
 def test_a_cycle_that_began_before_a_podgroup_was_deleted_brings_its_series_not_back() -> None:
-    """The next ones that only bring statuses up to date tell of it once more."""
+    """The next ones that only bring statuses up to date report it again."""
     metrics = Metrics(per_job=True)
     jobs, group = JobMetrics(metrics), pod_group("a", namespace="ml")
     jobs.upsert("PodGroup", group)
@@ -137,7 +137,7 @@ def test_a_cycle_that_began_before_a_podgroup_was_deleted_brings_its_series_not_
         assert value(metrics, f"e2e_job_scheduling_{name}", **labels) is None
 
 
-def test_a_pod_that_is_bound_before_its_podgroup_is_made_counts() -> None:
+def test_a_pod_that_is_bound_before_its_podgroup_is_created_counts() -> None:
     metrics = Metrics(per_job=True)
     jobs = JobMetrics(metrics)
     jobs.placed([bind("a", job="ml/podgroup-pod-ml-a")])

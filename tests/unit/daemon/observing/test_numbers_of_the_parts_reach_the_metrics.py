@@ -1,4 +1,4 @@
-"""What the parts count themselves is in the metrics when somebody looks, once."""
+"""What the parts count themselves is in the metrics at a scrape, once."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_running_numbers_are_added_once(gauges: Gauges, parts: Parts, metrics: M
     assert value(metrics, "watch_events_total", kind="Pod") == 41
 
 
-def test_events_that_made_no_object_are_told_by_reason(gauges: Gauges, parts: Parts, metrics: Metrics) -> None:
+def test_events_without_an_object_are_counted_by_reason(gauges: Gauges, parts: Parts, metrics: Metrics) -> None:
     numbers: Iterator[int] = count(1)
     for name in ("counted", "replaced", "limited", "dropped", "failed"):
         setattr(parts.events, name, next(numbers))
@@ -93,7 +93,7 @@ def test_events_that_made_no_object_are_told_by_reason(gauges: Gauges, parts: Pa
     assert [value(metrics, "events_dropped_total", reason=reason) for reason in reasons] == [1, 2, 3, 4, 5]
 
 
-def test_what_waits_and_what_is_under_way_is_told_as_it_is(gauges: Gauges, parts: Parts, metrics: Metrics) -> None:
+def test_what_waits_and_what_is_under_way_is_reported_as_it_is(gauges: Gauges, parts: Parts, metrics: Metrics) -> None:
     gauges.render("")
     assert value(metrics, "effects_queue_depth", kind="bind") == 7
     assert value(metrics, "goroutines", operation="bind") == 3

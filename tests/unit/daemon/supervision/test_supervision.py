@@ -130,7 +130,7 @@ async def test_a_child_that_does_not_end_is_left_behind_after_the_timeout() -> N
     await asyncio.sleep(0)
 
 
-async def test_a_second_request_to_stop_waits_for_nobody() -> None:
+async def test_a_second_request_to_stop_does_not_wait() -> None:
     supervisor, released = Supervisor(stop_timeout=1000), asyncio.Event()
 
     async def slow() -> None:
@@ -167,7 +167,7 @@ async def test_an_error_while_stopping_is_no_restart() -> None:
 
 
 @pytest.mark.real_time
-async def test_signals_stop_the_supervisor_even_after_somebody_else_took_them() -> None:
+async def test_signals_stop_the_supervisor_even_after_another_handler_took_them() -> None:
     supervisor, taken = Supervisor(), list[str]()
     supervisor.add("child", forever)
     loop = asyncio.get_running_loop()

@@ -84,7 +84,7 @@ def test_a_domain_filter_needs_codes_that_are_numbers() -> None:
 
 
 @pytest.mark.parametrize("told", [None, ["a"], {"a": 1}, {"a": None}])
-def test_what_is_told_of_namespaces_has_to_be_shares(told: Any) -> None:
+def test_reports_about_namespaces_have_to_be_shares(told: Any) -> None:
     with pytest.raises(NonsenseError):
         mapping_of(told, NamespaceShare)
 
@@ -100,7 +100,7 @@ REACHED: Final = sorted(
 
 
 class Leaves(BaseException):
-    """As other libraries have them, so that nobody catches them."""
+    """As other libraries have them, so that nothing catches them."""
 
 
 def a_busy_cycle(point: str, method: Callable[..., Any]) -> Cycles:
@@ -139,7 +139,7 @@ def nothing_else_fails(cycles: Cycles) -> None:
 
 
 @pytest.mark.parametrize("point", sorted({*REACHED} - NOTIFIED))
-def test_nonsense_costs_nobody_else_a_cycle(point: str) -> None:
+def test_invalid_answers_cost_no_other_job_a_cycle(point: str) -> None:
     nothing_else_fails(a_busy_cycle(point, lambda *_: object()))
 
 

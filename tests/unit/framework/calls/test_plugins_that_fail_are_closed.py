@@ -1,4 +1,4 @@
-"""A plugin that raises, or answers nonsense, is taken as the closed answer of its point; everybody else goes on."""
+"""A plugin that raises, or answers nonsense, counts as the closed answer of its point; everything else goes on."""
 
 from __future__ import annotations
 
@@ -250,14 +250,14 @@ def test_nonsense_is_as_good_as_an_exception(field: str, value: Any, node_name: 
 
 
 @pytest.mark.parametrize("code", [99, -1])
-def test_a_code_that_nobody_registered_refuses_the_node_as_the_plugins_mistake(code: int) -> None:
+def test_an_unregistered_code_refuses_the_node_as_the_plugins_mistake(code: int) -> None:
     opened = opened_with(type("Told", (Answers,), {"codes": np.full(2, code, dtype=np.int32)}))
     task_class = opened.task("a-0").task_class
     assert not len(opened.ssn.placer.choose(task_class, 1).nodes)
     assert opened.ssn.placer.misfit(task_class).counts == {plugin_failed(): 2}
 
 
-def test_a_mask_of_the_wrong_length_gives_up_nobody() -> None:
+def test_a_mask_of_the_wrong_length_gives_up_no_pod() -> None:
     class Wide(Plugin):
         name = "wide"
 
@@ -273,7 +273,7 @@ def test_a_mask_of_the_wrong_length_gives_up_nobody() -> None:
 # -- the life of a plugin ----------------------------------------------------------------------------------------
 
 
-def test_a_plugin_that_cannot_be_made_is_closed_as_a_whole() -> None:
+def test_a_plugin_that_cannot_be_created_is_closed_as_a_whole() -> None:
     class Stillborn(Plugin):
         name = "stillborn"
 
@@ -311,7 +311,7 @@ def test_a_plugin_whose_books_may_be_wrong_is_closed_as_a_whole(point: str) -> N
     assert opened.ssn.ledger.drift() == 0
 
 
-def test_the_reach_of_an_answer_that_cannot_be_told_is_taken_for_the_widest() -> None:
+def test_an_unknown_reach_counts_as_the_widest() -> None:
     class Unsure(Plugin):
         name = "unsure"
 
@@ -342,7 +342,7 @@ def test_the_reach_of_an_answer_that_cannot_be_told_is_taken_for_the_widest() ->
         pytest.param(["q1"], id="no mapping"),
     ],
 )
-def test_what_a_plugin_tells_of_queues_cannot_break_the_report(told: Any) -> None:
+def test_what_a_plugin_reports_about_queues_cannot_break_the_report(told: Any) -> None:
     class Talker(Plugin):
         name = "talker"
 
@@ -359,7 +359,7 @@ def test_what_a_plugin_tells_of_queues_cannot_break_the_report(told: Any) -> Non
     assert reports["default"].allocated["cpu"] == 2000
 
 
-def test_what_a_plugin_tells_of_queues_completes_the_report() -> None:
+def test_what_a_plugin_reports_about_queues_completes_the_report() -> None:
     class Talker(Plugin):
         name = "talker"
 

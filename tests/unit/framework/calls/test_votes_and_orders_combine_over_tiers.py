@@ -129,7 +129,7 @@ def test_the_narrowest_room_holds_with_its_reason() -> None:
     assert opened.ssn.ask.allocatable(opened.ssn.queues["q1"], opened.task("a-0").task_class) == tight
 
 
-def test_there_is_plenty_of_room_when_nobody_limits_it() -> None:
+def test_there_is_plenty_of_room_when_no_plugin_limits_it() -> None:
     opened = opened_with()
     assert opened.ssn.ask.allocatable(opened.ssn.queues["q1"], opened.task("a-0").task_class) == PLENTY
 

@@ -61,7 +61,7 @@ def shuffled(*tiers: list[Any], sound: bool = True) -> Opened:
     return opened
 
 
-def test_who_could_not_be_evicted_a_moment_ago_is_left_alone() -> None:
+def test_a_pod_whose_eviction_just_failed_is_left_alone() -> None:
     opened = open_session(
         node("n1"), gang("a", pods=2, cpu="1", running_on=["n1", "n1"]), tiers=[[naming("x", "a-0", "a-1")]]
     )
@@ -81,7 +81,7 @@ def test_plugins_of_a_tier_unite() -> None:
     assert opened.ssn.ledger.drift() == 0
 
 
-def test_the_next_tier_is_asked_when_the_first_names_nobody() -> None:
+def test_the_next_tier_is_asked_when_the_first_names_no_victim() -> None:
     assert shuffled([naming("x")], [naming("z", "a-1")]).evictions == ["a-1"]
 
 
@@ -98,16 +98,16 @@ def test_what_keeps_the_cluster_alive_stays() -> None:
     assert shuffled([naming("x", "kube-0", "b-0"), Conformance]).evictions == ["b-0"]
 
 
-def test_pods_without_labels_stay_where_budgets_are_heeded() -> None:
+def test_pods_without_labels_stay_where_budgets_are_respected() -> None:
     assert shuffled([naming("x", "a-0", "b-0"), Pdb]).evictions == ["a-0"]
 
 
-def test_with_nobody_to_ask_nothing_happens() -> None:
+def test_without_plugins_to_ask_nothing_happens() -> None:
     assert shuffled([]).evictions == []
 
 
 @pytest.mark.parametrize("answer", [None, ["a"], {-5: "no such row"}, {0: 7}])
-def test_nonsense_names_nobody(answer: Any) -> None:
+def test_an_invalid_answer_names_no_victim(answer: Any) -> None:
     broken = type("Broken", (Plugin,), {"name": "broken", "victim_tasks": lambda _self, _running: answer})
     with capture_logs():
         opened = shuffled([broken, naming("x", "a-1")])
@@ -115,7 +115,7 @@ def test_nonsense_names_nobody(answer: Any) -> None:
     assert opened.ssn.dispatch.failures.counts == {"broken": 1}
 
 
-def test_a_guard_that_fails_spares_everybody() -> None:
+def test_a_guard_that_fails_protects_all_pods() -> None:
     broken = type("Broken", (Plugin,), {"name": "broken", "spared_tasks": lambda _self, _victims: None})
     with capture_logs():
         assert shuffled([naming("x", "a-1"), broken]).evictions == []

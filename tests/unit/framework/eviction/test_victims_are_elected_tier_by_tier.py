@@ -92,7 +92,7 @@ def test_guards(tiers: list[list[str]], victims: str) -> None:
 
 
 @pytest.mark.parametrize("point", ["preemptable", "reclaimable"])
-def test_who_only_spares_pods_makes_nobody_a_victim(point: str) -> None:
+def test_a_plugin_that_only_protects_pods_names_no_victim(point: str) -> None:
     """Not alone in a tier, nor with one that abstains; with one that names victims its answer counts."""
 
     def spares(others: str) -> type[Plugin]:
@@ -107,7 +107,7 @@ def test_who_only_spares_pods_makes_nobody_a_victim(point: str) -> None:
     assert elected([spares("012")], [names("123")], point=point) == "12"
 
 
-def test_protection_that_passes_is_left_out_where_it_is_asked_who_could_be_a_victim_in_time() -> None:
+def test_temporary_protection_does_not_count_for_possible_victims() -> None:
     spares = type("Spares", (gives_up("1", guard=True),), {"only_protects": True, "protects_temporarily": True})
     opened = opened_with([gives_up("012"), spares])
     task, candidates = opened.task("p-0"), opened.running("v")
@@ -122,12 +122,12 @@ def test_a_guard_is_not_asked_twice_about_its_own_tier() -> None:
     assert getattr(guard, "asked", None) == 1
 
 
-def test_a_guard_whose_switch_is_off_protects_nobody() -> None:
+def test_a_guard_whose_switch_is_off_protects_no_pod() -> None:
     guard = gives_up("", guard=True)
     assert elected([gives_up("01")], [(guard, {"enablePreemptable": False})]) == "01"
 
 
-def test_candidates_that_nobody_was_asked_about_are_never_victims() -> None:
+def test_candidates_that_no_plugin_was_asked_about_are_never_victims() -> None:
     opened = opened_with([gives_up("0123")])
     assert opened.victims("preemptable", "p-0", opened.rows("v-1", "v-3")) == ["v-1", "v-3"]
     assert opened.victims("preemptable", "p-0", opened.rows()) == []

@@ -43,7 +43,7 @@ def test_low_priority_goes_before_youth_and_youth_before_place_in_the_gang() -> 
     ]
 
 
-def test_a_pod_without_a_job_is_nobodys_victim() -> None:
+def test_a_pod_without_a_job_is_never_a_victim() -> None:
     opened = open_session(
         node("n1"),
         pod("foreign", cpu="1", on="n1", scheduler="default-scheduler"),

@@ -100,7 +100,7 @@ def test_of_equal_nodes_the_one_with_the_best_below_it_is_next() -> None:
     assert popped(order_of(opened(world), "a1", "b1", "b2")) == ["b2", "a1", "b1"]
 
 
-def test_only_those_who_wait_speak_for_a_node() -> None:
+def test_only_waiting_pods_name_a_node() -> None:
     world = World({"a1": ("a", "1"), "b1": ("b", "1"), "b2": ("b", "2")}, Counter({("a", "1"): 2, ("b", "1"): 3}))
     assert popped(order_of(opened(world), "a1", "b1")) == ["a1", "b1"]
 
@@ -283,9 +283,7 @@ def test_the_descent_equals_a_full_comparison_whatever_is_served(paths: dict[str
 
 
 @given(TREES, st.data())
-def test_the_order_is_one_of_all_queues_and_does_not_depend_on_who_came_first(
-    paths: dict[str, Path], data: st.DataObject
-) -> None:
+def test_the_order_is_total_and_does_not_depend_on_arrival(paths: dict[str, Path], data: st.DataObject) -> None:
     """So it is transitive: whoever goes before another goes before all that the other goes before."""
     keys = Counter({path[: depth + 1]: data.draw(st.integers(0, 2)) for path in paths.values() for depth in range(4)})
     world = World(paths, keys)

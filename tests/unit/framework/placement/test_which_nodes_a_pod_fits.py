@@ -26,7 +26,7 @@ def test_a_pod_fits_nodes_that_do_not_refuse_it_and_have_room() -> None:
     assert fitting(opened, "train-0") == ["free"]
 
 
-def test_it_is_asked_anew_after_pods_were_placed() -> None:
+def test_it_is_asked_again_after_pods_were_placed() -> None:
     opened = open_session(node("n1", cpu="3"), gang("train", pods=2, cpu="2"), tiers=[[Predicates]])
     assert fitting(opened, "train-1") == ["n1"]
     opened.place("train", {"train-0": "n1"})

@@ -185,7 +185,7 @@ def test_an_edit_of_a_pod_wakes_its_own_job_alone(edit: Callable[[Pod], Pod]) ->
     assert "team/b" in {job.name for job in cluster.cycle().pending}
 
 
-def test_the_echo_of_a_status_wakes_nobody() -> None:
+def test_the_echo_of_a_status_starts_no_cycle() -> None:
     cluster = crowd()
     cluster.settle()
     cluster.put(replace(cluster.pod("a-0")))
@@ -236,7 +236,7 @@ def test_pods_that_only_a_crowd_keeps_out_are_looked_at_again() -> None:
     assert cluster.looked_at() == {"a"}
 
 
-def test_images_that_nodes_fetch_and_nodes_that_do_not_exist_wake_nobody() -> None:
+def test_images_that_nodes_fetch_and_nodes_that_do_not_exist_start_no_cycle() -> None:
     cluster = crowd()
     cluster.settle()
     known = cluster.objects["Node", "n1"]
@@ -314,7 +314,7 @@ def test_no_victims_are_sought_for_what_no_node_will_take(action: str) -> None:
     assert cluster.looked_at() & {"a"} == set()
 
 
-def test_beside_a_plugin_that_cannot_say_what_lasts_everybody_is_looked_at() -> None:
+def test_next_to_a_plugin_without_predicate_for_good_all_jobs_are_evaluated() -> None:
     cluster = Cluster(node("n1", cpu="4"), *wanting("a"), more=", {name: talker}")
     cluster.settle()
     assert cluster.looked_at() == {"a"}

@@ -140,7 +140,7 @@ def test_a_status_that_no_binding_changes_is_not(stored: list[ApiObject]) -> Non
     assert not update.provisional
 
 
-def test_nor_is_one_whose_bindings_wait_for_volumes_to_be_made() -> None:
+def test_nor_is_one_whose_bindings_wait_for_volumes_to_be_created() -> None:
     volumes = [claim("data", of=MADE), storage_class(MADE, provisioner="x")]
     member = using(pod("g-0", group="g", cpu="1"), "data")
     done = closed(node("n1"), *volumes, pod_group("g", phase="Pending"), member, tiers=[[Predicates]])
@@ -158,7 +158,7 @@ def test_nor_is_one_of_a_group_that_runs_already() -> None:
 
 
 @pytest.mark.parametrize("decided", [True, False])
-def test_what_has_passed_is_worked_out_anew_although_the_api_server_never_had_it(decided: bool) -> None:
+def test_what_has_passed_is_worked_out_again_although_the_api_server_never_had_it(decided: bool) -> None:
     """A pod was lost, made again and bound before anything was written: the stored status is right all the time."""
     stored, *members = in_phase("Running", "Running", "Running")
     group = with_status(stored, running=2)
@@ -198,7 +198,7 @@ def test_a_condition_is_written_with_the_cycle_and_its_time() -> None:
     )
 
 
-def test_what_was_told_is_not_told_again() -> None:
+def test_what_was_reported_is_not_reported_again() -> None:
     group, *members = in_phase("Unknown", "Running")
     stored = with_status(group, running=1, conditions=[TOLD])
     done = closed(node("n1"), stored, members)
@@ -222,7 +222,7 @@ def with_message(condition: Condition, message: str) -> Condition:
     return msgspec.structs.replace(condition, message=message)
 
 
-def test_an_old_refusal_stays_beside_the_news_that_all_is_well() -> None:
+def test_an_old_refusal_stays_next_to_the_news_that_all_is_well() -> None:
     group, *members = in_phase("Unknown", "Running", "Running")
     update = closed(node("n1"), with_status(group, conditions=[TOLD]), members).status("g")
     assert update is not None
@@ -233,7 +233,7 @@ def test_an_old_refusal_stays_beside_the_news_that_all_is_well() -> None:
     assert update.conditions[0] == TOLD
 
 
-def test_the_same_refusal_is_told_afresh_when_all_was_well_meanwhile() -> None:
+def test_the_same_refusal_is_reported_again_when_all_was_well_in_between() -> None:
     """Whoever compares times must see that the refusal is the newer one."""
     well = msgspec.structs.replace(SCHEDULED, last_transition_time=NOW - timedelta(minutes=1))
     group, *members = in_phase("Running", "Running")
@@ -265,7 +265,7 @@ def test_a_gang_short_of_a_role_has_its_own_reason() -> None:
 # -- events ------------------------------------------------------------------------------------------------------
 
 
-def test_events_come_with_the_condition_they_tell_of() -> None:
+def test_events_come_with_their_condition() -> None:
     assert closed(node("n1"), in_phase("Running", "Running")).events("g") == [("Warning", "Unschedulable", MISSING_ONE)]
     assert closed(node("n1"), in_phase("Inqueue", "Running", "Running")).events("g") == [
         ("Normal", "Scheduled", "pod group is ready")
@@ -284,7 +284,7 @@ def born(obj: Any, seconds_ago: float) -> Any:
     return with_meta(obj, creation_timestamp=NOW - timedelta(seconds=seconds_ago))
 
 
-def test_a_gang_whose_pods_are_just_being_made_is_not_reproached() -> None:
+def test_a_gang_whose_pods_are_just_being_created_is_not_reproached() -> None:
     group, *members = in_phase("Inqueue", "Pending")
     young = closed(node("n1"), born(group, 1.5), members)
     assert young.status("g") is None
@@ -296,7 +296,7 @@ def test_a_gang_whose_pods_are_just_being_made_is_not_reproached() -> None:
     assert grown.closing.look_again_at == 0
 
 
-def test_a_group_whose_queue_does_not_exist_is_told_so_with_its_pods() -> None:
+def test_a_group_whose_queue_does_not_exist_gets_a_reason_like_its_pods() -> None:
     done = closed(node("n1"), gang("g", cpu="1", queue="nowhere"))
     sentence = "queue nowhere does not exist: create it or name an existing one in spec.queue of the PodGroup"
     condition = done.conditions("g")["Unschedulable"]
@@ -326,7 +326,7 @@ OWNED_BY_SPARK = OwnerReference(
         ),
     ],
 )
-def test_a_missing_queue_is_told_to_who_named_it(name: str, owner: OwnerReference, fix: str) -> None:
+def test_a_missing_queue_is_reported_where_it_was_named(name: str, owner: OwnerReference, fix: str) -> None:
     """A PodGroup without pods, too: those of Volcano Jobs come later. The queue is here the default one."""
     group = with_meta(pod_group(name), owner_references=[owner])
     (told,) = closed(node("n1"), group, default_queue=False).conditions(name).values()
@@ -340,7 +340,7 @@ def test_a_queue_that_is_a_moment_late_is_not_missed() -> None:
     assert done.closing.look_again_at == NOW.timestamp() + 1.5
 
 
-def test_pods_whose_group_does_not_exist_are_told_so_unless_they_are_young() -> None:
+def test_pods_whose_group_does_not_exist_get_a_reason_unless_they_are_young() -> None:
     done = closed(node("n1"), pod("a", group="x", cpu="1"), born(pod("b", group="y", cpu="1"), 1), pod("c", group="z"))
     remedy = "create it or correct the pod's annotation scheduling.k8s.io/group-name"
     assert done.pods() == {
@@ -371,7 +371,7 @@ def test_without_a_decision_phases_and_counts_move_and_reasons_stay() -> None:
     assert not any(isinstance(effect, Event) for effect in done.effects)
 
 
-def test_without_a_decision_it_is_told_that_a_group_is_scheduled() -> None:
+def test_without_a_decision_it_is_reported_that_a_group_is_scheduled() -> None:
     """Who bound it may have gone before the word was written."""
     group, *members = in_phase("Inqueue", "Running", "Running")
     done = undecided(with_status(group, conditions=[TOLD]), members)

@@ -145,7 +145,7 @@ def test_times_are_counted_up_to_a_bound() -> None:
         ("0 0 31 2 *", None, "bad day-of-month"),
         ("@noon", None, "is not known; use one of @yearly, .*, or @every"),
         ("@every 30s", None, "too short an interval; the shortest is 1m"),
-        ("@every soon", None, "no duration"),
+        ("@every soon", None, "not a duration"),
         ("@every -1h", None, "too short an interval; the shortest is 1m"),
         ("TZ=Europe/Berlin 0 0 * * *", None, "names a time zone; write it into spec.timeZone"),
         ("CRON_TZ=Europe/Berlin 0 0 * * *", None, "names a time zone; write it into spec.timeZone"),

@@ -75,7 +75,7 @@ def test_policies_are_found_by_what_they_are_about() -> None:
     assert growth(work, 100) < LINEAR
 
 
-def test_what_is_wrong_with_dependencies_is_told_in_one_pass() -> None:
+def test_what_is_wrong_with_dependencies_is_reported_in_one_pass() -> None:
     def work(size: int) -> int:
         return work_of(lambda: problem(job(*(task(f"t{n}", dependsOn={"name": ["none"]}) for n in range(size)))))
 
@@ -125,7 +125,7 @@ def test_a_job_beyond_a_bound_is_refused_with_a_reason(spec: dict[str, Any], tol
     assert refused.waiting.message.startswith(told)
 
 
-def test_pods_that_are_made_at_once_are_bounded_by_their_size() -> None:
+def test_pods_that_are_created_at_once_are_bounded_by_their_size() -> None:
     large = task(replicas=100)
     large["template"]["metadata"] = {"annotations": {"x": "x" * 100_000}}
     (action,) = [each for each in made(job(large, phase="Pending")).actions if isinstance(each, CreatePods)]
@@ -133,7 +133,7 @@ def test_pods_that_are_made_at_once_are_bounded_by_their_size() -> None:
     assert sum(sizes[:-1]) <= MOST_BYTES_AT_ONCE < sum(sizes)
 
 
-def test_one_pod_that_is_larger_than_that_is_made_alone() -> None:
+def test_one_pod_that_is_larger_than_that_is_created_alone() -> None:
     large = task(replicas=2)
     large["template"]["metadata"] = {"annotations": {"x": "x" * (MOST_BYTES_AT_ONCE + 1)}}
     (action,) = [each for each in made(job(large, phase="Pending")).actions if isinstance(each, CreatePods)]
@@ -160,7 +160,7 @@ def flow_of(steps: int, targets: int) -> JobFlow:
     return msgspec.convert({"metadata": {"name": "f", "namespace": "ns"}, "spec": {"flows": flows}}, JobFlow)
 
 
-def test_what_is_wrong_with_a_flow_is_told_in_few_words() -> None:
+def test_what_is_wrong_with_a_flow_is_reported_in_few_words() -> None:
     (event,) = plan_flow(flow_of(100, 100), {}, {}, {}, datetime.now(UTC)).events
     assert event.message.endswith("; and 9997 more")
     (event,) = plan_flow(flow_of(101, 100), {}, {}, {}, datetime.now(UTC)).events

@@ -66,7 +66,7 @@ def test_ranks_count_from_the_master_over_the_workers() -> None:
     assert env_of(pod_of(job, PytorchPlugin(), task="worker", index=1)) == {**TORCH, "RANK": "2"}
 
 
-def test_a_task_beside_them_has_no_rank_and_is_not_counted() -> None:
+def test_another_task_has_no_rank_and_is_not_counted() -> None:
     assert env_of(pod_of(job_of(master=1, worker=2, board=4), PytorchPlugin(), task="board")) == TORCH
 
 
@@ -125,7 +125,7 @@ def test_the_script_waits_for_a_port_and_gives_up_in_time() -> None:
         )
         assert answer.stdout == f"master 127.0.0.1:{port} answers\n"
     with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))  # the port is taken, and nobody listens
+        nobody.bind(("127.0.0.1", 0))  # the port is taken, and nothing listens
         port = str(nobody.getsockname()[1])
         answer = subprocess.run(
             ["bash", "-c", script, "wait", "127.0.0.1", port, "0"], capture_output=True, text=True, check=False
@@ -164,7 +164,7 @@ def test_a_single_pod_is_no_cluster() -> None:
 # mpi
 
 
-def test_the_master_is_told_its_workers() -> None:
+def test_the_master_gets_the_list_of_its_workers() -> None:
     job = job_of(master=1, worker=2)
     pod = pod_of(job, MpiPlugin(), task="master")
     hosts = {"MPI_HOST": "train-worker-0.train,train-worker-1.train"}
@@ -226,7 +226,7 @@ def test_the_clients_port_has_two_names(argument: str) -> None:
     assert ports_of(pod_of(job_of(head=1), RayPlugin([argument]), task="head"))["client-server"] == 7000
 
 
-def test_a_cluster_without_a_head_is_refused_before_any_pod_is_made() -> None:
+def test_a_cluster_without_a_head_is_refused_before_any_pod_is_created() -> None:
     with pytest.raises(PluginArgumentError, match=r"task 'head' does not exist \(tasks: boss, worker\); .* --head"):
         RayPlugin().objects(job_of(boss=1, worker=1))
 

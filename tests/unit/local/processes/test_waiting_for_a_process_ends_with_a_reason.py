@@ -26,7 +26,7 @@ async def sleeper(tmp_path: Path) -> AsyncIterator[ManagedProcess]:
 
 
 class Answers:
-    """An HTTP server that gives these answers in turn, the last one for ever."""
+    """An HTTP server that gives these answers in turn, the last one forever."""
 
     def __init__(self, *answers: tuple[int, str]) -> None:
         self._answers = list(answers)
@@ -69,7 +69,7 @@ async def test_what_the_process_says_is_shown_when_time_is_up(sleeper: ManagedPr
         await server.close()
 
 
-async def test_nobody_waits_for_a_process_that_has_ended(tmp_path: Path) -> None:
+async def test_waiting_ends_when_the_process_has_ended(tmp_path: Path) -> None:
     process = ManagedProcess("server", ["sh", "-c", "echo bad flag; exit 1"], tmp_path / "server.log")
     await process.start()
     with pytest.raises(ProcessFailedError, match=r"(?s)^server did not come up; it ended with exit code 1 .*bad flag$"):
@@ -77,7 +77,7 @@ async def test_nobody_waits_for_a_process_that_has_ended(tmp_path: Path) -> None
 
 
 async def test_the_end_of_what_a_process_needs_is_the_reason(sleeper: ManagedProcess, tmp_path: Path) -> None:
-    """An API server without its store waits for ever; the store's log says why."""
+    """An API server without its store waits forever; the store's log says why."""
     store = ManagedProcess("etcd", ["sh", "-c", "echo disk full; exit 1"], tmp_path / "etcd.log")
     await store.start()
     with pytest.raises(ProcessFailedError, match=r"(?s)^etcd did not come up; .*disk full$"):

@@ -29,7 +29,7 @@ async def create(cluster: JobCluster) -> None:
 
 
 async def restart(cluster: JobCluster) -> None:
-    """A pod is evicted, and the policy wants all of the job anew."""
+    """A pod is evicted, and the policy wants all of the job again."""
     await cluster.live()
     cluster.remove_pod("train-worker-1")
     await cluster.live()

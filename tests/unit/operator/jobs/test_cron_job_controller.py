@@ -42,7 +42,7 @@ async def cluster(api: Any) -> AsyncIterator[MakerCluster]:
     await made.stop()
 
 
-async def test_a_job_is_made_each_time_and_the_status_says_so(cluster: MakerCluster) -> None:
+async def test_a_job_is_created_each_time_and_the_status_says_so(cluster: MakerCluster) -> None:
     cluster.start()
     cluster.submit(CRONS, "tick", spec())
     await cluster.live(62)
@@ -112,7 +112,7 @@ async def test_a_changed_schedule_counts_at_once(cluster: MakerCluster) -> None:
     assert set(cluster.jobs()) == {due(1)}
 
 
-async def test_a_schedule_that_cannot_be_read_is_told_once_and_others_go_on(cluster: MakerCluster) -> None:
+async def test_a_schedule_that_cannot_be_read_is_reported_once_and_others_go_on(cluster: MakerCluster) -> None:
     cluster.start()
     cluster.submit(CRONS, "bad", spec("often"))
     cluster.submit(CRONS, "tick", spec())
@@ -122,7 +122,7 @@ async def test_a_schedule_that_cannot_be_read_is_told_once_and_others_go_on(clus
     assert len(cluster.jobs()) == 2
 
 
-async def test_a_template_that_is_refused_is_told_and_tried_again(cluster: MakerCluster) -> None:
+async def test_a_template_that_is_refused_is_reported_and_tried_again(cluster: MakerCluster) -> None:
     refusal = api_error("POST", JOBS, 422, b'{"reason": "Invalid", "message": "spec.tasks: Required value"}')
     cluster.api.refuse("POST", JOBS, refusal, refusal)
     cluster.start()
@@ -132,7 +132,7 @@ async def test_a_template_that_is_refused_is_told_and_tried_again(cluster: Maker
     assert set(cluster.jobs()) == {due(1)}
 
 
-async def test_a_job_that_cannot_be_made_does_not_keep_the_status_from_telling_of_others(cluster: MakerCluster) -> None:
+async def test_a_job_that_cannot_be_created_does_not_keep_the_status_from_showing_others(cluster: MakerCluster) -> None:
     cluster.start()
     cluster.submit(CRONS, "tick", spec())
     await cluster.live(61)
@@ -186,7 +186,7 @@ async def test_a_minute_gets_no_second_job_while_the_status_cannot_be_written(cl
 
 
 async def test_a_minute_gets_no_second_job_when_the_first_is_deleted_before_its_making_is_answered(api: Any) -> None:
-    """Watches have told that it is gone when the answer comes, so that nobody learns of it any more."""
+    """Watches have reported that it is gone when the answer comes, so that nothing reports it any more."""
     cluster = MakerCluster(api, lambda cluster: controller(cluster, learn=lambda kind, obj: None))
     original = cluster.api.post
 
@@ -204,13 +204,13 @@ async def test_a_minute_gets_no_second_job_when_the_first_is_deleted_before_its_
     await cluster.stop()
 
 
-async def test_a_name_that_somebody_else_has_is_left_to_him(cluster: MakerCluster) -> None:
+async def test_a_name_that_another_object_has_is_left_alone(cluster: MakerCluster) -> None:
     cluster.submit(JOBS, due(1), {})
     cluster.start()
     cluster.submit(CRONS, "tick", spec())
     await cluster.live(100)
     (message,) = cluster.messages("ForeignJob")
-    assert message.startswith(f"Job {due(1)} exists but is not of this CronJob")
+    assert message.startswith(f"Job {due(1)} exists but does not belong to this CronJob")
     await cluster.live(30)
     assert set(cluster.jobs()) == {due(1), due(2)}
 

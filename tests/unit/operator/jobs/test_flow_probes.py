@@ -47,7 +47,7 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 HERE = ("127.0.0.1", "Running")
-ALSO_HERE = ("127.0.0.2", "Running")  # all of 127.0.0.0/8 is this machine; where it is not, nobody listens there
+ALSO_HERE = ("127.0.0.2", "Running")  # all of 127.0.0.0/8 is this machine; where it is not, nothing listens there
 
 
 @asynccontextmanager
@@ -106,7 +106,7 @@ async def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
 
 
 @pytest.mark.parametrize("header", [("Bad Name", "x"), ("X", "a\r\nY: b"), ("", "")])
-async def test_a_header_that_is_none_is_not_sent(header: tuple[str, str]) -> None:
+async def test_an_invalid_header_is_not_sent(header: tuple[str, str]) -> None:
     seen: list[web.BaseRequest] = []
     async with serving(answering(200, seen)) as port:
         assert not await holds(Api(HERE), port, header=header)
@@ -134,7 +134,7 @@ async def test_a_port_that_takes_connections_is_enough_for_tcp() -> None:
         ((HERE, ALSO_HERE), 1, True),  # one of two is enough
         ((HERE, ALSO_HERE), 2, False),
         ((HERE,), 2, False),
-        ((), 0, False),  # nobody has answered
+        ((), 0, False),  # no pod has answered
         ((HERE,), 0, True),
         ((("127.0.0.1", "Pending"),), 1, False),
         ((("", "Running"),), 1, False),

@@ -26,7 +26,7 @@ async def test_a_job_that_settles_costs_nothing(cluster: JobCluster) -> None:
     assert cluster.calls == before
 
 
-async def test_how_long_each_pod_was_made_after_its_job_is_told(cluster: JobCluster) -> None:
+async def test_how_long_each_pod_was_created_after_its_job_is_reported(cluster: JobCluster) -> None:
     cluster.admits = False
     cluster.submit(job(task("worker", 3)))
     await cluster.live(30)
@@ -36,7 +36,7 @@ async def test_how_long_each_pod_was_made_after_its_job_is_told(cluster: JobClus
     assert [30 <= seconds < 40 for seconds in cluster.made_after] == [True] * 3
 
 
-async def test_a_pod_that_was_there_already_was_not_made_again(cluster: JobCluster) -> None:
+async def test_a_pod_that_was_there_already_was_not_created_again(cluster: JobCluster) -> None:
     """A request that got no answer may have been carried out."""
     answered = cluster.api.post
 
@@ -83,7 +83,7 @@ async def test_an_api_server_that_is_away_is_waited_for(cluster: JobCluster) -> 
     assert set(cluster.created.values()) == {1}
 
 
-async def test_one_pod_that_is_refused_does_not_keep_the_others_from_being_made(cluster: JobCluster) -> None:
+async def test_one_pod_that_is_refused_does_not_keep_the_others_from_being_created(cluster: JobCluster) -> None:
     refusal = api_error("POST", PODS, 403, b'{"reason": "Forbidden", "message": "exceeded quota"}')
     cluster.api.refuse("POST", "/pods", *[refusal] * 3)
     cluster.submit(job(task("worker", 4)))
@@ -130,7 +130,7 @@ async def test_a_job_whose_pods_can_never_be_is_terminated(cluster: JobCluster) 
 
 @pytest.mark.parametrize("action", ["RestartJob", "RestartTask", "RestartPod"])
 async def test_the_last_try_keeps_what_has_finished(cluster: JobCluster, action: str) -> None:
-    """Its logs tell why the job has failed."""
+    """Its logs say why the job has failed."""
     cluster.submit(job(task("worker", 2), maxRetry=1, policies=[{"event": "PodFailed", "action": action}]))
     await cluster.live(3)
     cluster.pod_is("train-worker-1", "Failed", 1)
@@ -146,7 +146,7 @@ async def restarted(cluster: JobCluster, **options: Any) -> None:
     cluster.start()
 
 
-async def test_a_job_may_be_tried_for_ever(cluster: JobCluster) -> None:
+async def test_a_job_may_be_tried_forever(cluster: JobCluster) -> None:
     await restarted(cluster, max_requeues=-1)
     invalid = api_error("POST", PODS, 422, b'{"reason": "Invalid", "message": "spec.containers: Required value"}')
     cluster.api.refuse_all("POST", "/pods", invalid)
@@ -241,7 +241,7 @@ async def test_a_namesake_that_comes_at_once_has_everything_made_for_it(cluster:
     assert cluster.phase() == "Running"
 
 
-async def test_somebody_elses_pod_of_the_same_name_is_left_alone(cluster: JobCluster) -> None:
+async def test_a_foreign_pod_of_the_same_name_is_left_alone(cluster: JobCluster) -> None:
     foreign = cluster.api.put(
         f"{PODS}/train-worker-0", {"metadata": {"name": "train-worker-0", "namespace": NAMESPACE}}
     )
@@ -250,7 +250,9 @@ async def test_somebody_elses_pod_of_the_same_name_is_left_alone(cluster: JobClu
     assert cluster.pod("train-worker-0")["metadata"]["uid"] == foreign["metadata"]["uid"]
     assert "train-worker-1" in cluster.pods()
     (told,) = cluster.messages("FailedCreate")
-    assert told == "pod ns/train-worker-0 exists but is not of this job; delete it, or give the job another name"
+    assert told == (
+        "pod ns/train-worker-0 exists but does not belong to this job; delete it, or give the job another name"
+    )
     cluster.remove_pod("train-worker-0")
     await cluster.live()
     assert cluster.phase() == "Running"
@@ -299,7 +301,7 @@ async def test_a_job_that_names_no_queue_goes_where_its_namespace_says_else_to_t
     assert pod["metadata"]["labels"]["volcano.sh/queue-name"] == expected
 
 
-async def test_a_lost_pod_without_a_policy_is_made_again(cluster: JobCluster) -> None:
+async def test_a_lost_pod_without_a_policy_is_created_again(cluster: JobCluster) -> None:
     cluster.submit(job(task("worker", 2)))
     await cluster.live()
     cluster.remove_pod("train-worker-0")
@@ -308,7 +310,7 @@ async def test_a_lost_pod_without_a_policy_is_made_again(cluster: JobCluster) ->
     assert (cluster.phase(), cluster.status().get("retryCount", 0)) == ("Running", 0)
 
 
-async def test_a_task_whose_dependency_has_failed_waits_until_that_is_made_again(cluster: JobCluster) -> None:
+async def test_a_task_whose_dependency_has_failed_waits_until_that_is_created_again(cluster: JobCluster) -> None:
     """As the event says: delete the failed pod."""
     cluster.runs = lambda name: False
     cluster.submit(job(task("a", 1), task("b", 1, dependsOn={"name": ["a"]}), minAvailable=1))
@@ -324,7 +326,7 @@ async def test_a_task_whose_dependency_has_failed_waits_until_that_is_made_again
     assert cluster.pods() == {"train-a-0": "Running", "train-b-0": "Running"}
 
 
-async def test_a_group_that_somebody_deleted_is_made_again_and_the_pods_run_on(cluster: JobCluster) -> None:
+async def test_a_deleted_group_is_created_again_and_the_pods_run_on(cluster: JobCluster) -> None:
     cluster.submit(job(task("worker", 2)))
     await cluster.live()
     (group,) = cluster.groups()
@@ -451,7 +453,7 @@ async def test_the_time_to_live_is_kept_across_a_restart_of_the_controller(clust
 
 
 async def test_a_job_whose_time_is_over_stays_if_it_was_given_more_a_moment_ago(cluster: JobCluster) -> None:
-    """The watch has not told yet."""
+    """The watch has not reported yet."""
     cluster.submit(job(task("worker", 1), ttlSecondsAfterFinished=60))
     await cluster.live(3)
     cluster.pod_is("train-worker-0", "Succeeded")
@@ -474,13 +476,13 @@ async def test_a_claim_that_is_missing_keeps_the_job_waiting(cluster: JobCluster
     assert cluster.phase() == "Running"
 
 
-async def test_somebody_elses_object_under_the_name_of_a_plugins_is_left_alone(cluster: JobCluster) -> None:
+async def test_a_foreign_object_under_the_name_of_a_plugins_is_left_alone(cluster: JobCluster) -> None:
     path = f"/api/v1/namespaces/{NAMESPACE}/services/train"
     cluster.api.put(path, {"metadata": {"name": "train"}, "spec": {"mine": True}})
     cluster.submit(job(task("worker", 1), plugins={"svc": []}))
     await cluster.live()
     assert cluster.api.objects[path]["spec"] == {"mine": True}
-    assert cluster.messages("PluginError")[0].startswith("Service ns/train exists but is not of this job")
+    assert cluster.messages("PluginError")[0].startswith("Service ns/train exists but does not belong to this job")
     assert cluster.pods() == {}
 
 
@@ -495,7 +497,7 @@ async def test_hosts_follow_the_replicas(cluster: JobCluster) -> None:
     assert len(cluster.pods()) == 3
 
 
-async def test_an_unknown_plugin_is_told_and_nothing_is_made(cluster: JobCluster) -> None:
+async def test_an_unknown_plugin_is_reported_and_nothing_is_created(cluster: JobCluster) -> None:
     cluster.submit(job(task("worker", 1), plugins={"magic": []}))
     await cluster.live()
     assert (cluster.phase(), cluster.pods()) == ("Pending", {})
@@ -507,7 +509,7 @@ async def test_an_unknown_plugin_is_told_and_nothing_is_made(cluster: JobCluster
     assert cluster.status()["state"].get("message", "") == ""
 
 
-async def test_a_plugin_that_cannot_serve_the_job_is_told_and_nothing_is_made(cluster: JobCluster) -> None:
+async def test_a_plugin_that_cannot_serve_the_job_is_reported_and_nothing_is_created(cluster: JobCluster) -> None:
     cluster.submit(job(task("a", 1), task("b", 2), plugins={"ray": []}))
     await cluster.live()
     assert (cluster.phase(), cluster.pods()) == ("Pending", {})
@@ -520,7 +522,7 @@ async def test_a_plugin_that_cannot_serve_the_job_is_told_and_nothing_is_made(cl
     assert (cluster.phase(), len(cluster.pods())) == ("Running", 3)
 
 
-async def test_a_plugin_that_fails_is_told(cluster: JobCluster) -> None:
+async def test_a_plugin_that_fails_is_reported(cluster: JobCluster) -> None:
     """Here, at a template that is none."""
     cluster.submit(job({"name": "a", "replicas": 1, "template": {"spec": "none"}}, plugins={"svc": []}))
     await cluster.live()
@@ -529,8 +531,8 @@ async def test_a_plugin_that_fails_is_told(cluster: JobCluster) -> None:
 
 
 @pytest.mark.parametrize("fails", ["__init__", "objects"])
-async def test_a_plugin_that_fails_for_its_job_is_told(api: Any, fails: str) -> None:
-    """It may be somebody else's code."""
+async def test_a_plugin_that_fails_for_its_job_is_reported(api: Any, fails: str) -> None:
+    """It may be foreign code."""
 
     def fail(*_: object) -> None:
         raise KeyError("x")

@@ -64,7 +64,7 @@ async def cluster(api: Any) -> AsyncIterator[MakerCluster]:
     await made.stop()
 
 
-async def test_jobs_are_made_one_after_the_other(cluster: MakerCluster) -> None:
+async def test_jobs_are_created_one_after_the_other(cluster: MakerCluster) -> None:
     cluster.start()
     submit(cluster, steps("a", b=["a"], c=["a", "b"]))
     await cluster.live(3)
@@ -160,8 +160,8 @@ async def test_a_job_that_cannot_be_read_keeps_no_other_from_it(cluster: MakerCl
     assert told.startswith("Job f-a cannot be read: Expected `str`, got `object` - at `$.spec.tasks[0].name`; correct")
 
 
-async def test_nothing_is_told_of_a_flow_that_goes_while_its_job_is_made(cluster: MakerCluster) -> None:
-    """Nobody would forget it again."""
+async def test_nothing_is_reported_for_a_flow_that_is_deleted_while_its_job_is_created(cluster: MakerCluster) -> None:
+    """It would never be forgotten."""
 
     def deleted(verb: str, path: str) -> None:
         if (verb, path) == ("POST", JOBS) and f"{FLOWS}/f" in cluster.api.objects:
@@ -174,19 +174,19 @@ async def test_nothing_is_told_of_a_flow_that_goes_while_its_job_is_made(cluster
     assert (cluster.jobs(), cluster.events) == ({"f-a": "Completed"}, [])
 
 
-async def test_a_name_that_somebody_else_has_is_left_to_him(cluster: MakerCluster) -> None:
+async def test_a_name_that_another_object_has_is_left_alone(cluster: MakerCluster) -> None:
     cluster.submit(JOBS, "f-a", {})
     cluster.start()
     submit(cluster, steps("a", "b", c=["a"]))
     await cluster.live(20)
     assert set(cluster.jobs()) == {"f-a", "f-b"}
     (message,) = cluster.messages("ForeignJob")
-    assert message.startswith("Job f-a exists but is not of this JobFlow")
+    assert message.startswith("Job f-a exists but does not belong to this JobFlow")
 
 
 @pytest.mark.parametrize("is_seen", [True, False])
 async def test_a_name_that_becomes_free_is_taken(cluster: MakerCluster, is_seen: bool) -> None:
-    """The event says: delete it. A watch that was away meanwhile tells it by a list."""
+    """The event says: delete it. A watch that was down meanwhile shows it by a list."""
     cluster.submit(JOBS, "f-a-b", {})
     cluster.start()
     submit(cluster, steps("a-b"))
@@ -218,7 +218,7 @@ async def test_jobs_go_at_the_end_where_that_is_the_policy(cluster: MakerCluster
     assert cluster.status(TEMPLATES, "a") == {"jobDependsOnList": []} or cluster.status(TEMPLATES, "a") == {}
 
 
-async def test_jobs_that_are_gone_soon_after_their_end_are_not_made_again(cluster: MakerCluster) -> None:
+async def test_jobs_that_are_gone_soon_after_their_end_are_not_created_again(cluster: MakerCluster) -> None:
     """As with ttlSecondsAfterFinished."""
     cluster.start()
     submit(cluster, steps("a", b=["a"]))
@@ -231,7 +231,7 @@ async def test_jobs_that_are_gone_soon_after_their_end_are_not_made_again(cluste
 
 
 @pytest.mark.parametrize(("phase", "at_the_end"), [("Completed", "Succeed"), ("Failed", "Failed")])
-async def test_a_job_that_ends_and_goes_while_the_status_cannot_be_written_is_not_made_again(
+async def test_a_job_that_ends_and_goes_while_the_status_cannot_be_written_is_not_created_again(
     cluster: MakerCluster, phase: str, at_the_end: str
 ) -> None:
     cluster.ends = lambda name: phase

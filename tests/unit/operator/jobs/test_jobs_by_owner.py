@@ -1,4 +1,4 @@
-"""Jobs grouped by what they belong to: what is old, late or somebody else's changes nothing."""
+"""Jobs grouped by what they belong to: what is old, late or another client's changes nothing."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_jobs_are_found_by_their_owner(known: Known) -> None:
 
 
 @pytest.mark.parametrize("other", [{"kind": "JobFlow"}, {"api": "flow"}])
-def test_jobs_of_another_kind_of_owner_are_none_of_its(known: Known, other: dict[str, Any]) -> None:
+def test_jobs_of_another_kind_of_owner_are_ignored(known: Known, other: dict[str, Any]) -> None:
     known.jobs.note(job("a", **other))
     assert (known.names(), known.changed) == ([], [])
 
@@ -76,7 +76,7 @@ def test_a_deletion_that_comes_late_does_not_take_the_namesake(known: Known) -> 
     assert [each.metadata.uid for each in known.jobs.of("ns/x")] == ["second"]
 
 
-def test_a_job_that_changes_hands_is_told_to_both(known: Known) -> None:
+def test_both_owners_hear_of_a_job_that_changes_hands(known: Known) -> None:
     known.jobs.note(job(uid="first"))
     known.changed.clear()
     known.jobs.note(job(uid="second", owner="y", version=2))

@@ -32,10 +32,10 @@ async def running(cluster: JobCluster, name: str) -> None:
     assert cluster.phase(name) == "Running"
 
 
-# -- a gang that starts anew -----------------------------------------------------------------------------------------
+# -- a gang that starts again -----------------------------------------------------------------------------------------
 
 
-async def test_whatever_happens_to_one_pod_of_a_gang_all_are_made_anew(cluster: JobCluster) -> None:
+async def test_when_one_pod_of_a_gang_fails_all_are_created_again(cluster: JobCluster) -> None:
     await running(cluster, "train")
     cluster.pod_is("train-worker-1", "Failed", exit_code=1)
     await cluster.live()
@@ -75,7 +75,7 @@ async def test_a_gang_ends_with_its_master(cluster: JobCluster) -> None:
 # -- pods that do not need each other --------------------------------------------------------------------------------
 
 
-async def test_a_pod_of_a_search_is_made_again_alone(cluster: JobCluster) -> None:
+async def test_a_pod_of_a_search_is_created_again_alone(cluster: JobCluster) -> None:
     await running(cluster, "search")
     cluster.pod_is("search-worker-2", "Failed", exit_code=1)
     await cluster.live()

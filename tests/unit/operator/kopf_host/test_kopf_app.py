@@ -61,7 +61,7 @@ class Server:
         self.http = TestServer(app)
 
     def put(self, collection: str, name: str, **fields: Any) -> None:
-        """Create or change an object, and tell the watchers."""
+        """Create or change an object, and notify the watchers."""
         self._version += 1
         change = "MODIFIED" if name in self.objects[collection] else "ADDED"
         metadata = {"name": name, "uid": f"uid-{name}", "resourceVersion": str(self._version)}
@@ -156,7 +156,7 @@ def _resource(plural: str, kind: str) -> dict[str, Any]:
 
 
 class Seen:
-    """The sink, and whoever else is told something."""
+    """The sink, and other receivers of events."""
 
     def __init__(self) -> None:
         self.queues: dict[str, Queue] = {}
@@ -334,7 +334,7 @@ async def test_a_watch_that_brings_nothing_is_replaced(world: World) -> None:
         world.server.put(QUEUES, "silent")
         await until(lambda: "silent" in world.seen.queues)  # by the list
         lists = world.server.requests.count("GET /apis")
-        await until(lambda: world.server.requests.count("GET /apis") > lists)  # kopf starts anew
+        await until(lambda: world.server.requests.count("GET /apis") > lists)  # kopf starts again
         world.server.is_mute = False
         await until(lambda: world.app.watching and world.server.watching(QUEUES) > 0)
         world.server.put(QUEUES, "loud")

@@ -88,7 +88,7 @@ def asking(**amounts: str) -> dict[str, Any]:
         pytest.param(pod(deleted=True), False, id="being deleted"),
     ],
 )
-def test_who_gets_a_group(subject: Pod, wanted: bool) -> None:
+def test_which_pods_get_a_group(subject: Pod, wanted: bool) -> None:
     assert wants_group(subject, RULES) is wanted
 
 
@@ -168,7 +168,7 @@ def test_the_minimum_is_the_owners_or_one(text: str | None, minimum: int, is_rea
     assert (made.warnings == ()) is is_read
 
 
-def test_a_bad_minimum_is_told() -> None:
+def test_a_bad_minimum_is_reported() -> None:
     made = plan(pod(owner=REPLICA_SET), workload({"scheduling.volcano.sh/group-min-member": "many"}))
     assert made.warnings == (
         "the owner's annotation scheduling.volcano.sh/group-min-member is 'many'; it must be a number, 0 or more",
@@ -233,7 +233,7 @@ def test_a_minimum_of_zero_promises_nothing() -> None:
     assert made.group.spec.min_resources == {"count/pods": "0", "pods": "0"}
 
 
-def test_impossible_amounts_leave_min_resources_out_and_are_told() -> None:
+def test_impossible_amounts_leave_min_resources_out_and_are_reported() -> None:
     """The API server takes them for the pod, but its text of them would be too long for the PodGroup."""
     made = plan(pod(containers=[asking(cpu="1e400000")]))
     assert made.group.spec.min_resources is None
@@ -241,7 +241,7 @@ def test_impossible_amounts_leave_min_resources_out_and_are_told() -> None:
 
 
 def test_so_many_resources_that_the_group_would_be_refused_leave_min_resources_out() -> None:
-    """The pod is told what is wrong with it by the scheduler, for which it needs a group."""
+    """The pod gets a message that says what is wrong with it from the scheduler, for which it needs a group."""
     most = {f"x/r{number}": "1" for number in range(495)}
     made = plan(pod(containers=[asking(**most)]))
     assert made.group.spec.min_resources is not None
@@ -252,7 +252,7 @@ def test_so_many_resources_that_the_group_would_be_refused_leave_min_resources_o
     assert made.warnings == ("minResources of the pod's group left out: the pod asks for 496 resources",)
 
 
-def test_amounts_that_cannot_be_read_leave_min_resources_out_and_are_told() -> None:
+def test_amounts_that_cannot_be_read_leave_min_resources_out_and_are_reported() -> None:
     made = plan(pod(containers=[asking(cpu="-1")]))
     assert made.group.spec.min_resources is None
     assert made.warnings == (

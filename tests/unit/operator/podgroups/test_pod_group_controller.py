@@ -25,7 +25,7 @@ REPLICA_SET = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "ui
 
 
 class Cluster(Controlled[PodGroupController]):
-    """The API, and a controller that is told of what is in it."""
+    """The API, and a controller that is shown what is in it."""
 
     def __init__(self, api: Any, events: list[Event], *, leads: bool = True, **rules: Any) -> None:
         self.api, self.leads = api, leads
@@ -71,7 +71,7 @@ class Cluster(Controlled[PodGroupController]):
         self.controller.upsert("PodGroup", msgspec.convert(self.api.objects[f"{GROUPS}/{name}"], PodGroup))
 
     def lose(self, name: str) -> None:
-        """Somebody deletes the PodGroup."""
+        """A user deletes the PodGroup."""
         gone = self.api.objects.pop(f"{GROUPS}/{name}")
         self.controller.delete("PodGroup", msgspec.convert(gone, PodGroup))
 
@@ -220,7 +220,7 @@ async def test_one_pods_failure_does_not_hold_up_its_siblings(cluster: Cluster) 
     assert patched == [f"PATCH {PODS}/{name}" for name in ("web-1", "web-2", "web-3", "web-1")]
 
 
-async def test_a_refused_group_is_told_on_the_pod(cluster: Cluster, events: list[Event]) -> None:
+async def test_a_refused_group_is_reported_on_the_pod(cluster: Cluster, events: list[Event]) -> None:
     cluster.pod("solo")
     refusal = api_error("POST", GROUPS, 422, b'{"message": "spec.queue: too long"}')
     cluster.api.refuse("POST", "podgroups", *[refusal] * 12)
@@ -233,7 +233,7 @@ async def test_a_refused_group_is_told_on_the_pod(cluster: Cluster, events: list
     assert cluster.named("solo") == "podgroup-uid-solo"
 
 
-async def test_an_annotation_that_cannot_be_read_is_told_on_the_pod(cluster: Cluster, events: list[Event]) -> None:
+async def test_an_annotation_that_cannot_be_read_is_reported_on_the_pod(cluster: Cluster, events: list[Event]) -> None:
     cluster.workload(minimum="many")
     cluster.pod("web-1", owner=REPLICA_SET)
     await cluster.settle()
@@ -390,7 +390,7 @@ async def test_workloads_with_groups_of_their_own_are_left_alone(cluster: Cluste
     assert cluster.api.requests == []
 
 
-async def test_a_group_deleted_under_its_pods_is_made_again(cluster: Cluster) -> None:
+async def test_a_group_deleted_under_its_pods_is_created_again(cluster: Cluster) -> None:
     cluster.pod("solo")
     await cluster.settle()
     cluster.pod("solo", group="podgroup-uid-solo")
@@ -400,7 +400,7 @@ async def test_a_group_deleted_under_its_pods_is_made_again(cluster: Cluster) ->
     assert cluster.api.count("POST") == 2
 
 
-async def test_a_group_deleted_along_with_its_pods_is_not_made_again(cluster: Cluster) -> None:
+async def test_a_group_deleted_along_with_its_pods_is_not_created_again(cluster: Cluster) -> None:
     cluster.pod("solo")
     await cluster.settle()
     cluster.lose("podgroup-uid-solo")

@@ -262,7 +262,7 @@ async def test_a_group_whose_pods_are_gone_is_not_foreseen_any_more(ahead: Ahead
     assert ahead.api.requests == []
 
 
-async def test_of_a_group_that_is_invalid_the_scheduler_tells_the_pod_why(ahead: Ahead, events: list[Event]) -> None:
+async def test_for_an_invalid_group_the_pod_gets_the_reason(ahead: Ahead, events: list[Event]) -> None:
     """Its queue cannot exist, as no queue can have such a name."""
     body = ahead.api.put(f"{PODS}/lost", bare_pod("lost", queue="no name"))
     pod = msgspec.convert(body, Pod)
@@ -280,7 +280,7 @@ FORBIDDEN = api_error("POST", GROUPS, 403, b'{"reason": "Forbidden"}')
 
 
 async def test_a_group_that_is_forbidden_is_not_foreseen_any_more(ahead: Ahead, events: list[Event]) -> None:
-    """Somebody's rule forbids it, for good; the pod is told."""
+    """An admission rule forbids it permanently; the pod gets an event."""
     ahead.pod("solo")
     ahead.api.refuse_all("POST", "podgroups", FORBIDDEN)
     async with ahead.running():
@@ -307,7 +307,7 @@ async def test_a_group_that_is_forbidden_is_not_foreseen_with_the_next_attempts(
 
 
 async def test_a_group_that_is_forbidden_at_the_second_attempt_is_not_foreseen_any_more(ahead: Ahead) -> None:
-    """The first one met nobody."""
+    """The first request did not reach the server."""
     ahead.pod("solo")
     ahead.api.refuse("POST", "podgroups", UnreachableError("POST", GROUPS, "reset"))
     ahead.api.refuse_all("POST", "podgroups", FORBIDDEN)

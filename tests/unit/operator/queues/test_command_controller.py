@@ -18,7 +18,7 @@ Requests = list[tuple[str, QueueAction, str, str]]
 
 
 class Bus(Controlled[CommandController]):
-    """The API, and a controller that is told of the Commands in it."""
+    """The API, and a controller that is shown the Commands in it."""
 
     def __init__(self, api: Any) -> None:
         self.api, self.leads = api, True
@@ -80,14 +80,14 @@ async def test_a_command_about_what_cannot_exist_is_deleted_and_does_nothing(bus
     assert bus.api.objects == {}
 
 
-async def test_a_command_that_somebody_else_has_deleted_is_not_carried_out(bus: Bus) -> None:
+async def test_a_command_that_another_client_has_deleted_is_not_carried_out(bus: Bus) -> None:
     bus.command()
     bus.api.objects.clear()
     await bus.settle()
     assert bus.requests == []
 
 
-async def test_a_command_under_deletion_is_somebody_elses(bus: Bus) -> None:
+async def test_a_command_under_deletion_belongs_to_another_client(bus: Bus) -> None:
     command = bus.command("c")
     bus.controller.delete(command.metadata.uid)
     body = {"metadata": {"name": "d", "namespace": "ns", "deletionTimestamp": "2026-01-01T00:00:00Z"}}
@@ -126,7 +126,7 @@ async def test_a_command_whose_deletion_got_no_answer_is_carried_out_once(bus: B
 async def test_a_command_that_was_deleted_without_an_answer_is_carried_out_all_the_same(
     bus: Bus, error: Exception, is_told_first: bool
 ) -> None:
-    """Nobody else did it: the next attempt finds it gone, or the watch says so even before."""
+    """No other client did it: the next attempt finds it gone, or the watch says so even before."""
     command = bus.command()
 
     def carried_out(verb: str, path: str) -> None:
@@ -142,7 +142,7 @@ async def test_a_command_that_was_deleted_without_an_answer_is_carried_out_all_t
     assert len(bus.requests) == 1
 
 
-async def test_a_command_that_was_refused_and_is_gone_then_was_somebody_elses(bus: Bus) -> None:
+async def test_a_command_that_was_refused_and_is_gone_then_belonged_to_another_client(bus: Bus) -> None:
     bus.command()
     refusal = api_error("DELETE", COMMANDS, 429, b"")
     bus.api.refuse("DELETE", "commands", refusal)

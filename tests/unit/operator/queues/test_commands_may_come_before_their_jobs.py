@@ -1,4 +1,4 @@
-"""Commands for Jobs that the watch of Jobs has not told of: it and the watch of Commands know nothing of each other."""
+"""Commands for Jobs that the watch of Jobs has not shown: it and the watch of Commands know nothing of each other."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from volcano_py.cluster.kubernetes.http.errors import UnreachableError
 from volcano_py.jobs.model import JobAction
 
 
-async def test_a_command_for_a_job_that_no_watch_has_told_of_yet_is_carried_out(cluster: JobCluster) -> None:
+async def test_a_command_for_a_job_that_no_watch_has_reported_yet_is_carried_out(cluster: JobCluster) -> None:
     """Nor does an API server that is away for a moment keep it from that."""
     cluster.tells_of = lambda kind: kind != "VolcanoJob"
     cluster.api.refuse("GET", "/jobs/train", UnreachableError("GET", JOBS, "reset"))
@@ -20,7 +20,7 @@ async def test_a_command_for_a_job_that_no_watch_has_told_of_yet_is_carried_out(
     assert cluster.phase() == "Aborted"
 
 
-async def test_a_command_for_a_namesake_that_no_watch_has_told_of_yet_is_carried_out(cluster: JobCluster) -> None:
+async def test_a_command_for_a_namesake_that_no_watch_has_reported_yet_is_carried_out(cluster: JobCluster) -> None:
     cluster.submit(job(task("worker", 1)))
     await cluster.live()
     cluster.tells_of = lambda kind: kind != "VolcanoJob"

@@ -23,7 +23,7 @@ NO_COUNTS = PodGroupCounts().as_status()
 
 
 class Cluster(Controlled[QueueController]):
-    """The API with root and default in it, and a controller that is told of what is there."""
+    """The API with root and default in it, and a controller that is shown what is there."""
 
     def __init__(self, api: Any, events: list[Event], **options: Any) -> None:
         self.api, self.events, self.leads = api, events, True
@@ -96,7 +96,7 @@ async def test_queues_that_exist_are_not_created(cluster: Cluster) -> None:
 
 
 async def test_the_queues_that_must_exist_are_there_once_all_have_been_seen(api: Any, events: list[Event]) -> None:
-    """Seen in the feed, that is, which tells everybody; here nobody hands the answer to their creation to it."""
+    """Seen in the feed, which reports everything; here the answer to their creation is not passed to it."""
     cluster = Cluster(api, events)
     async with cluster.running() as controller:
         await asyncio.sleep(1)
@@ -108,7 +108,7 @@ async def test_the_queues_that_must_exist_are_there_once_all_have_been_seen(api:
 
 
 @pytest.mark.parametrize("theirs", [(), ("root",), ("root", "default")], ids=["none", "one", "both"])
-async def test_nobody_has_to_watch_queues_to_hear_of_those_that_had_to_be_created(
+async def test_queues_that_had_to_be_created_are_known_without_a_watch(
     theirs: tuple[str, ...], api: Any, events: list[Event]
 ) -> None:
     """Nor when another replica was faster with some."""
@@ -337,7 +337,7 @@ async def test_a_late_event_from_before_our_own_write_is_ignored(cluster: Cluste
     assert cluster.state("team") == "Open"
 
 
-async def test_a_stop_between_mark_and_state_is_made_good_by_the_next_replica(
+async def test_a_stop_between_mark_and_state_is_repaired_by_the_next_replica(
     cluster: Cluster, events: list[Event]
 ) -> None:
     cluster.queue("dept", "Closed")
@@ -454,7 +454,7 @@ async def test_a_later_request_replaces_an_earlier_one(cluster: Cluster) -> None
     assert cluster.state("team") == "Open"
 
 
-async def test_a_queue_in_a_state_that_is_none_is_left_alone_with_a_warning(cluster: Cluster) -> None:
+async def test_a_queue_in_an_unknown_state_is_left_alone_with_a_warning(cluster: Cluster) -> None:
     cluster.queue("team", "Paused")
     await cluster.settle()
     assert cluster.state("team") == "Paused"
@@ -479,7 +479,7 @@ async def test_a_queue_that_must_exist_and_cannot_be_read_is_not_waited_for(api:
 
 
 async def test_the_answer_to_a_write_that_cannot_be_read_is_no_reason_to_write_again(cluster: Cluster) -> None:
-    """Somebody has spoilt the queue meanwhile; its counts are written, and no more often than others'."""
+    """The queue was made unreadable in the meantime; its counts are written, and no more often than others'."""
     cluster.queue("team")
     cluster.api.objects[f"{QUEUES}/team"]["spec"] = SPOILT
     async with cluster.running() as controller:

@@ -12,7 +12,7 @@ from volcano_py.operator.queues.feed import QueueFeed
 
 
 class Recorder:
-    """A sink, and a keeper of what it was told."""
+    """A sink that keeps what it was given."""
 
     def __init__(self) -> None:
         self.queues: dict[str, str] = {}  # name → UID/version
@@ -67,7 +67,7 @@ def test_the_first_list_is_the_whole_truth() -> None:
     assert recorder.queues == {"a": "u-a/1", "b": "u-b/2"}
 
 
-def test_every_sink_is_told() -> None:
+def test_every_sink_is_called() -> None:
     one, two = Recorder(), Recorder()
     feed = QueueFeed([one, two], one.bad_object)
     feed.listed([queue("a", 1)], "10")
@@ -115,7 +115,7 @@ def test_a_namesake_replaces_its_predecessor_even_if_the_deletion_comes_later() 
     assert recorder.queues == {"a": "another/12"}
 
 
-def test_a_deletion_that_nobody_reported_is_found_by_the_list() -> None:
+def test_an_unreported_deletion_is_found_by_the_list() -> None:
     feed, recorder = started(queue("a", 1), queue("b", 2))
     feed.listed([queue("b", 2)], "20")
     assert recorder.calls == ["delete a u-a"]
@@ -185,7 +185,7 @@ def test_a_queue_in_a_list_that_cannot_be_read_exists_nevertheless() -> None:
     assert recorder.bad == [("Queue", "b", "u-b"), ("Queue", "a", "u-a"), ("Queue", "b", "u-b")]
 
 
-def test_a_queue_that_we_made_is_known_before_any_event_and_told_once() -> None:
+def test_a_queue_that_we_made_is_known_before_any_event_and_reported_once() -> None:
     feed, recorder = started(queue("a", 1))
     feed.made(msgspec.convert(raw("b", 11), Queue))
     feed.event("ADDED", raw("b", 11))

@@ -64,7 +64,7 @@ def test_every_state_and_action_lead_where_volcano_leads(
     assert next_state(state, action, 1) is with_groups
 
 
-def test_a_state_that_is_none_is_refused_by_name() -> None:
+def test_an_unknown_state_is_refused_by_name() -> None:
     with pytest.raises(UnknownQueueStateError, match=r"status.state is 'Paused'; it must be one of Open, Closed"):
         next_state("Paused", SYNC, 0)
 
@@ -157,7 +157,7 @@ def test_only_changed_counts_are_written() -> None:
 
 
 def test_every_queue_has_all_counts_with_its_first_status() -> None:
-    """`kubectl get queues` shows a 0 where there is none, never a blank beside the zeros of others."""
+    """`kubectl get queues` shows a 0 where there is none, never a blank next to the zeros of others."""
     fresh = Queue(metadata=ObjectMeta(name="team-a", uid="uid-team-a"), spec=QueueSpec(parent="root"))
     change = reconcile_queue(fresh, NONE, OPEN)
     zeros = {"pending": 0, "inqueue": 0, "running": 0, "unknown": 0, "completed": 0}
@@ -166,7 +166,7 @@ def test_every_queue_has_all_counts_with_its_first_status() -> None:
     assert reconcile_queue(change.apply(fresh), NONE, OPEN).is_empty
 
 
-def test_counts_that_nobody_has_written_are_written_once() -> None:
+def test_missing_counts_are_written_once() -> None:
     """By an earlier release, or Volcano's, which leaves out what is 0."""
     older = queue(unknown=None, completed=None)
     change = reconcile_queue(older, NONE, OPEN)
@@ -198,7 +198,7 @@ def test_the_mark_is_set_before_the_state_and_taken_off_after_it() -> None:
     ]
 
 
-def test_a_stop_between_the_patches_is_made_good_by_the_next_look() -> None:
+def test_a_stop_between_the_patches_is_repaired_by_the_next_look() -> None:
     # Closing: the mark is there, the state not yet.
     half_closed = queue(mark="true")
     assert reconcile_queue(half_closed, NONE, CLOSED) == QueueChange(state=CLOSED)

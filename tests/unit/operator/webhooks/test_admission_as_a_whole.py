@@ -216,7 +216,7 @@ async def test_a_dry_run_promises_nothing(door: Door) -> None:
 
 @pytest.mark.parametrize(("dry_run", "is_let_in"), [(True, False), (False, True)])
 async def test_only_a_deletion_that_happens_makes_room_for_others(door: Door, dry_run: bool, is_let_in: bool) -> None:
-    """The first queue was let in a moment ago and is not stored yet."""
+    """The first queue was admitted a moment ago and is not stored yet."""
     door.api.put(QUEUES, "dept", spec={"deserved": {"cpu": "4"}})
     one, two = (raw(name, {"parent": "dept", "deserved": {"cpu": 3}, "weight": 1}) for name in ("one", "two"))
     assert (await door.ask("validate-queues", QUEUE_KIND, one))["allowed"]
@@ -241,7 +241,7 @@ async def test_defaults_come_as_a_patch(door: Door) -> None:
     }
 
 
-async def test_a_queue_that_was_made_a_moment_ago_counts_for_work(door: Door) -> None:
+async def test_a_queue_that_was_created_a_moment_ago_counts_for_work(door: Door) -> None:
     """The feed has not brought it yet."""
     door.api.is_mute = True
     door.api.put(QUEUES, "new", spec={})
@@ -258,7 +258,7 @@ async def test_what_cannot_be_read_is_refused_and_what_is_being_deleted_is_let_g
     assert await door.ask("validate-queues", QUEUE_KIND, going, raw("team")) == {"allowed": True}
 
 
-async def test_when_the_queues_cannot_be_read_nothing_is_let_in_blindly(door: Door) -> None:
+async def test_when_the_queues_cannot_be_read_nothing_is_admitted(door: Door) -> None:
     await until(lambda: door.api.watching(QUEUES) > 0)  # or kopf, too, would be kept from its work
     del door.api.objects[QUEUES]
     answer = await door.ask("validate-queues", QUEUE_KIND, raw("team", {"weight": 1}))

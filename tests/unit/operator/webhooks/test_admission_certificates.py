@@ -72,7 +72,7 @@ def test_a_secret_in_which_something_is_missing_or_wrong_is_not_used(name: str) 
 
 
 def by_hand(hosts: x509.SubjectAlternativeName | None, password: bytes = b"") -> dict[str, str]:
-    """A Secret's data with a certificate that is its own authority, made with somebody's openssl."""
+    """A Secret's data with a certificate that is its own authority, made with a user's openssl."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "by hand")])
     builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
@@ -88,7 +88,7 @@ def by_hand(hosts: x509.SubjectAlternativeName | None, password: bytes = b"") ->
 NAMED = x509.SubjectAlternativeName([x509.DNSName(HOSTS[0])])
 
 
-def test_certificates_of_somebody_elses_making_are_used_if_they_can_be() -> None:
+def test_foreign_certificates_are_used_if_they_can_be() -> None:
     Certificates.from_secret(by_hand(NAMED))
     with pytest.raises(ValueError, match=r"tls.crt names no hosts \(subjectAltName\)"):
         Certificates.from_secret(by_hand(None))
@@ -119,7 +119,7 @@ def test_another_name_is_added_at_once() -> None:
     assert renewed(after, HOSTS, NOW) is None, "fewer names are no reason"
 
 
-def test_over_the_years_every_server_is_trusted_by_whoever_has_not_heard_the_news_yet() -> None:
+def test_over_the_years_every_server_is_trusted_by_clients_with_the_old_bundle() -> None:
     """Renewed daily for twelve years: a client that is a day behind trusts, and so does one that is ahead."""
     current = issue(HOSTS, NOW)
     now, authorities = NOW, {current.authorities}

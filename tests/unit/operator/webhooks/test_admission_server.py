@@ -178,7 +178,7 @@ async def test_a_review_waits_while_kopf_is_started_again(door: Door, monkeypatc
     assert (await waiting)[0] == 200
 
 
-async def test_a_kopf_that_stays_away_is_told(tmp_path: Path) -> None:
+async def test_a_kopf_that_stays_away_is_reported(tmp_path: Path) -> None:
     async with opened(Door(tmp_path, msgspec.structs.replace(PATIENT, judging=0.05))) as door:
         status, answer = await door.post(json=REVIEW)
     assert (status, answer) == (503, {"error": "not checked within 0.05 s; try again"})
@@ -218,8 +218,8 @@ async def test_an_error_that_stays_is_answered_as_one(tmp_path: Path) -> None:
         assert door.outdated == 2, "kopf is not started again for an error of another kind"
 
 
-async def test_nobody_but_the_api_server_gets_kopf_started_again(door: Door) -> None:
-    """Anybody who reaches the port can ask; about other kinds than the webhook's own it is not even passed on."""
+async def test_only_reviews_of_the_api_server_restart_kopf(door: Door) -> None:
+    """Anyone who reaches the port can ask; about other kinds than the webhook's own it is not even passed on."""
     await door.attach()
     for change in ({"resource": "pods"}, {"group": ""}, {"version": "1"}):
         request = {**REVIEW["request"], "resource": {**RESOURCE, **change}}  # type: ignore[dict-item]
@@ -253,7 +253,7 @@ async def test_other_paths_and_methods_show_nothing(door: Door) -> None:
     assert not door.asked
 
 
-async def test_an_address_that_is_taken_is_told(door: Door) -> None:
+async def test_an_address_that_is_taken_is_reported(door: Door) -> None:
     taken = door.server.listening
     assert taken is not None
     other = door.another(ListenAddress("127.0.0.1", taken.port))

@@ -1,4 +1,4 @@
-"""What admission knows: fed a moment ago, or read afresh."""
+"""What admission knows: fed a moment ago, or read again."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_annotations_of_namespaces_are_kept(view: AdmissionView) -> None:
     assert view.namespace_annotations("ns") == {}
 
 
-async def test_what_is_read_afresh_is_newer_than_what_was_fed(api: Api, view: AdmissionView) -> None:
+async def test_what_is_read_again_is_newer_than_what_was_fed(api: Api, view: AdmissionView) -> None:
     view.upsert("PodGroup", group("stale", "team"))
     api.queues.append(queue("new"))
     api.groups = {"new": 2}
@@ -126,7 +126,7 @@ async def test_a_field_that_is_null_counts_as_left_out(api: Api, view: Admission
     assert (await view.fresh()).queues["team"].capability == {}
 
 
-async def test_an_api_server_that_does_not_answer_is_told(api: Api, view: AdmissionView) -> None:
+async def test_an_api_server_that_does_not_answer_is_reported(api: Api, view: AdmissionView) -> None:
     api.fails = True
     for _ in range(2):
         with pytest.raises(RequestError):
@@ -158,7 +158,7 @@ async def test_edits_that_come_together_share_a_list_that_began_after_them(api: 
     assert api.lists == 2
 
 
-async def test_a_caller_that_goes_away_takes_the_list_from_nobody(api: Api, view: AdmissionView) -> None:
+async def test_a_caller_that_goes_away_does_not_cancel_the_list_of_others(api: Api, view: AdmissionView) -> None:
     api.gate.clear()
     hasty, patient = asyncio.create_task(view.fresh()), asyncio.create_task(view.fresh())
     await settled(lambda: api.lists == 1)
@@ -167,8 +167,8 @@ async def test_a_caller_that_goes_away_takes_the_list_from_nobody(api: Api, view
     assert "root" in (await patient).queues
 
 
-async def test_an_edit_that_was_let_in_counts_before_it_is_stored(api: Api, view: AdmissionView) -> None:
-    """Two edits that come at once and do not fit together: the second is judged beside the first."""
+async def test_an_edit_that_was_admitted_counts_before_it_is_stored(api: Api, view: AdmissionView) -> None:
+    """Two edits that come at once and do not fit together: the second is checked together with the first."""
     view.promise(queue("new", deserved={"cpu": 3}))
     assert (await view.fresh()).queues["new"].deserved == {"cpu": 3}
     view.forget_promise("new")

@@ -1,4 +1,4 @@
-"""Who keeps the certificates: the Secret that replicas share, the trust of the API server, files of somebody else."""
+"""Where certificates are kept: the Secret that replicas share, the trust of the API server, foreign files."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def api() -> Api:
     return Api()
 
 
-async def test_an_empty_secret_is_filled_and_the_api_server_told(api: Api, tmp_path: Path) -> None:
+async def test_an_empty_secret_is_filled_and_the_ca_bundle_updated(api: Api, tmp_path: Path) -> None:
     replica = Replica(api, tmp_path)
     assert replica.keeper.problem() == "no webhook certificate has been loaded yet"
     await replica.keeper.look()
@@ -147,7 +147,7 @@ async def test_replicas_that_renew_at_the_same_time_agree(api: Api, tmp_path: Pa
     assert api.trusted == {theirs.authorities}
 
 
-async def test_what_is_due_is_renewed_and_everybody_takes_it_up(api: Api, tmp_path: Path) -> None:
+async def test_what_is_due_is_renewed_and_used_by_all_replicas(api: Api, tmp_path: Path) -> None:
     first, second = Replica(api, tmp_path), Replica(api, tmp_path)
     await first.keeper.look()
     await second.keeper.look()
@@ -161,13 +161,13 @@ async def test_what_is_due_is_renewed_and_everybody_takes_it_up(api: Api, tmp_pa
 
 
 @pytest.mark.parametrize("data", [None, {}, {"tls.crt": "bm8="}, {"ca.crt": "!"}])
-async def test_a_secret_that_was_emptied_or_spoilt_is_filled_anew(api: Api, tmp_path: Path, data: Any) -> None:
+async def test_a_secret_that_was_emptied_or_spoilt_is_filled_again(api: Api, tmp_path: Path, data: Any) -> None:
     api.objects[SECRET]["data"] = data
     await Replica(api, tmp_path).keeper.look()
     assert api.trusted == {api.stored.authorities}
 
 
-async def test_a_configuration_that_is_applied_anew_is_told_again(api: Api, tmp_path: Path) -> None:
+async def test_a_configuration_that_is_applied_again_is_reported_again(api: Api, tmp_path: Path) -> None:
     replica = Replica(api, tmp_path)
     await replica.keeper.look()
     api.objects[VALIDATING]["webhooks"][0]["clientConfig"] = {"service": {"name": "door"}}
@@ -183,7 +183,7 @@ async def test_without_configurations_it_serves_all_the_same(api: Api, tmp_path:
     assert replica.keeper.ready.is_set()
 
 
-async def test_without_the_secret_the_remedy_is_told(api: Api, tmp_path: Path) -> None:
+async def test_without_the_secret_the_remedy_is_reported(api: Api, tmp_path: Path) -> None:
     del api.objects[SECRET]
     replica = Replica(api, tmp_path)
     with pytest.raises(ValueError, match="Secret door does not exist; apply manifests/overlays/admission"):
@@ -232,7 +232,7 @@ async def test_files_are_loaded_when_they_come_and_when_they_change(tmp_path: Pa
     assert len(expiries) == 2
 
 
-async def test_a_half_written_pair_is_told_and_the_one_before_goes_on(tmp_path: Path) -> None:
+async def test_a_half_written_pair_is_reported_and_the_one_before_goes_on(tmp_path: Path) -> None:
     tls = tls_context()
     keeper = CertificateFileWatcher(tls, tmp_path, on_expiry=lambda _: None)
     write(tmp_path, issue(HOSTS, NOW))

@@ -1,4 +1,4 @@
-"""Reviews beside kopf: what it is given, and patches that cost what they change."""
+"""Reviews on their way through kopf: what it is given, and patches that cost what they change."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Attackers on sockets of their own against the real webhook server: what they hold is bounded, and others are served.
 
-Peers are told apart by their addresses: attackers come from 127.0.0.2, the API server from 127.0.0.1.
+Peers are distinguished by their addresses: attackers come from 127.0.0.2, the API server from 127.0.0.1.
 """
 
 from __future__ import annotations

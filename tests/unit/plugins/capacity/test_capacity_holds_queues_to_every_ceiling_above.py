@@ -62,12 +62,12 @@ def test_a_pod_that_its_parent_has_no_room_for_is_refused_in_its_parents_name() 
     assert allocate(session)["a2"] == 35
 
 
-def test_an_inherited_ceiling_is_told_as_that_of_the_queue_that_has_it() -> None:
+def test_an_inherited_ceiling_is_reported_as_that_of_the_queue_that_has_it() -> None:
     session = opened(queue("a", capability=3), queue("a1", "a"), jobs("j", "a1", 4, running=3))
     assert refusal(session, "j-3").startswith("OverCapability: queue a, above a1: 3 cpu allocated + 1 asked > 3 cap")
 
 
-def test_a_queues_own_ceiling_is_told_as_its_own() -> None:
+def test_a_queues_own_ceiling_is_reported_as_its_own() -> None:
     session = opened(queue("a", capability=9), queue("a1", "a", capability=3), jobs("j", "a1", 4, running=3))
     assert refusal(session, "j-3").startswith("OverCapability: queue a1: 3 cpu allocated + 1 asked > 3 capability;")
 
@@ -150,7 +150,7 @@ def test_the_queues_with_the_largest_guarantees_are_named_without_what_they_hold
     )
 
 
-def test_what_is_kept_is_told_as_it_is_at_that_moment() -> None:
+def test_what_is_kept_is_reported_as_it_is_at_that_moment() -> None:
     session = opened(
         queue("kept", guarantee=20), queue("y"), jobs("k", "kept", 15, running=5), jobs("yj", "y", 81, running=80),
         cpu=100,
@@ -160,7 +160,7 @@ def test_what_is_kept_is_told_as_it_is_at_that_moment() -> None:
     assert "(kept: 13 cpu)" in refusal(session, "yj-80")
 
 
-def test_what_is_kept_for_the_queue_itself_and_those_above_it_is_not_told() -> None:
+def test_what_is_kept_for_the_queue_itself_and_those_above_it_is_not_reported() -> None:
     session = opened(
         queue("a", guarantee=30), queue("a1", "a", guarantee=5), queue("a2", "a", guarantee=6),
         jobs("j", "a1", 95, running=94), cpu=100,
@@ -177,7 +177,7 @@ def test_what_is_held_within_the_guarantee_counts_once() -> None:
     assert room(session, "yj-80").count == 0
 
 
-def test_a_guarantee_can_be_had_when_everything_else_is_taken() -> None:
+def test_a_guarantee_is_available_when_everything_else_is_taken() -> None:
     session = opened(
         queue("root", capability=100),
         queue("kept", guarantee=20),
@@ -206,7 +206,7 @@ def test_guarantees_are_kept_on_every_level() -> None:
     assert room(session, "two-0") == Room(11), "60 - 49"
 
 
-def test_what_is_kept_for_a_grandchild_is_told_to_the_branch_that_competes_with_it() -> None:
+def test_what_is_kept_for_a_grandchild_is_reported_to_the_branch_that_competes_with_it() -> None:
     session = opened(
         queue("a"), queue("a1", "a", guarantee=10), queue("b"), queue("b1", "b"), jobs("j", "b1", 91, running=90),
         cpu=100,

@@ -169,7 +169,7 @@ def test_sums_of_all_queues_follow_the_tasks_and_a_discard_restores_them(steps: 
         assert books(session) == expected(session)
 
 
-def test_sums_told_at_the_end_are_those_of_the_tree() -> None:
+def test_sums_reported_at_the_end_are_those_of_the_tree() -> None:
     session = opened(
         queue("a"), queue("a1", "a"), queue("a2", "a"), jobs("one", "a1", 5, running=2), jobs("two", "a2", 3, running=0)
     )

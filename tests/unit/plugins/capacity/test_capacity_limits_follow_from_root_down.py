@@ -42,7 +42,7 @@ def test_root_deserves_what_the_queues_below_it_do() -> None:
     assert told(session)["root"]["deserved"] == {"cpu": 128_000, "memory": 256 * 2**30}
 
 
-def test_what_nobody_limits_is_the_whole_cluster() -> None:
+def test_without_a_limit_it_is_the_whole_cluster() -> None:
     session = opened(*guide(), memory="256Gi")
     for name in ("root", "child-queue-a", "subchild-queue-a2", "default"):
         facts = told(session)[name]
@@ -95,7 +95,9 @@ def test_a_queue_deserves_no_less_than_it_is_guaranteed() -> None:
     [({"cpu": "9E"}, 128), ({"cpu": "1000"}, 1000)],
     ids=["beyond any cluster: this one", "beyond this cluster: as written, so that ratios stay"],
 )
-def test_what_nobody_can_have_does_not_make_a_share_the_least_for_ever(deserved: dict[str, str], counts: int) -> None:
+def test_an_unobtainable_resource_does_not_make_a_share_the_least_forever(
+    deserved: dict[str, str], counts: int
+) -> None:
     session = opened(queue("bad", deserved=deserved), queue("b", deserved=64), jobs("j", "bad", 4))
     assert cpus(session, "deserved") == {"root": counts + 64, "bad": counts, "b": 64}
 
@@ -148,7 +150,7 @@ def test_the_cluster_is_what_its_nodes_have_now() -> None:
 
 
 @pytest.mark.parametrize("capability", [{}, {"cpu": "0"}, {"memory": "1Gi"}, {"cpu": "9E"}])
-def test_a_cpu_capability_of_zero_is_none(capability: dict[str, str]) -> None:
+def test_a_cpu_capability_of_zero_counts_as_absent(capability: dict[str, str]) -> None:
     session = opened(queue("a", capability=20), queue("a1", "a", capability=capability))
     assert real(session, "a1") == {"a1": 20}
 
@@ -218,7 +220,7 @@ def test_side_by_side_parents_do_not_matter() -> None:
     }
 
 
-def test_side_by_side_no_more_is_deserved_than_may_be_had() -> None:
+def test_side_by_side_no_more_is_deserved_than_is_available() -> None:
     session = opened(
         queue("a", deserved=50, capability=30), queue("b", deserved=5, guarantee=8), cpu=100, hierarchy=False
     )

@@ -169,7 +169,7 @@ def test_mistakes_in_the_tree_cost_no_pods() -> None:
 
 
 @pytest.mark.parametrize("where", ["lost", "a", "shut"])
-def test_who_cannot_start_takes_nothing(where: str) -> None:
+def test_a_job_that_cannot_start_takes_nothing(where: str) -> None:
     session = opened(
         tree(), queue("lost", "gone"), queue("shut", state="Closed"), jobs("rich", "b", 70), jobs("j", where, running=0)
     )
@@ -290,7 +290,7 @@ def test_with_a_level_a_queue_may_take_by_the_right_of_one_above_it(level: int, 
     assert may_take(deep(level, jobs("j", "a2", running=0)), "j-0") is may
 
 
-def test_who_takes_by_the_right_of_a_queue_above_takes_from_outside_of_it() -> None:
+def test_reclaiming_for_a_queue_above_takes_from_outside_of_it() -> None:
     """Siblings with the same right would take from each other in turn."""
     session = deep(1, jobs("in-a1", "a1", 70), jobs("j", "a2", running=0))
     assert not may_take(session, "j-0"), "a is beyond what it deserves"

@@ -55,7 +55,7 @@ def test_between_queues_of_a_tree() -> None:
     assert next_queue(session, "a", "b") == "b"
 
 
-def test_what_has_been_placed_since_counts_beside_it() -> None:
+def test_what_has_been_placed_since_counts_in_addition() -> None:
     session = opened(
         HIERARCHICAL,
         placed_queue("a", "root/a", "1/1"),

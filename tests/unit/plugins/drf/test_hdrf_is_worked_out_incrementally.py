@@ -1,4 +1,4 @@
-"""Whatever a cycle does and undoes: every node's rank is that of a tree that is worked out afresh."""
+"""Whatever a cycle does and undoes: every node's rank is that of a tree that is worked out again."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def afresh(session: Opened) -> dict[tuple[str, ...], Any]:
 
 
 @given(steps(JOBS, most=20, whole=True))
-def test_ranks_are_those_of_a_tree_worked_out_afresh_and_a_discard_restores_them(steps: list[Step]) -> None:
+def test_ranks_are_those_of_a_tree_worked_out_again_and_a_discard_restores_them(steps: list[Step]) -> None:
     """Between two looks the tree is not brought up to date."""
     session = opened()
     for what in do_and_undo(session, steps, ranks):

@@ -68,7 +68,7 @@ def test_what_a_child_holds_of_an_exhausted_resource_does_not_count_for_its_pare
 
 
 def test_free_children_are_scaled_down_to_the_least_of_them() -> None:
-    """(10, 0) at 0.5 counts as (4, 0) beside (0, 4) at 0.2."""
+    """(10, 0) at 0.5 counts as (4, 0) next to (0, 4) at 0.2."""
     session = opened(
         placed_queue("a", "root/n2/a", "1/1/1"),
         placed_queue("b", "root/n2/b", "1/1/1"),
@@ -193,7 +193,7 @@ def test_turns_of_the_example_with_complementary_children() -> None:
     assert turns[15:] == ["n2.1"] * 5
 
 
-def test_a_queue_that_breaks_the_tree_is_told_how_and_others_go_on() -> None:
+def test_a_queue_that_breaks_the_tree_gets_an_event_and_others_go_on() -> None:
     session = opened(
         placed_queue("sci", "root/sci", "1/1", age=10),
         placed_queue("dev", "root/sci/dev", "1/1/1"),
@@ -210,7 +210,7 @@ def test_a_queue_that_breaks_the_tree_is_told_how_and_others_go_on() -> None:
     )
 
 
-def test_what_is_wrong_with_a_place_is_told_on_the_queue_with_or_without_jobs() -> None:
+def test_what_is_wrong_with_a_place_is_reported_on_the_queue_with_or_without_jobs() -> None:
     session = opened(
         placed_queue("sci", "root/sci", "1/1", age=10),
         placed_queue("dev", "root/sci/dev", "1/1/1"),

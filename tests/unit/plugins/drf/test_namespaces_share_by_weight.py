@@ -57,7 +57,9 @@ def placed(session: Opened) -> list[str]:
         ((1, 2), (1, 2), "ns1"),  # equal: by name
     ],
 )
-def test_who_uses_less_for_its_weight_goes_first(one: tuple[int, int], other: tuple[int, int], first: str) -> None:
+def test_the_namespace_that_uses_less_for_its_weight_goes_first(
+    one: tuple[int, int], other: tuple[int, int], first: str
+) -> None:
     session = open_session(
         node("n1", cpu="16"),
         weights({"ns1": one[0], "ns2": other[0]}),
@@ -140,7 +142,7 @@ def test_without_the_switch_namespaces_do_not_matter() -> None:
 @pytest.mark.parametrize(
     ("quotas", "running", "expected"),
     [
-        # ns2 asks for 1 CPU of 10 beside what it holds
+        # ns2 asks for 1 CPU of 10 next to what it holds
         ({}, (8, 2), 5),  # .3 against .7, .6, .5, .4, .3
         ({"ns1": 3}, (8, 2), 0),  # .3 against .7/3
         ({}, (5, 5), 0),  # .6 against .4
@@ -180,7 +182,7 @@ def test_namespaces_come_out_equal_however_it_is_rounded() -> None:
 
 
 def test_where_namespaces_are_equal_before_and_after_the_jobs_decide() -> None:
-    """By CPUs both hold .5, whatever memory they have: nobody is owed anything as a namespace."""
+    """By CPUs both hold .5, whatever memory they have: no namespace is owed anything."""
     session = open_session(
         node("n1", cpu="10", memory="10Gi"),
         *(
@@ -211,7 +213,7 @@ def test_a_namespace_gives_whichever_of_its_jobs_holds_less() -> None:
     assert len(session.victims("preemptable", "ns2/b-2", session.running("ns1/a"))) == 5
 
 
-def test_what_a_namespace_holds_in_all_queues_is_told_with_its_weight_and_each_job_its_own() -> None:
+def test_what_a_namespace_holds_in_all_queues_is_reported_with_its_weight_and_each_job_separately() -> None:
     session = open_session(
         node("n1", cpu="10"),
         queue("a"),

@@ -65,20 +65,20 @@ def test_the_group_is_full_wherever_in_it_the_pods_are() -> None:
     assert willing(opened, NodeGroup, "job-3") == ["a1", "a2", "b1"]
 
 
-def test_places_that_are_promised_count_also_when_nobody_asked_before() -> None:
+def test_promised_places_count_even_before_the_first_question() -> None:
     opened = opened_with()
     opened.pipeline("job", {"job-0": "a1", "job-1": "a2", "job-2": "a2"})
     assert willing(opened, NodeGroup, "job-3") == ["b1"]
 
 
-def test_who_asks_for_nothing_that_is_limited_is_let_in_however_full_the_group_is() -> None:
+def test_a_pod_without_limited_resources_is_admitted_however_full_the_group_is() -> None:
     full = gang("full", running_on=["a1"], queue="q", cpu="5")
     opened = opened_with(full, gang("other", queue="q", cpu="0"))
     assert willing(opened, NodeGroup, "job-0") == ["b1"]
     assert willing(opened, NodeGroup, "other-0") == ["a1", "a2", "b1"]
 
 
-def test_a_full_group_that_the_queue_may_not_use_is_told_as_such() -> None:
+def test_a_full_group_that_the_queue_may_not_use_is_reported_as_unusable() -> None:
     opened = opened_with(rules=ruled("q", '{"a": {"cpu": "0"}}', nodeGroupAffinity={REQUIRED: ["b"]}))
     assert answers(opened, NodeGroup, "job-0")["a1"] == "node(s) were in no node group of queue q"
 
@@ -88,20 +88,20 @@ def advice(opened: Opened) -> str:
     return message.replace("\n", " ").partition(" are unavailable: ")[2].partition(". ")[2]
 
 
-def test_the_groups_of_a_queue_are_told() -> None:
+def test_the_groups_of_a_queue_are_reported() -> None:
     assert advice(opened_with(rules=ruled("q", nodeGroupAffinity={REQUIRED: ["x", "y"]}))) == (
         f"Queue q uses nodes with label {NODE_GROUP} x, y: label more so, or name others in spec.affinity of the queue."
     )
 
 
-def test_a_queue_without_groups_is_told_so() -> None:
+def test_the_message_says_that_the_queue_has_no_groups() -> None:
     assert advice(opened_with(rules=ruled("q"))) == (
         "Queue q uses none of the node groups: add nodes that are in no group, or name others in spec.affinity of the "
         "queue."
     )
 
 
-def test_whoever_meets_a_limit_is_told_where_it_stands() -> None:
+def test_a_reached_limit_is_reported_with_the_amounts() -> None:
     limited = ruled("q", '{"a": {"cpu": "1"}}', nodeGroupAffinity={REQUIRED: ["a"]})
     held = gang("old", queue="q", cpu="1", running_on=["a1"])
     assert advice(opened_with(held, rules=limited)).endswith(
@@ -110,7 +110,7 @@ def test_whoever_meets_a_limit_is_told_where_it_stands() -> None:
 
 
 @pytest.mark.parametrize("more", [[], gang("old", queue="q", cpu="1m", running_on=["a1"])], ids=["empty", "held"])
-def test_whoever_exceeds_a_limit_alone_is_not_told_to_wait(more: list[Any]) -> None:
+def test_a_job_that_exceeds_a_limit_alone_is_not_advised_to_wait(more: list[Any]) -> None:
     limited = ruled("q", '{"a": {"cpu": "500m"}, "b": {"cpu": 1}}', nodeGroupAffinity={REQUIRED: ["a"]})
     assert advice(opened_with(more, rules=limited)).endswith(
         f"Ask for no more than that limit, or raise its annotation {NODE_GROUP_LIMITS}."

@@ -166,7 +166,7 @@ def test_switches_of_what_is_not_a_filter_here_open_nothing(switch: str, on: boo
     assert taking(session(**{switch: on})) == {"free"}
 
 
-def test_nobody_asks_who_has_a_claim_for_one_pod_when_volume_binding_is_off() -> None:
+def test_without_volume_binding_single_pod_claims_are_not_checked() -> None:
     def opened(on: bool) -> Opened:
         return open_session(
             node("n1"),

@@ -73,7 +73,7 @@ def test_the_next_cycle_finds_it_there_with_its_own_words(judged: list[TaskClass
     assert len(judged) == 1
 
 
-def test_another_configuration_asks_anew() -> None:
+def test_another_configuration_asks_again() -> None:
     opened = cluster()
     strict, lenient = (
         verdicts.verdict_key(class_of(opened, "small"), verdicts.Questions(taints=taints)) for taints in (True, False)

@@ -52,7 +52,7 @@ def test_the_arguments_of_what_is_not_evaluated_yet_are_read() -> None:
     assert problems == ()
 
 
-def test_whoever_switches_on_what_does_nothing_is_told() -> None:
+def test_switching_on_something_without_effect_is_reported() -> None:
     arguments, problems = read_arguments(PredicatesArguments, {"predicate.GPUSharingEnable": "true"})
     assert arguments is not None
     told = [problem.message for problem in problems]
@@ -66,7 +66,7 @@ def test_whoever_switches_on_what_does_nothing_is_told() -> None:
         pytest.param({"volumebinding": {"shape": [{"utilization": 0, "score": 0}]}}, id="shape"),
     ],
 )
-def test_nodes_are_not_scored_by_their_volumes_and_whoever_asks_for_it_is_told_why(given: dict[str, Any]) -> None:
+def test_nodes_are_not_scored_by_their_volumes_and_a_warning_says_why(given: dict[str, Any]) -> None:
     arguments, problems = read_arguments(PredicatesArguments, given)
     assert arguments is not None
     told = [problem.message for problem in problems]

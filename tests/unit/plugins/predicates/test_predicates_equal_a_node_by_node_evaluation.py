@@ -170,7 +170,7 @@ def test_all_nodes_at_once_equal_one_node_after_the_other(cluster: list[Node], a
 
 @settings(deadline=None, max_examples=50)
 @given(nodes, pods, st.data())
-def test_an_answer_depends_on_the_node_and_not_on_who_else_is_asked(
+def test_an_answer_depends_on_the_node_and_not_on_the_other_nodes(
     cluster: list[Node], asking: Pod, data: st.DataObject
 ) -> None:
     opened = open_session(cluster, pod_group("g"), asking, tiers=[[Predicates]])

@@ -119,7 +119,7 @@ def test_a_host_port_that_was_promised_to_another_is_not_there_for_the_taking_on
     assert not opened.ssn.placer.may_take(class_of(opened, "second"), row)
 
 
-def test_placements_before_anybody_asked_are_known() -> None:
+def test_placements_before_the_first_question_are_known() -> None:
     opened = session(ported("first", port(8080)), ported("second", port(8080)))
     opened.place("g", {"first": "n1"})
     assert willing(opened, Predicates, "second") == ["n2"]
@@ -136,7 +136,7 @@ def placed_by_the_placer(opened: Opened, names: Iterable[str]) -> dict[str, str]
     return where
 
 
-def test_identical_pods_go_to_different_nodes_and_the_one_too_many_is_told_why() -> None:
+def test_identical_pods_go_to_different_nodes_and_the_one_too_many_gets_a_reason() -> None:
     opened = session(*(ported(f"p{number}", port(8080)) for number in range(3)))
     assert placed_by_the_placer(opened, ["p0", "p1", "p2"]) == {"p0": "n1", "p1": "n2"}
     error = opened.ssn.placer.misfit(class_of(opened, "p2"))

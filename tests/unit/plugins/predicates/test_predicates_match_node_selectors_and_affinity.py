@@ -63,7 +63,7 @@ def test_a_label_is_compared_by_the_operator(operator: str, values: list[str], m
         ("Lt", "9223372036854775807", ["n1", "n2"]),
     ],
 )
-def test_gt_and_lt_compare_integers_and_a_label_that_is_none_matches_neither(
+def test_gt_and_lt_compare_integers_and_any_other_label_matches_neither(
     operator: str, value: str, matching: list[str]
 ) -> None:
     assert nodes_for(required(term(requirement("gpus", operator, value)))) == matching
@@ -136,7 +136,7 @@ def test_node_selector_and_affinity_must_both_hold() -> None:
     assert nodes_for(affinity, {"gpus": "many"}) == []
 
 
-def test_the_switch_makes_pods_heed_neither() -> None:
+def test_with_the_switch_off_neither_is_respected() -> None:
     affinity = required(term(requirement("zone", "In", "nowhere")))
     assert nodes_for(affinity, {"zone": "nowhere"}, NodeAffinityEnable=False) == ["n1", "n2", "n3", "n4"]
 

@@ -127,7 +127,7 @@ def requirement(key: str, operator: str, *values: str) -> SelectorRequirement:
         ),
     ],
 )
-def test_a_malformed_expression_is_told_with_its_place(broken: SelectorRequirement, message: str) -> None:
+def test_a_malformed_expression_is_reported_with_its_place(broken: SelectorRequirement, message: str) -> None:
     assert refusal(expressions(GOOD, broken)) == f"{TERM}.matchExpressions[1]{message}"
 
 
@@ -154,7 +154,7 @@ def test_a_malformed_expression_is_told_with_its_place(broken: SelectorRequireme
         ),
     ],
 )
-def test_a_malformed_field_is_told_with_its_place(broken: SelectorRequirement, message: str) -> None:
+def test_a_malformed_field_is_reported_with_its_place(broken: SelectorRequirement, message: str) -> None:
     assert refusal(fields(broken)) == f"{TERM}.matchFields[0]{message}"
 
 
@@ -203,7 +203,7 @@ def test_nothing_is_read_where_affinity_is_switched_off() -> None:
         ({"zone": "b c"}, "spec.nodeSelector[zone] is 'b c': a label cannot have this value; correct it"),
     ],
 )
-def test_a_malformed_node_selector_is_told(selector: dict[str, str], message: str) -> None:
+def test_a_malformed_node_selector_is_reported(selector: dict[str, str], message: str) -> None:
     bad = pod("bad", group="g", node_selector=selector)
     assert refusal(bad) == message
 
@@ -225,7 +225,7 @@ def test_a_malformed_node_selector_is_told(selector: dict[str, str], message: st
         ),
     ],
 )
-def test_a_malformed_toleration_is_told_with_its_place(toleration: Toleration, message: str) -> None:
+def test_a_malformed_toleration_is_reported_with_its_place(toleration: Toleration, message: str) -> None:
     bad = pod("bad", group="g", tolerations=[Toleration(operator="Exists", effect="NoSchedule"), toleration])
     assert refusal(bad) == message
 

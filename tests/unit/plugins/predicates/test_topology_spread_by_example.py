@@ -72,7 +72,7 @@ def test_a_zone_may_be_ahead_of_the_emptiest_by_the_skew(on: str, max_skew: int,
     assert set(answers.values()) <= {"", CROWDED}
 
 
-def test_nodes_without_the_label_never_take_the_pod_whoever_is_evicted() -> None:
+def test_nodes_without_the_label_never_take_the_pod_whatever_is_evicted() -> None:
     session = opened([*THREE, at("d1", None)], "d1", spread())
     assert told(session)["d1"] == UNLABELED
     codes = session.ssn.placer.codes(class_of(session, "new-0"))
@@ -90,14 +90,14 @@ def test_a_pod_that_does_not_match_itself_only_has_to_stay_within_the_skew() -> 
     assert told(opened(THREE, "a1 a2", spread(), labels={"app": "other"}))["a1"] == CROWDED
 
 
-def test_zones_that_the_pod_cannot_use_do_not_hold_it_back_unless_told_to() -> None:
+def test_zones_that_the_pod_cannot_use_do_not_hold_it_back_by_default() -> None:
     nodes = [at("a1", "a", labels={"disk": "ssd"}), at("b1", "b")]
     wanted = {"node_selector": {"disk": "ssd"}}
     assert told(opened(nodes, "a1", spread(), **wanted))["a1"] == ""
     assert told(opened(nodes, "a1", spread(node_affinity_policy="Ignore"), **wanted))["a1"] == CROWDED
 
 
-def test_tainted_zones_hold_it_back_unless_told_not_to() -> None:
+def test_tainted_zones_hold_it_back_by_default() -> None:
     nodes = [at("a1", "a"), at("b1", "b", taints=[Taint(key="gpu", effect="NoSchedule")])]
     assert told(opened(nodes, "a1", spread()))["a1"] == CROWDED
     assert told(opened(nodes, "a1", spread(node_taints_policy="Honor")))["a1"] == ""
@@ -105,7 +105,7 @@ def test_tainted_zones_hold_it_back_unless_told_not_to() -> None:
 
 @pytest.mark.parametrize("selector", [LabelSelector(), None], ids=["empty", "missing"])
 @pytest.mark.parametrize("min_domains", [None, 4], ids=["", "with too few zones"])
-def test_who_counts_nobody_does_not_count_the_pods_of_its_gang_either(
+def test_a_pod_whose_selector_matches_none_does_not_count_its_gang_either(
     selector: LabelSelector | None, min_domains: int | None
 ) -> None:
     """kube-scheduler counts no pod for a selector without conditions, although it matches all."""
@@ -117,7 +117,7 @@ def test_who_counts_nobody_does_not_count_the_pods_of_its_gang_either(
     assert [session.ssn.snapshot.nodes[row].name for row in chosen.tolist()] == ["a1"] * 6, "where most is free"
 
 
-def test_several_constraints_hold_at_once_and_the_first_no_is_told() -> None:
+def test_several_constraints_hold_at_once_and_the_first_no_is_reported() -> None:
     answers = told(opened([*THREE, at("a3", "a")], "a1 b1 c1", spread(), spread(HOSTNAME)))
     assert [name for name, text in answers.items() if not text] == ["a2", "a3"]
 
@@ -216,7 +216,8 @@ def test_a_pod_that_is_evicted_counts_no_more() -> None:
     assert told(session)["a1"] == CROWDED
 
 
-# -- wishes ---------------------------------------------------------------------------------------------------------
+# -- preferences
+# ---------------------------------------------------------------------------------------------------------
 
 
 def points(session: Opened, *feasible: str) -> dict[str, float]:
@@ -235,7 +236,7 @@ def test_the_fewer_matching_pods_in_a_zone_the_better() -> None:
     assert points(opened(THREE, "a1 a2 b1", wish())) == {"a1": 0, "a2": 0, "b1": 33, "c1": 100}
 
 
-def test_nobody_anywhere_is_best_everywhere() -> None:
+def test_without_pods_all_nodes_are_equally_good() -> None:
     assert set(points(opened(THREE, "", wish())).values()) == {100}
 
 
@@ -286,7 +287,7 @@ def in_one_go(nodes: Sequence[Any], pods: int, *constraints: TopologySpreadConst
     return names
 
 
-def test_pods_on_nodes_that_do_not_count_leave_wishes_where_they_were() -> None:
+def test_pods_on_nodes_that_do_not_count_change_no_preferences() -> None:
     """Two go to the roomy node, whose zone is no more crowded by that; the third has the choice of two alike."""
     even: dict[str, Any] = {"cpu": "8", "memory": "8Gi"}
     roomy: dict[str, Any] = {"cpu": "64", "memory": "64Gi", "pods": "2"}
@@ -318,7 +319,7 @@ def test_by_default_pods_count_on_nodes_without_host_name_too() -> None:
     assert found["a1"] < found["b1"] == 100
 
 
-def test_pods_without_wishes_are_not_scored() -> None:
+def test_pods_without_preferences_are_not_scored() -> None:
     assert batch_scores(opened(THREE, "a1", spread()), NodeOrder, "new-0") is None
 
 
@@ -339,7 +340,7 @@ def test_a_node_without_the_label_refuses_for_good_and_a_crowded_one_does_not() 
     assert refused_for_good(found) == {"none": UNLABELED}
 
 
-def test_a_wish_or_a_switched_off_constraint_refuses_nothing_for_good() -> None:
+def test_a_preference_or_a_switched_off_constraint_refuses_nothing_for_good() -> None:
     nodes = [at("a1", "a"), at("none", None)]
     assert refused_for_good(opened(nodes, "", spread(when_unsatisfiable="ScheduleAnyway"))) == {}
     assert refused_for_good(opened(nodes, "", spread(), arguments={"predicate.PodTopologySpreadEnable": False})) == {}

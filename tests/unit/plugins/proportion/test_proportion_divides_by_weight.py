@@ -71,13 +71,13 @@ def test_examples(total: int, queues: Queues, expected: list[int | str]) -> None
 @example(100, [(10**7, 0, 60), (1, 0, 60)])
 @example(10, [(1, 8, 10), (1, 0, 2), (1, 0, 2)])
 def test_the_cluster_is_used_up_and_never_exceeded(total: int, queues: Queues) -> None:
-    """Or everybody has all he may have, or the guarantees alone do not fit."""
+    """Or every queue has all it may have, or the guarantees alone do not fit."""
     deserved, guaranteed = shares(total, queues), sum(guarantee for _, guarantee, _ in queues)
     assert sum(deserved) == max(guaranteed, min(total, sum(cap for *_, cap in queues)))
 
 
 @given(st.integers(0, 100), queues())
-def test_everybody_has_his_guarantee_and_nobody_more_than_he_may(total: int, queues: Queues) -> None:
+def test_every_queue_has_its_guarantee_and_none_more_than_its_ceiling(total: int, queues: Queues) -> None:
     for amount, (_, guarantee, cap) in zip(shares(total, queues), queues, strict=True):
         assert guarantee <= amount <= cap
 

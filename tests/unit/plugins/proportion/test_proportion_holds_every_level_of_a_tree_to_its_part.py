@@ -215,7 +215,7 @@ def no_pods(name: str, queue: str, cpu: int) -> Any:
     return pod_group(name, queue=queue, min_member=cpu, min_resources={"cpu": str(cpu)}, phase="Pending")
 
 
-def test_guarantees_beside_a_branch_are_named() -> None:
+def test_guarantees_next_to_a_branch_are_named() -> None:
     session = opened(
         queue("dept"), queue("a", "dept"), queue("kept", deserved=10, guarantee=10), waiting("x", "a", 7), cpu=16
     )
@@ -225,7 +225,7 @@ def test_guarantees_beside_a_branch_are_named() -> None:
 # -- mistakes in the tree ---------------------------------------------------------------------------------------------
 
 
-def test_a_missing_parent_is_told_on_the_queue_that_names_it() -> None:
+def test_a_missing_parent_is_reported_on_the_queue_that_names_it() -> None:
     session = opened(queue("x", "gone"), queue("y", "x"), jobs("j", "y", running=0))
     assert events(session) == {
         "x": ["InvalidQueue: queue x: spec.parent is gone, which does not exist; create it or name another queue"]
@@ -243,7 +243,7 @@ def test_a_job_in_an_inner_queue_waits_and_the_queue_says_so() -> None:
     assert not session.ssn.ask.preemptive(session.ssn.queues["dept"], session.rows("stray-0"))
 
 
-def test_a_capability_above_the_parents_and_guarantees_beyond_its_own_are_told() -> None:
+def test_a_capability_above_the_parents_and_guarantees_beyond_its_own_are_reported() -> None:
     found = events(
         opened(
             queue("dept", capability=8, guarantee=2), queue("a", "dept", capability=9), queue("b", "dept", guarantee=3)
@@ -253,7 +253,7 @@ def test_a_capability_above_the_parents_and_guarantees_beyond_its_own_are_told()
         "a": [
             (
                 "ExceedsParent: queue a: spec.capability is 9 cpu, but queue dept above it may have 8 cpu at most, "
-                "which applies; lower the one or raise the other"
+                "which applies; lower one or raise the other"
             )
         ],
         "dept": [

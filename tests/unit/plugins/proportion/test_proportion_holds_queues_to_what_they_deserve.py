@@ -86,7 +86,7 @@ def test_capability_is_cut_to_what_guarantees_of_others_leave() -> None:
 
 
 @pytest.mark.parametrize("capability", [{"cpu": "0"}, {}, {"memory": "1Gi"}])
-def test_a_cpu_capability_of_zero_is_none(capability: dict[str, str]) -> None:
+def test_a_cpu_capability_of_zero_counts_as_absent(capability: dict[str, str]) -> None:
     session = opened(queue("q1", capability=capability), singles("a", 20, "q1"))
     assert cpu_deserved(session) == {"q1": 16_000}
 
@@ -316,7 +316,7 @@ def test_an_overused_queue_is_not_looked_at() -> None:
     assert session.binds == {}
 
 
-def test_in_a_cluster_without_nodes_jobs_learn_that_there_are_none() -> None:
+def test_in_a_cluster_without_nodes_jobs_get_that_reason() -> None:
     """An autoscaler that starts from nothing needs to hear of them."""
     session = open_session(queue("q1"), singles("a", 1, "q1"), tiers=[[Gang], [Proportion]], actions=[Allocate])
     assert not session.ssn.ask.overused(session.ssn.queues["q1"])

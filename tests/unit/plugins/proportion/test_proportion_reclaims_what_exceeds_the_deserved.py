@@ -100,7 +100,7 @@ def test_only_pods_go_that_hold_some_of_what_their_queue_has_too_much_of() -> No
     assert session.names(possible) == ["memory-0", "memory-1"]
 
 
-def test_nobody_goes_below_a_guarantee_and_who_stays_for_it_does_not_count_as_gone() -> None:
+def test_no_queue_goes_below_a_guarantee_and_pods_kept_for_it_do_not_count_as_gone() -> None:
     session = opened(
         queue("q1", guarantee={"cpu": "4"}),
         queue("q2", weight=9),

@@ -1,4 +1,6 @@
-"""Which guarantees are set aside when not all of them can be: in both plugins that know guarantees, and who is told."""
+"""Which guarantees are set aside when not all of them can be: in both plugins that know guarantees, and the events
+about it.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def of_cpu(of: Opened, way: str, field: str) -> dict[str, float]:
 
 
 def events(of: Opened) -> dict[str, str]:
-    """Queue → what it is told about its guarantee, a line for each resource."""
+    """Queue → the events about its guarantee, a line for each resource."""
     of.ssn.dispatch.life("on_session_close", of.ssn)
     assert not of.ssn.dispatch.failures.counts
     found = [each for each in of.effects if isinstance(each, Event) and each.reason == "GuaranteeNotKept"]
@@ -59,7 +61,7 @@ def events(of: Opened) -> dict[str, str]:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("amount", ["9", "9E", str(10**30), "1e400"])
-def test_what_the_cluster_cannot_hold_is_not_kept_and_harms_nobody(way: str, amount: str) -> None:
+def test_what_the_cluster_cannot_hold_is_not_kept_and_affects_nothing_else(way: str, amount: str) -> None:
     """Not even the guarantees of younger queues."""
     bad = queue("bad", guarantee={"cpu": amount}, age=60)
     of = session(way, bad, queue("ok"), queue("young", guarantee=3), jobs("j", "bad", running=0))
@@ -135,7 +137,7 @@ def test_only_what_a_guarantee_adds_to_those_above_it_counts() -> None:
     assert cpus(of, "guarantee") == {"root": 8, "a": 6, "b": 2, "a1": 4, "a2": 2}
 
 
-def test_what_was_let_in_below_is_part_of_what_comes_above_it_later() -> None:
+def test_what_was_admitted_below_counts_for_later_jobs_above() -> None:
     of = session(
         "tree", queue("a1", "a", guarantee=4, age=60), queue("b", guarantee=3, age=50), queue("a", guarantee=5)
     )
@@ -167,17 +169,17 @@ def test_pods_of_others_are_not_evicted_by_the_right_of_what_is_not_kept() -> No
         assert of.victims("reclaimable", "g-3", of.running("b"))
 
 
-def test_what_a_queue_without_a_place_is_guaranteed_is_neither_kept_nor_told_twice() -> None:
+def test_what_a_queue_without_a_place_is_guaranteed_is_neither_kept_nor_reported_twice() -> None:
     of = session("tree", queue("lost", "gone", guarantee={"cpu": "9E"}), queue("a", guarantee=8))
     assert cpus(of, "guarantee") == {"root": 8, "a": 8}
     assert not events(of)
 
 
-# -- telling ----------------------------------------------------------------------------------------------------------
+# -- messages --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_queue_is_told_what_is_not_kept_and_what_would_mend_it(way: str) -> None:
+def test_an_event_on_the_queue_says_what_is_not_kept_and_what_would_fix_it(way: str) -> None:
     of = session(
         way,
         queue("bad", guarantee={"cpu": "9E"}, age=90),
@@ -189,14 +191,14 @@ def test_the_queue_is_told_what_is_not_kept_and_what_would_mend_it(way: str) -> 
         "bad": "queue bad: spec.guarantee.resource[cpu] is 9E, but the cluster has 8 cpu: nothing is kept for it; "
         "lower it, or add nodes",
         "capped": "queue capped: spec.guarantee.resource[cpu] is 3, but spec.capability is 2 cpu: only this much is "
-        "kept for it; lower the one or raise the other",
+        "kept for it; lower one or raise the other",
         "two": "queue two: spec.guarantee.resource[cpu] is 5, but 7 cpu of the cluster's 8 cpu are kept for older "
         "queues: nothing is kept for it; lower it or theirs, or add nodes",
     }
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_there_is_nothing_to_tell_when_all_fit_or_when_there_is_no_node(way: str) -> None:
+def test_there_is_nothing_to_report_when_all_fit_or_when_there_is_no_node(way: str) -> None:
     fitting = [queue("a", guarantee=5, deserved=5), queue("b", guarantee=3, deserved=3)]
     assert not events(session(way, *fitting))
     empty = session(way, *fitting, cpu=0, memory="0", pods="0")
@@ -223,12 +225,12 @@ def test_a_queue_above_that_cannot_hold_it_is_named() -> None:
     )
 
 
-def test_where_root_is_held_to_less_than_the_cluster_that_is_told() -> None:
+def test_a_limit_of_root_below_the_cluster_is_reported() -> None:
     of = session("tree", queue("root", capability=6), queue("a", guarantee=7))
     assert "but queue root above it may have 6 cpu: nothing is kept" in events(of)["a"]
 
 
-def test_somebodys_long_text_is_cut() -> None:
+def test_long_foreign_text_is_cut() -> None:
     of = session("tree", queue("a", guarantee={"cpu": "9" * 60}))
     assert f"[cpu] is {'9' * 40}…, but" in events(of)["a"]
 
@@ -268,7 +270,7 @@ def effective_of(rows: list[Row], own: list[int]) -> tuple[list[int], list[int]]
 
 
 @given(queue_rows(), st.integers(0, 40), st.data())
-def test_what_is_kept_can_be_had_on_every_level(rows: list[Row], total: int, data: st.DataObject) -> None:
+def test_what_is_kept_is_available_on_every_level(rows: list[Row], total: int, data: st.DataObject) -> None:
     ages = data.draw(st.permutations(range(1, len(rows) + 1)))
     kept, effective = kept_of(rows, total, ages)
     assert effective[0] <= total, "all of them together"
@@ -282,8 +284,8 @@ def test_what_is_kept_can_be_had_on_every_level(rows: list[Row], total: int, dat
 
 
 @given(queue_rows(), st.integers(0, 40), st.data())
-def test_who_is_let_in_does_not_depend_on_who_is_younger(rows: list[Row], total: int, data: st.DataObject) -> None:
-    """So the oldest keeps whatever is legal by itself, and nobody loses by what comes after him."""
+def test_admission_does_not_depend_on_age(rows: list[Row], total: int, data: st.DataObject) -> None:
+    """So the oldest keeps whatever is legal by itself, and no queue loses by a younger one."""
     ages = data.draw(st.permutations(range(1, len(rows) + 1)))
     kept, _ = kept_of(rows, total, ages)
     older = ages[: data.draw(st.integers(1, len(ages)))]
@@ -293,7 +295,7 @@ def test_who_is_let_in_does_not_depend_on_who_is_younger(rows: list[Row], total:
 
 
 @given(queue_rows(), st.integers(0, 40), st.data())
-def test_one_is_left_out_only_when_it_does_not_fit_beside_the_older(
+def test_one_is_left_out_only_when_it_does_not_fit_next_to_the_older(
     rows: list[Row], total: int, data: st.DataObject
 ) -> None:
     ages = data.draw(st.permutations(range(1, len(rows) + 1)))

@@ -52,7 +52,7 @@ def test_without_it_a_small_job_takes_what_becomes_free() -> None:
     assert timeline.placed == {"b-0": "n2", "small-0": "n1"}
 
 
-def test_the_others_are_told_for_which_job_the_nodes_are_held() -> None:
+def test_the_others_are_reported_for_which_job_the_nodes_are_held() -> None:
     timeline = Timeline(*NODES, *BUSY, *job("large", pods=2, cpu="4", at=10))
     timeline.at(311)
     timeline.add(*job("small", cpu="1", at=312))
@@ -87,7 +87,7 @@ def test_held_nodes_take_what_ends_before_it_starts(declared: dict[str, Any], ta
     assert ("small-0" in timeline.placed) is takes
 
 
-def test_held_nodes_take_what_fits_beside() -> None:
+def test_held_nodes_take_what_fits_next_to() -> None:
     timeline = Timeline(*NODES, *BUSY, *job("large", pods=2, cpu="3", at=10))
     timeline.at(311)
     timeline.finish("a-0")
@@ -290,7 +290,7 @@ def test_a_job_that_is_alone_comes_again_after_a_while() -> None:
     assert timeline.holders == ["large"]
 
 
-def test_no_pod_is_refused_for_ever() -> None:
+def test_no_pod_is_refused_forever() -> None:
     """The large one never gets its place: a runs for ever."""
     timeline = Timeline(
         *NODES, *job("a", cpu="1", on=["n1"]), *job("large", pods=2, cpu="4", at=10), maxIdle=1.0, holdFor="10m"

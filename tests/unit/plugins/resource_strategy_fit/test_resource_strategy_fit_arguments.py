@@ -42,7 +42,7 @@ def refused(values: Values) -> Problem:
 # -- strategies ---------------------------------------------------------------------------------------------------
 
 
-def test_cpu_and_memory_are_spread_with_weight_10_unless_told() -> None:
+def test_cpu_and_memory_are_spread_with_weight_10_by_default() -> None:
     arguments = read({})
     strategies = arguments.strategies()
     assert arguments.weight == 10
@@ -95,7 +95,7 @@ def test_a_name_may_end_in_a_star_and_the_longest_beginning_wins_after_the_exact
 
 
 @pytest.mark.parametrize("name", ["*", "*.com/gpu", "nvidia.com/*/gpu", "nvidia.com/**"])
-def test_a_star_anywhere_else_means_nothing_and_that_is_said(name: str) -> None:
+def test_a_star_anywhere_else_means_nothing_and_is_reported(name: str) -> None:
     arguments, remarks = with_remarks({"resources": {name: {"weight": 5}, "cpu": {"weight": 2}}})
     assert arguments.strategies().of(GPU) is None
     assert arguments.strategies().of(name) is None
@@ -187,7 +187,7 @@ def test_one_file_may_say_the_same_in_several_spellings() -> None:
     assert all("gives the same argument as" in remark for remark in remarks)
 
 
-def test_a_misspelt_part_of_a_resource_is_told_with_the_right_one() -> None:
+def test_a_misspelt_part_of_a_resource_is_reported_with_the_right_one() -> None:
     problem = refused({"resources": {"cpu": {"tpye": "MostAllocated"}}})
     assert problem.path == "resources.cpu.tpye"
     assert problem.message.endswith('found "MostAllocated" (did you mean "resources.cpu.type"?)')
@@ -270,7 +270,7 @@ def test_proportional_is_the_same_in_every_spelling(values: Values) -> None:
     assert arguments.retention() is None
 
 
-def test_todays_block_may_stand_beside_retention() -> None:
+def test_todays_block_may_be_used_together_with_retention() -> None:
     arguments = read({**RETENTION["nested"], **PROPORTIONAL["today's"]})
     assert arguments.retention() is not None
     assert [*arguments.reserves()] == [SEED_RATIOS]
@@ -328,7 +328,7 @@ def test_a_ratio_below_0_is_refused_at_its_place(values: Values, path: str) -> N
         ),
         (
             {"sra": {"policy": "retention", "resources": T4, "retention": {A10: 2}}},
-            f"what sra says of {A10} has no effect: it is not listed in sra.resources",
+            f"the settings of sra for {A10} have no effect: it is not listed in sra.resources",
         ),
         ({"proportional.enable": True}, "proportional.resources lists nothing"),
         ({"proportional.resources": GPU}, "has no effect without proportional.enable: true"),
@@ -338,7 +338,7 @@ def test_a_ratio_below_0_is_refused_at_its_place(values: Values, path: str) -> N
         ),
     ],
 )
-def test_what_can_have_no_effect_is_said(values: Values, told: str) -> None:
+def test_what_can_have_no_effect_is_reported(values: Values, told: str) -> None:
     _, (remark,) = with_remarks(values)
     assert told in remark
 

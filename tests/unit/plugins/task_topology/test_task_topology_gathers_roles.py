@@ -64,13 +64,13 @@ def test_groups_of_roles_are_read() -> None:
     assert sorted("abc", key=preferences.urgency) == ["b", "a", "c"]
 
 
-def test_the_strongest_wish_that_names_a_role_says_how_early_it_is_placed() -> None:
+def test_the_strongest_preference_that_names_a_role_decides_how_early_it_is_placed() -> None:
     preferences = read_preferences(annotated(affinity="b;c,d", anti_affinity="a;e,f"), "abcdef")
     assert preferences is not None
     assert sorted("fecba", key=preferences.urgency) == ["a", "c", "b", "f", "e"], "apart from itself, together, itself"
 
 
-def test_without_annotations_there_are_no_wishes() -> None:
+def test_without_annotations_there_are_no_preferences() -> None:
     assert read_preferences({"volcano.sh/other": "a"}, "a") is None
 
 
@@ -83,7 +83,7 @@ def test_without_annotations_there_are_no_wishes() -> None:
         ({"affinity": "x" * 5000}, "names role " + "x" * 63 + ", which no pod"),
     ],
 )
-def test_wishes_that_cannot_be_are_refused_with_the_annotation(preferences: dict[str, str], told: str) -> None:
+def test_impossible_preferences_are_refused_with_the_annotation(preferences: dict[str, str], told: str) -> None:
     with pytest.raises(AnnotationError, match="task-topology") as refused:
         read_preferences(annotated(**preferences), "ab")
     assert told in str(refused.value)
@@ -97,7 +97,7 @@ def test_each_server_has_its_part_of_the_workers() -> None:
     assert names(filled(members, affinity="p,w", anti_affinity="p"), members) == ["pww", "pww"]
 
 
-def test_without_a_wish_to_keep_apart_all_share_one() -> None:
+def test_without_a_preference_to_keep_apart_all_share_one() -> None:
     members = of_roles("wwpp")
     assert names(filled(members, affinity="p,w"), members) == ["ppww"]
 
@@ -138,7 +138,7 @@ wishes_texts = st.lists(groups, max_size=3).map(";".join)
 
 
 @given(st.text("abc", min_size=3, max_size=40).map(lambda text: "abc" + text), wishes_texts, wishes_texts, st.data())
-def test_every_member_is_in_one_bucket_and_nobody_is_put_where_it_is_repelled(
+def test_every_member_is_in_one_bucket_and_none_where_it_is_repelled(
     roles: str, affinity: str, anti_affinity: str, data: st.DataObject
 ) -> None:
     nodes = data.draw(st.lists(st.integers(-1, 3), min_size=len(roles), max_size=len(roles)))
@@ -203,7 +203,7 @@ def test_a_promised_place_counts_like_one_that_is_taken() -> None:
     promised.pipeline("train", {"p-0": "n2"})
     found = batch_scores(promised, TaskTopology, "w-0")
     assert found is not None
-    # what is promised is not in use yet, so n2 could take both of the others beside it
+    # what is promised is not in use yet, so n2 could take both of the others next to it
     assert {name: round(score, 6) for name, score in found.items()} == {"n1": 66.666667, "n2": 100, "n3": 33.333333}
 
 
@@ -250,7 +250,7 @@ def test_weight_0_switches_the_score_off() -> None:
     assert batch_scores(opened_with(*trio(), affinity="p,w", weight=0), TaskTopology, "p-0") is None
 
 
-def test_wishes_that_are_ignored_are_told_once_on_the_pod_group() -> None:
+def test_ignored_preferences_are_reported_once_on_the_pod_group() -> None:
     opened = opened_with(*trio(), affinity="p,x")
     for _ in range(2):
         opened.plugin(TaskTopology).on_session_close(opened.ssn)

@@ -65,7 +65,7 @@ def budgeted(job: list[Any], **annotations: str) -> list[Any]:
 # -- nodes ---------------------------------------------------------------------------------------------------------
 
 
-def test_how_a_pod_may_use_revocable_nodes_is_told() -> None:
+def test_the_message_says_how_a_pod_may_use_revocable_nodes() -> None:
     opened = opened_with(gang("job", cpu="1"))
     message = opened.ssn.placer.misfit(opened.task("job-0").task_class).refusal.message
     assert message.endswith(
@@ -84,7 +84,7 @@ def test_how_a_pod_may_use_revocable_nodes_is_told() -> None:
         pytest.param({**BATCH, "volcano.sh/revocable-zone": ""}, ["plain"], id="preemptable, but no zone"),
     ],
 )
-def test_who_may_use_revocable_nodes(annotations: dict[str, str], nodes: list[str]) -> None:
+def test_which_pods_may_use_revocable_nodes(annotations: dict[str, str], nodes: list[str]) -> None:
     opened = opened_with(gang("job", cpu="1", annotations=annotations))
     assert willing(opened, Tdm, "job-0") == nodes
     assert scores(opened, Tdm, "job-0")["in"] == (100 if "in" in nodes else 0)
@@ -167,7 +167,7 @@ def test_a_night_goes_on_until_the_morning() -> None:
     assert [night.include(time(hour)) for hour in (21, 22, 0, 5, 6)] == [False, True, True, True, False]
 
 
-def test_time_zones_are_heeded() -> None:
+def test_time_zones_are_respected() -> None:
     assert local_time(NOW.timestamp(), "Asia/Tokyo").time() == time(21, 0)
     assert local_time(NOW.timestamp(), "").timestamp() == NOW.timestamp()
 
@@ -175,13 +175,13 @@ def test_time_zones_are_heeded() -> None:
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("tdm.revocable-zone.rz: 25:00-26:00", "are no hours, a day goes from 00:00 to 23:59"),
-        ("tdm.revocable-zone.rz: all day", "are no hours; write the hours of a day as 08:30-21:00"),
-        ("tdm.revocable-zone.rz: 12", "are no hours"),
-        ("tdm.revocable-zone.rz: [1]", "are no hours"),
+        ("tdm.revocable-zone.rz: 25:00-26:00", "are not hours, a day goes from 00:00 to 23:59"),
+        ("tdm.revocable-zone.rz: all day", "are not hours; write the hours of a day as 08:30-21:00"),
+        ("tdm.revocable-zone.rz: 12", "are not hours"),
+        ("tdm.revocable-zone.rz: [1]", "are not hours"),
         ("tdm.evict.period: 0s", "longer than 0"),
-        ("tdm.timezone: Middle/Earth", "is no time zone; write a name such as Europe/Berlin"),
-        ("tdm.timezone: ../../etc/passwd", "is no time zone"),
+        ("tdm.timezone: Middle/Earth", "is not a time zone; write a name such as Europe/Berlin"),
+        ("tdm.timezone: ../../etc/passwd", "is not a time zone"),
     ],
 )
 def test_arguments_that_cannot_be_used_are_refused_with_their_place(argument: str, message: str) -> None:
@@ -298,7 +298,7 @@ def test_only_preemptable_pods_in_zones_with_hours_that_are_over_have_to_go() ->
     assert opened.evictions == ["out-0"]
 
 
-def test_nobody_has_to_go_again_before_the_period_is_over() -> None:
+def test_no_second_eviction_happens_before_the_period_is_over() -> None:
     opened = opened_with(gang("batch", pods=3, cpu="1", running_on=["out"] * 3, annotations=BATCH), period="5m")
     ssn = opened.ssn
     Shuffle(Shuffle.arguments_type()).execute(ssn)
@@ -312,13 +312,13 @@ def test_nobody_has_to_go_again_before_the_period_is_over() -> None:
     assert ssn.wakeups.next_progress == ssn.now + 300
 
 
-def test_once_all_have_gone_the_clock_wakes_nobody() -> None:
+def test_once_all_have_gone_the_clock_starts_no_cycle() -> None:
     opened = opened_with(gang("batch", cpu="1", running_on=["out"], annotations=BATCH), period="5m")
     Shuffle(Shuffle.arguments_type()).execute(opened.ssn)
     assert (len(opened.evictions), opened.ssn.wakeups.next_progress) == (1, 0)
 
 
-def test_who_goes_is_told_why() -> None:
+def test_victims_get_the_reason() -> None:
     opened = opened_with(gang("batch", cpu="1", running_on=["out"], annotations=BATCH))
     named = opened.plugin(Tdm).victim_tasks(opened.running("batch"))
     assert list(named.values()) == [

@@ -1,4 +1,4 @@
-"""Labels, taints and images as columns, and what is kept beside them."""
+"""Labels, taints and images as columns, and what is kept next to them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def mask() -> np.ndarray:
     return np.zeros(10_000, dtype=np.bool_)
 
 
-def test_a_result_is_made_once() -> None:
+def test_a_result_is_created_once() -> None:
     kept, results = Kept(), [mask(), mask()]
     made = iter(results)
     for _ in range(3):

@@ -30,7 +30,7 @@ def test_weights_below_one_are_taken_as_written() -> None:
 
 
 @pytest.mark.parametrize("text", ["abc", "0", "-2", "inf", "nan", "1e300", "1e-300", ""])
-def test_a_weight_that_cannot_be_used_counts_as_one_and_is_told(text: str) -> None:
+def test_a_weight_that_cannot_be_used_counts_as_one_and_is_reported(text: str) -> None:
     place, (problem,) = read("root/a", f"1/{text}")
     assert place == (("a", 1.0),)
     assert problem == (

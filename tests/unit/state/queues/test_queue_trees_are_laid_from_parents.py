@@ -12,11 +12,11 @@ from volcano_py.state.queues.queue_tree import lay
 
 
 def faults(parents: dict[str, str]) -> dict[str, str]:
-    """Queue → what is told of it."""
+    """Queue → its events."""
     return {name: fault.problem(name) for name, fault in lay(parents).faults.items()}
 
 
-def test_who_names_no_parent_is_below_root() -> None:
+def test_a_queue_without_a_parent_is_below_root() -> None:
     tree = lay({"root": "", "b": "root", "a": "", "a2": "a", "a1": "a"})
     assert tree.order == ("root", "a", "b", "a1", "a2")
     assert tree.parents == {"a": "root", "b": "root", "a1": "a", "a2": "a"}
@@ -28,7 +28,7 @@ def test_who_names_no_parent_is_below_root() -> None:
 
 
 @pytest.mark.parametrize("parent", ["", "root", "a", "nowhere"])
-def test_root_stands_above_all_whatever_its_own_parent_is_said_to_be(parent: str) -> None:
+def test_root_is_above_all_whatever_its_own_parent_is(parent: str) -> None:
     tree = lay({"root": parent, "a": ""})
     assert tree.order == ("root", "a")
     assert not tree.faults
@@ -39,7 +39,7 @@ def test_root_need_not_exist() -> None:
     assert lay({}).order == ("root",)
 
 
-def test_a_missing_parent_is_told_where_it_is_named_and_below() -> None:
+def test_a_missing_parent_is_reported_where_it_is_named_and_below() -> None:
     rule = "spec.parent is gone, which does not exist; create it or name another queue"
     assert faults({"a": "", "x": "gone", "y": "x", "z": "y"}) == {
         "x": rule,
@@ -48,7 +48,7 @@ def test_a_missing_parent_is_told_where_it_is_named_and_below() -> None:
     }
 
 
-def test_a_circle_is_told_from_each_of_its_queues_and_below() -> None:
+def test_a_cycle_is_reported_for_each_of_its_queues_and_those_below() -> None:
     rule = "spec.parent leads back to it (b → c → a → b); name another queue in one of them"
     assert faults({"a": "b", "b": "c", "c": "a", "below": "b", "fine": ""}) == {
         "a": "spec.parent leads back to it (a → b → c → a); name another queue in one of them",
@@ -62,7 +62,7 @@ def test_a_queue_cannot_be_its_own_parent() -> None:
     assert faults({"a": "a"}) == {"a": "spec.parent is the queue itself; name another queue, or leave it out for root"}
 
 
-def test_a_circle_of_thousands_is_told_in_a_few_words() -> None:
+def test_a_cycle_of_thousands_is_reported_in_a_few_words() -> None:
     size = 5000
     told = faults({f"q{number}": f"q{(number + 1) % size}" for number in range(size)})
     assert len(told) == size
@@ -87,9 +87,7 @@ PARENTS = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(("", *NAMES, "
 
 
 @given(PARENTS, st.randoms())
-def test_every_queue_is_placed_or_told_why_not_in_whatever_order_they_come(
-    parents: dict[str, str], chance: random.Random
-) -> None:
+def test_every_queue_is_placed_or_gets_a_reason_in_any_order(parents: dict[str, str], chance: random.Random) -> None:
     tree = lay(parents)
     assert set(tree.order) | tree.faults.keys() == parents.keys() | {"root"}
     assert not set(tree.order) & tree.faults.keys()

@@ -73,7 +73,7 @@ def test_a_ceiling_beyond_any_cluster_never_binds(amount: str, units: int | None
     assert found == (UNLIMITED if units is None else units)
 
 
-def test_what_cannot_be_read_of_a_queue_is_told_and_counts_as_absent() -> None:
+def test_what_cannot_be_read_of_a_queue_is_reported_and_counts_as_absent() -> None:
     info, at = queue_of(queue("q", capability={"cpu": "much"}, deserved={"cpu": "-1"}, guarantee={"memory": "1Gi"}))
     assert info.problems == (
         "spec.capability.cpu: 'much' is not a quantity (examples: 2, 500m, 1.5Gi, 1e3); it counts as absent",
@@ -85,7 +85,7 @@ def test_what_cannot_be_read_of_a_queue_is_told_and_counts_as_absent() -> None:
 
 
 @pytest.mark.parametrize("weight", [0, -3])
-def test_a_weight_below_one_counts_as_one_and_is_told(weight: int) -> None:
+def test_a_weight_below_one_counts_as_one_and_is_reported(weight: int) -> None:
     info, _ = queue_of(queue("q", weight=weight))
     assert info.weight == 1
     assert info.problems == (f"spec.weight: {weight} is below 1; it counts as 1",)
@@ -206,7 +206,7 @@ def test_soft_topology_is_a_preference() -> None:
     assert info_of(with_spec(pod_group("g"), network_topology={"mode": "soft"})).problem is None
 
 
-def test_a_group_made_anew_is_as_young_as_it_is() -> None:
+def test_a_group_created_again_is_as_young_as_it_is() -> None:
     watched = Watched(pod_group("g", age=1000))
     before = watched.job_column("g", "created")
     watched.put(with_meta(pod_group("g"), uid="new"))

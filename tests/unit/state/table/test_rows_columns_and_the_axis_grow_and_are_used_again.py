@@ -1,4 +1,4 @@
-"""Memory is flat under churn: rows, classes, slots and columns are used again, and nobody can claim them all."""
+"""Memory is flat under churn: rows, classes, slots and columns are used again, and no user can claim them all."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_queue_read_before_the_axis_grew_is_as_wide_as_the_snapshot() -> None:
     assert {len(info.capability), len(info.deserved), len(info.has_deserved), len(info.guarantee)} == {width}
 
 
-def test_names_that_pods_invent_cannot_keep_out_what_nodes_offer() -> None:
+def test_names_that_pods_invent_cannot_displace_resources_of_nodes() -> None:
     watched = Watched(*[asking_for(device(f"x{index}"), name=f"p{index}") for index in range(2 * MOST_RESOURCES)])
     assert len(watched.snapshot().ledger.axis) < MOST_RESOURCES
     watched.put(offering("n", device("gpu")))
@@ -101,7 +101,7 @@ def test_nor_what_was_asked_for_before_the_node_was_known() -> None:
     assert watched.on_node("n") == {}
 
 
-def test_names_that_queues_speak_of_cannot_keep_out_what_nodes_offer() -> None:
+def test_names_that_queues_list_cannot_displace_resources_of_nodes() -> None:
     watched = Watched(
         *[queue(f"q{index}", deserved={"cpu": "1", device(f"x{index}"): "1"}) for index in range(MOST_RESOURCES)]
     )
@@ -111,7 +111,7 @@ def test_names_that_queues_speak_of_cannot_keep_out_what_nodes_offer() -> None:
     assert "at most 96 are counted" in " ".join(told)
 
 
-def test_a_pod_with_one_name_too_many_waits_and_is_told() -> None:
+def test_a_pod_with_one_name_too_many_waits_and_is_reported() -> None:
     watched = Watched(*[asking_for(device(f"x{index}"), name=f"p{index}") for index in range(MOST_RESOURCES)])
     watched.put(asking_for(device("last"), name="last"))
     problem = watched.class_of("last").problem
@@ -119,7 +119,7 @@ def test_a_pod_with_one_name_too_many_waits_and_is_told() -> None:
     assert (problem.reason, problem.message) == (Reason.INVALID_POD, ONE_TOO_MANY)
 
 
-def test_a_group_with_one_name_too_many_waits_and_is_told() -> None:
+def test_a_group_with_one_name_too_many_waits_and_is_reported() -> None:
     watched = Watched(*[asking_for(device(f"x{index}"), name=f"p{index}") for index in range(MOST_RESOURCES)])
     watched.put(pod_group("g", min_resources={device("last"): "1"}))
     info = watched.snapshot().jobs[watched.job("g")]

@@ -181,7 +181,7 @@ def test_a_pod_whose_binding_fails_is_spread_as_before_and_a_bound_one_no_more()
     assert term(APP) not in state.snapshot(0.0).terms.terms, "the term of nobody that waits is given up"
 
 
-def test_changes_in_selections_wake_nobody() -> None:
+def test_changes_in_selections_start_no_cycle() -> None:
     woken: list[bool] = []
     state = ClusterState(on_change=woken.append)
     state.upsert("Pod", pod())

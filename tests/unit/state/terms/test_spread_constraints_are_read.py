@@ -100,7 +100,7 @@ def expression(operator: str, *values: str) -> LabelSelector:
         pytest.param({"min_domains": 0}, "minDomains is 0: use 1 or more, or remove it", id="minDomains"),
         pytest.param(
             {"min_domains": 2, "when_unsatisfiable": "ScheduleAnyway"},
-            "minDomains is 2: it goes with whenUnsatisfiable DoNotSchedule only; remove it",
+            "minDomains is 2: it works with whenUnsatisfiable DoNotSchedule only; remove it",
             id="minDomains of a wish",
         ),
         pytest.param(
@@ -113,7 +113,7 @@ def expression(operator: str, *values: str) -> LabelSelector:
         ),
         pytest.param(
             {"label_selector": None, "match_label_keys": ["app"]},
-            "matchLabelKeys is ['app']: add a labelSelector, which they are to narrow",
+            "matchLabelKeys is ['app']: add a labelSelector for them to narrow",
             id="keys without a selector",
         ),
         pytest.param(
@@ -138,7 +138,7 @@ def expression(operator: str, *values: str) -> LabelSelector:
         ),
     ],
 )
-def test_what_is_wrong_is_told_with_field_finding_and_fix(fields: dict[str, Any], message: str) -> None:
+def test_what_is_wrong_is_reported_with_field_finding_and_fix(fields: dict[str, Any], message: str) -> None:
     good = constraint(topology_key="rack")
     labels = {"app": "web", "a b": "no label can have this key"}
     assert fault(good, constraint(**fields), **labels) == f"spec.topologySpreadConstraints[1].{message}"

@@ -71,7 +71,7 @@ def test_a_pods_profile_is_the_terms_that_match_it(happened: list[tuple]) -> Non
             assert (book.profile(slot) != 0) == bool(found)
 
 
-def test_a_book_that_everybody_has_left_keeps_nothing() -> None:
+def test_a_book_without_pods_keeps_nothing() -> None:
     book = TermBook()
     term = PodTerm(("team",), (Requirement("app", "In", ("x",)),))
     for _ in range(3):

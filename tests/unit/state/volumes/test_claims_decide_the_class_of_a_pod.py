@@ -74,7 +74,7 @@ def test_bound_claims_count_by_where_their_volumes_are() -> None:
     assert isinstance(needs(watched, "a")[0], BoundNeed)
 
 
-def test_a_claim_that_several_pods_use_is_told_by_its_name_while_they_are_several() -> None:
+def test_a_claim_that_several_pods_use_is_reported_by_its_name_while_they_are_several() -> None:
     watched = watching(claim("data", of=MADE, modes=["ReadWriteOncePod"]), mine("a", "data"))
     alone = needs(watched, "a")
     watched.put(mine("b", "data"))
@@ -198,7 +198,7 @@ def test_free_volumes_come_smallest_first() -> None:
     assert watched.snapshot().storage is watched.snapshot().storage
 
 
-def test_limits_are_told_by_driver_and_node() -> None:
+def test_limits_are_reported_by_driver_and_node() -> None:
     watched = watching(mine("p", "data"), csi_node("n1", a=3, b=None), csi_node("n2", a=4))
     assert watched.snapshot().storage.limits == {"a": {"n1": 3, "n2": 4}}
 
@@ -213,7 +213,7 @@ def decided() -> Watched:
     return watched
 
 
-def test_a_volume_that_was_chosen_is_nobody_elses() -> None:
+def test_a_chosen_volume_goes_to_no_other_claim() -> None:
     watched = decided()
     assert free(watched) == []
     (need,) = needs(watched, "p")
@@ -286,7 +286,7 @@ def test_pods_that_share_a_claim_may_use_its_volume_on_several_nodes() -> None:
     assert watched.state.assume_bound(uid("q"), "n2", [binding])
 
 
-def test_pods_that_share_a_claim_whose_volume_is_made_go_to_one_node() -> None:
+def test_pods_that_share_a_claim_whose_volume_is_created_go_to_one_node() -> None:
     watched = watching(claim("data", of=MADE), mine("p", "data"), mine("q", "data"))
     binding = ClaimBinding(ref("data"))
     assert watched.state.assume_bound(uid("p"), "n1", [binding])

@@ -81,7 +81,7 @@ def test_the_drivers_of_a_node(spec: bytes, expected: dict[str, int]) -> None:
     assert read_limits(msgspec.json.decode(body, type=CSINode)) == expected
 
 
-def test_a_driver_tells_how_much_room_there_is_only_if_it_says_so() -> None:
+def test_a_driver_reports_its_room_only_if_it_says_so() -> None:
     says = msgspec.json.decode(b'{"metadata": {"name": "d"}, "spec": {"storageCapacity": true}}', type=CSIDriver)
     silent = msgspec.json.decode(b'{"metadata": {"name": "d"}, "spec": {"attachRequired": false}}', type=CSIDriver)
     assert (says.spec.storage_capacity, silent.spec.storage_capacity) == (True, False)
@@ -105,7 +105,7 @@ def test_room_of_a_class() -> None:
         pytest.param("1500m", 2, id="a fraction is rounded up"),
     ],
 )
-def test_absurd_sizes_harm_nobody(size: str, expected: int) -> None:
+def test_absurd_sizes_affect_nothing_else(size: str, expected: int) -> None:
     watched = Watched(pod_group("g"), storage_class("local"), claim("data", size=size), volume("v", size=size))
     watched.put(using(pod("p", group="g", cpu="1"), "data"), pod("other", group="g", cpu="1"))
     (need,) = watched.class_of("p").volumes

@@ -170,12 +170,12 @@ def _errors_of_the_system() -> Iterator[None]:
 
 
 def _open(connections: int) -> aiohttp.ClientSession:
-    """A session of so many connections at most; 0 is without a limit."""
+    """A session of at most this many connections; 0: no limit."""
     return aiohttp.ClientSession(
         connector=_Connector(connections),
         cookie_jar=aiohttp.DummyCookieJar(),
         read_bufsize=_READ_BUFFER,
         timeout=_TIMEOUT,
-        # aiohttp unpacks whatever has come at once, without a limit.
+        # aiohttp unpacks everything that has arrived, without a limit.
         auto_decompress=False,
     )

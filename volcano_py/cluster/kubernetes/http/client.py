@@ -1,4 +1,4 @@
-"""Requests to the API server: bytes in and out, errors as values of one family.
+"""Requests to the API server: bytes in and out, errors of one family.
 
 The generated client of kubernetes_asyncio builds a model of every answer, which costs several times what the request
 itself does; its configuration loader is used, its transport is not.

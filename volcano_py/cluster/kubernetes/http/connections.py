@@ -15,7 +15,7 @@ _KEEP_ALIVE_PROBES: Final = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCN
 
 
 def cannot_connect(host: str, port: int | None, error: OSError) -> ConnectionError:
-    """One text for one error, whichever transport met it."""
+    """The same text for an error in both transports."""
     cause = error.strerror or str(error) or f"it took longer than {CONNECT_WITHIN:g} s"
     return ConnectionError(f"cannot connect to {host}:{port}: {cause}")
 

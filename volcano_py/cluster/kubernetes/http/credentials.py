@@ -53,7 +53,7 @@ class Credentials:
     """The loaded configuration. `authorization` (a header's value) and `ssl` are always ready for the next request."""
 
     def __init__(self, kubeconfig: str | None, context: str | None, clock: Clock = SYSTEM_CLOCK) -> None:
-        """Use `Credentials.load`, which also reads the files. `kubeconfig` None stands for in-cluster."""
+        """Use `Credentials.load`, which also reads the files. `kubeconfig` None means in-cluster."""
         self._kubeconfig, self._context, self._clock = kubeconfig, context, clock
         self._login = Login()
         self._loader: KubeConfigLoader | None = None
@@ -203,7 +203,9 @@ def _fault(error: Exception) -> str:
     if isinstance(error, yaml.YAMLError):
         return f"not YAML: {' '.join(str(error).split())}"
     if isinstance(error, _MISSHAPEN):
-        return "it is no kubeconfig with clusters, contexts and users; that is what `kubectl config view --raw` prints"
+        return (
+            "it is not a kubeconfig with clusters, contexts and users; that is what `kubectl config view --raw` prints"
+        )
     return str(error) or type(error).__name__
 
 

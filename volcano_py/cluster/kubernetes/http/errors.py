@@ -1,4 +1,4 @@
-"""What can go wrong with a request: the server said no (`ApiError`), or said nothing (`UnreachableError`).
+"""What can go wrong with a request: the server refused it (`ApiError`), or did not answer (`UnreachableError`).
 
 Only the statuses that some code reacts to are classes of their own.
 """

@@ -1,4 +1,4 @@
-"""What stands before the body of a request. Both transports take these values and nothing else."""
+"""The part of a request before its body. Both transports accept only these values."""
 
 from __future__ import annotations
 

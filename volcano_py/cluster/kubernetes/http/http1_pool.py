@@ -51,7 +51,7 @@ class Http1Pool:
     """Connections to one server, with one request under way on each; the one that was used last is used next."""
 
     def __init__(self, connections: int) -> None:
-        """At most so many connections; requests beyond them wait. Create it on the loop that will use it."""
+        """At most this many connections; requests beyond them wait. Create it on the loop that will use it."""
         self._loop = asyncio.get_running_loop()
         self._room = asyncio.Semaphore(connections)
         self._server: Server | None = None
@@ -173,7 +173,7 @@ class _Connection(asyncio.Protocol):
         return not (self._spent or self._transport.is_closing())
 
     async def exchange(self, request: bytes, limit: int) -> Answer:
-        """Send this and wait for what comes back. Whoever stops waiting ends the connection."""
+        """Send this and wait for what comes back. A caller that stops waiting ends the connection."""
         if not self.reusable:
             raise _closed()
         self._waiter = self._loop.create_future()

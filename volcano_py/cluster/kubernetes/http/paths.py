@@ -1,4 +1,4 @@
-"""Paths and queries of requests, built from checked parts. No other code puts text together that becomes a request.
+"""Paths and queries of requests, built from checked parts. No other code builds the text of a request.
 
 Tenants choose names: of objects, of owners, of claims. A name with CR and LF in it would end the request line and begin
 a request of the tenant's own, sent with the daemon's token. So a path is a value that only these checks can make, and
@@ -45,14 +45,14 @@ class ApiPath(msgspec.Struct, frozen=True):
         group, _, version = self.group_version.rpartition("/")
         if not is_label(version) or ("/" in self.group_version and not is_subdomain(group)):
             self._refuse("apiVersion", self.group_version, "an API version")
-        if self.plural and not is_label(self.plural):
-            self._refuse("resource", self.plural, "the plural of a kind")
-        if self.namespace and not is_label(self.namespace):
-            self._refuse("namespace", self.namespace, "a DNS label")
-        if self.name and not is_subdomain(self.name):
-            self._refuse("name", self.name, "a DNS subdomain")
-        if self.subresource and not is_label(self.subresource):
-            self._refuse("subresource", self.subresource, "a DNS label")
+        for field, value, is_allowed, rule in (
+            ("resource", self.plural, is_label, "the plural of a kind"),
+            ("namespace", self.namespace, is_label, "a DNS label"),
+            ("name", self.name, is_subdomain, "a DNS subdomain"),
+            ("subresource", self.subresource, is_label, "a DNS label"),
+        ):
+            if value and not is_allowed(value):
+                self._refuse(field, value, rule)
         if (self.subresource and not self.name) or ((self.name or self.namespace) and not self.plural):
             self._refuse("path", str(self), "complete")
 
@@ -81,7 +81,7 @@ class ApiPath(msgspec.Struct, frozen=True):
 
 
 def target(path: ApiPath, params: Params | None = None) -> str:
-    """The path with its query, as they stand in a request line."""
+    """The path with its query, as in a request line."""
     return f"{path}?{urlencode(params, quote_via=quote, safe='')}" if params else str(path)
 
 

@@ -50,7 +50,7 @@ class Transport:
         within: float,
         urgent: bool,
     ) -> Answer:
-        """Send a request and read all of the answer, in so many seconds. An urgent one waits for no connection.
+        """Send a request and read all of the answer, within this many seconds. An urgent one waits for no connection.
 
         Raises:
             OSError: there was no whole answer.

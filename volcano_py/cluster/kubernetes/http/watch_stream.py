@@ -1,4 +1,4 @@
-"""What a watch brings, event by event."""
+"""The events of a watch, one by one."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Lists and watches: how what the API server has comes in."""
+"""Lists and watches: how objects come in from the API server."""

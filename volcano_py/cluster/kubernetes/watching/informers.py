@@ -66,7 +66,7 @@ class Informers:
                 group.create_task(reflector.run(), name=f"reflector of {name}")
 
     async def wait_synced(self) -> None:
-        """Return when the sink has had a list of every kind: before that, a snapshot would lie."""
+        """Return when the sink has had a list of every kind: before that, a snapshot would be incomplete."""
         for reflector in self.reflectors.values():
             await reflector.synced.wait()
 

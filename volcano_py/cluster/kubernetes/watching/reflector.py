@@ -200,7 +200,7 @@ class Reflector:
         await self._rest(delay)
 
     async def _rest(self, seconds: float) -> None:
-        """Until there is hurry, or for so long."""
+        """Wait until a list is urgent, or for this many seconds."""
         self._hurry.clear()
         await wait_at_most(self._clock, seconds, self._hurry)
 
@@ -349,7 +349,7 @@ class Reflector:
         try:
             self._sink.replace(self.kind.name, objects)
         except Exception:
-            log.exception("a list could not be applied as a whole", kind=self.kind.name)
+            log.exception("part of a list could not be applied", kind=self.kind.name)
             return False
         return True
 
@@ -404,7 +404,7 @@ class Reflector:
             raise UnreachableError("WATCH", str(self.kind.path), "the server ended the watch at once")
 
     async def _guard(self, stream: WatchStream) -> None:
-        """Return, having broken the connection, when nothing was heard for too long or a resync is due."""
+        """Break the connection and return when the watch was silent for too long or a resync is due."""
         while True:
             now = self._clock.monotonic()
             wait = stream.last_data + self._stall_after - now
@@ -467,7 +467,7 @@ class Reflector:
         try:
             event = msgspec.json.decode(line, type=RawEvent)
         except msgspec.MsgspecError as broken:
-            raise UnreachableError("WATCH", str(self.kind.path), f"this is no event: {line[:100]!r}") from broken
+            raise UnreachableError("WATCH", str(self.kind.path), f"not a watch event: {line[:100]!r}") from broken
         if event.type == "ERROR":
             raise stream_error(str(self.kind.path), bytes(event.object))
         identity = identify(event.object)

@@ -81,7 +81,7 @@ class Versions:
         if known is not None and self._uids[key] != uid and number <= known:
             self.stale += 1
             return None
-        # Even for an object never heard of: its addition may yet come, late.
+        # Even for an unknown object: its addition may still come, late.
         self._deleted[key] = max(self._deleted.get(key, self._list_version), number, -1 if known is None else known)
         if len(self._deleted) > _TOMBSTONES:
             del self._deleted[next(iter(self._deleted))]

@@ -99,7 +99,7 @@ class Binder:
         self._pipeline.submit(binds)
 
     def stop_new(self, why: str = LEASE_IS_OVER) -> None:
-        """Send nothing any more, repetitions included; requests under way are heard out."""
+        """Send nothing any more, not even repetitions; wait for the answers to requests under way."""
         self._pipeline.stop_new(why)
 
     async def drain(self, seconds: float) -> int:
@@ -153,7 +153,9 @@ class Binder:
         self._outcomes.bound(bound.bind, self._clock.monotonic() - bound.moment)
 
     async def _carry_out(self, bind: Bind, path: ApiPath, body: bytes) -> None:
-        """Raises RequestError: it is not bound to that node; or all is to stop, and what became of it is unknown."""
+        """Raises RequestError: it is not bound to that node; or everything is being stopped, and the outcome is
+        unknown.
+        """
         try:
             await self._pipeline.retry(lambda: self._attempt(bind, path, body), self._retries, self._rng)
         except RequestError as error:

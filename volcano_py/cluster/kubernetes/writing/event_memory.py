@@ -31,7 +31,7 @@ EventKey = tuple[ObjectRef, str, str, str]
 
 
 class EventSeries(msgspec.Struct):
-    """One event object and what is to be written. `written` is the count on the server, 0 before it exists there."""
+    """One event object and what to write into it. `written` is the count on the server, 0 before it exists there."""
 
     key: EventKey
     name: str

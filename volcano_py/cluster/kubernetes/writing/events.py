@@ -107,7 +107,7 @@ class EventRecorder:
         self._memory = EventMemory(clock)
         self._queue: Turns[EventSeries] = Turns(in_flight)
         self._unwritten: dict[_Topic, EventSeries] = {}
-        """How objects stand, as far as it waits to be written for the first time."""
+        """The latest event of each object that waits to be written for the first time."""
         self._workers = Workers("events", self._queue, self._work)
         self._counter: asyncio.Task[None] | None = None
         self._stopped = False

@@ -1,4 +1,4 @@
-"""Who is served next where requests wait: namespaces take turns, and none holds all of the slots.
+"""Which request is served next: namespaces take turns, and none holds all of the slots.
 
 So the backlog of one namespace delays the first request of another by one round at most, and requests that take long,
 such as those that a slow webhook holds up, leave slots for the requests of others.
@@ -97,7 +97,7 @@ class Turns(Generic[T]):
     def take(self) -> tuple[str, T] | None:
         """The next item, with its namespace, which holds a slot from now until `done`; None when there is no slot for
         any that waits."""
-        # Each namespace that is passed over holds a slot, so that few are: as many as there are slots.
+        # Each namespace that is skipped holds a slot, so few are: as many as there are slots.
         found = self._queue.take(self._may_take) if self._free else None
         if found is not None:
             self._held[found[0]] += 1

@@ -74,7 +74,7 @@ class VolumeBinder:
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`hand_on` gets what is ready to be bound, and `on_prepared` hears of it, if `find_node` after all that
+        """`hand_on` gets what is ready to be bound, and `on_prepared` is called for it, if `find_node` after all that
         time still has the node, and the volumes can be used from there; `fence` is asked before each write."""
         self.claims = ClaimUpdates()
         self._client, self._outcomes, self._hand_on = client, outcomes, hand_on
@@ -113,7 +113,7 @@ class VolumeBinder:
             asyncio.get_running_loop().call_soon(task.cancel)
 
     async def drain(self, seconds: float) -> int:
-        """Wait that long for what is to be written, but not for claims to be bound. Returns how many were given up."""
+        """Wait that long for pending writes, but not for claims to be bound. Returns how many were given up."""
         await wait_at_most(self._clock, seconds, self._written)
         tasks = list(self._tasks)
         self.stop_new("the process ends")
@@ -219,7 +219,9 @@ class VolumeBinder:
             if latest.is_gone:
                 raise ClaimError(binding.claim.key, "was deleted")
             if not binding.volume and latest.claim is not None and _was_given_up(bind, latest.claim):
-                raise ClaimError(binding.claim.key, f"gets no volume on node {bind.node}: its provisioner has given up")
+                raise ClaimError(
+                    binding.claim.key, f"will get no volume on node {bind.node}: its provisioner has given up"
+                )
             left = ends - self._clock.monotonic()
             if left <= 0:
                 why = f"is not bound {bind.claims_within:g} s after its volume was chosen; its events may say more"
@@ -231,15 +233,17 @@ class VolumeBinder:
         return latest.claim
 
     async def _look(self, binding: ClaimBinding, latest: LatestClaim) -> None:
-        """Look whether an event was lost, and whether the claim still has what was reserved for it, of which it hears
-        nothing; a server that is away just now is no reason to give up."""
+        """Check whether an event was lost, and whether the volume is still reserved for the claim, for which there is
+        no event. A server that does not answer at the moment is no reason to give up."""
         try:
             claim = await self._client.read(_path(binding), PersistentVolumeClaim)
             latest.take(claim)
             if binding.volume and not _is_bound(binding, claim):
                 volume = await self._volume(binding.claim, binding.volume)
                 if not _is_kept(volume, binding.claim):
-                    raise ClaimError(binding.claim.key, f"cannot have volume {binding.volume}: it was taken off it")
+                    raise ClaimError(
+                        binding.claim.key, f"cannot use volume {binding.volume}: it is no longer reserved for the claim"
+                    )
         except RequestError as error:
             if not error.transient:
                 raise
@@ -258,15 +262,15 @@ class VolumeBinder:
         if affinity is not None and affinity.required is not None and not matches(node, affinity.required):
             raise ClaimError(
                 claim.key,
-                f"has got volume {name}, which by its nodeAffinity cannot be used from node {bind.node}; correct the "
-                "labels of the node, or create the claim again",
+                f"was bound to volume {name}, which by its nodeAffinity cannot be used from node {bind.node}; "
+                "correct the labels of the node, or create the claim again",
             )
 
     async def _volume(self, claim: ObjectRef, name: str) -> PersistentVolume:
         try:
             return await self._client.read(_volume_path(name), PersistentVolume)
         except NotFoundError as error:
-            raise ClaimError(claim.key, f"cannot have volume {name}, which does not exist") from error
+            raise ClaimError(claim.key, f"cannot use volume {name}, which does not exist") from error
 
     async def _insist(self, call: Callable[[], Awaitable[T]]) -> T:
         return await retry(call, self._retries, self._clock, rng=self._rng, keep_trying=lambda: not self._stopped)
@@ -288,13 +292,13 @@ def _is_bound(binding: ClaimBinding, claim: PersistentVolumeClaim) -> bool:
     """
     key, meta = binding.claim.key, claim.metadata
     if meta.uid != binding.claim.uid:
-        raise ClaimError(key, f"is another one now (UID {meta.uid})")
+        raise ClaimError(key, f"was replaced by another one (UID {meta.uid})")
     if meta.deletion_timestamp is not None:
         raise ClaimError(key, "is being deleted")
     if claim.status.phase == "Lost":
         raise ClaimError(key, f"has lost its volume {claim.spec.volume_name}")
     if binding.volume and claim.spec.volume_name not in ("", binding.volume):
-        raise ClaimError(key, f"has got volume {claim.spec.volume_name}, not {binding.volume}")
+        raise ClaimError(key, f"was bound to volume {claim.spec.volume_name}, not {binding.volume}")
     return claim.is_bound
 
 
@@ -306,9 +310,9 @@ def _is_kept(volume: PersistentVolume, claim: ObjectRef) -> bool:
     """
     owner, name = volume.spec.claim_ref, volume.metadata.name
     if volume.metadata.deletion_timestamp is not None:
-        raise ClaimError(claim.key, f"cannot have volume {name}, which is being deleted")
+        raise ClaimError(claim.key, f"cannot use volume {name}, which is being deleted")
     if owner is not None and (owner.key != claim.key or owner.uid not in ("", claim.uid)):
-        raise ClaimError(claim.key, f"cannot have volume {name}, which belongs to {owner.key}")
+        raise ClaimError(claim.key, f"cannot use volume {name}, which belongs to {owner.key}")
     return owner is not None and bool(owner.uid)
 
 

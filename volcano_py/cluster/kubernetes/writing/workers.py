@@ -110,7 +110,7 @@ class Pipeline(Generic[T]):
         limit: int,
         clock: Clock,
     ) -> None:
-        """`limit` is that of `Turns`, in which an item stands for its `namespace`."""
+        """`limit` is that of `Turns`; an item takes its turn with its `namespace`."""
         self.stopped = ""
         """Why nothing new is begun; "" while all is well."""
         self._name, self._work, self._abandon, self._clock = name, work, abandon, clock
@@ -147,11 +147,11 @@ class Pipeline(Generic[T]):
         self._abandon_queued()
 
     async def retry(self, call: Callable[[], Awaitable[R]], policy: RetryPolicy, rng: random.Random) -> R:
-        """As `backoff.retry`, but only until nothing new is to be begun."""
+        """As `backoff.retry`, but only until no new work may begin."""
         return await retry(call, policy, self._clock, rng=rng, keep_trying=lambda: not self.stopped)
 
     async def drain(self, seconds: float) -> int:
-        """Wait that long for all to be done, then stop. Returns how many were abandoned."""
+        """Wait that long for all work to end, then stop. Returns how many were abandoned."""
         await wait_at_most(self._clock, seconds, self.quiet)
         left = self.queued + self.busy
         self.stop_new("the process ends")
@@ -162,7 +162,7 @@ class Pipeline(Generic[T]):
         try:
             await self._work(item)
         except asyncio.CancelledError:
-            self._abandon(item, StoppedError(self._name, f"{self.stopped}; what became of it is unknown"))
+            self._abandon(item, StoppedError(self._name, f"{self.stopped}; its outcome is unknown"))
             raise
 
     def _abandon_queued(self) -> None:

@@ -12,8 +12,8 @@ from volcano_py.api.volumes import StorageClass
 from volcano_py.api.wording.amounts import number
 from volcano_py.api.wording.summarize import counted, summarize
 from volcano_py.framework.session import Session
-from volcano_py.plugins.predicates.pod_sentences import on_nodes, settled
-from volcano_py.plugins.predicates.selector_advice import how_far
+from volcano_py.plugins.predicates.advice.pods import on_nodes, settled
+from volcano_py.plugins.predicates.advice.selectors import how_far
 from volcano_py.state.table.ledger import Rows
 from volcano_py.state.volumes.needs import BoundNeed, OpenNeed
 

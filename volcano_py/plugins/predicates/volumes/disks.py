@@ -11,8 +11,8 @@ import msgspec
 
 from volcano_py.api.wording.summarize import plural, summarize
 from volcano_py.framework.session import Session
+from volcano_py.plugins.predicates.advice.pods import by_pods
 from volcano_py.plugins.predicates.holders import Holders
-from volcano_py.plugins.predicates.pod_sentences import by_whom
 from volcano_py.state.table.ledger import Rows
 from volcano_py.state.volumes.disks import Disk
 
@@ -30,5 +30,5 @@ def disks_in_use(ssn: Session, holders: Holders[Disk], wanted: Sequence[Disk], n
     """Which pods use the wanted disks on these nodes, and what would help."""
     disks = [disk for disk in wanted if holders.any_on(rival_disks([disk]), nodes).any()]
     named = list(dict.fromkeys(f"{disk.name} ({disk.source})" for disk in disks))
-    by, are = by_whom(ssn, holders.rows(rival_disks(disks)), nodes), "is" if len(named) == 1 else "are"
+    by, are = by_pods(ssn, holders.rows(rival_disks(disks)), nodes), "is" if len(named) == 1 else "are"
     return f"{plural('Disk', len(named))} {summarize(named)} {are} in use{by}: wait for that to end, or add nodes"

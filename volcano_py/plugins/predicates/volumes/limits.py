@@ -44,7 +44,7 @@ class VolumeLimits:
         self._ssn = ssn
         self._holds = holds
         self._claims = claims
-        self._told = ssn.snapshot.storage.limits
+        self._reported = ssn.snapshot.storage.limits
         self._limits: dict[str, Counts] = {}
         self._attached: dict[int, Attached] = {}
         self._own_used: dict[str, Counts] = {}
@@ -93,7 +93,7 @@ class VolumeLimits:
         limit = self._limits.get(driver)
         if limit is None:
             limit = self._limits[driver] = np.full(self._ssn.ledger.nodes.size, MANY, dtype=np.int64)
-            for node, count in self._told[driver].items():
+            for node, count in self._reported[driver].items():
                 if (row := self._ssn.nodes.rows.get(node)) is not None:
                     limit[row] = count
         return limit
@@ -146,7 +146,7 @@ class VolumeLimits:
             if not isinstance(need, BoundNeed | OpenNeed):
                 continue
             driver = need.driver if isinstance(need, BoundNeed) else self._provisioner(need)
-            if driver not in self._told:
+            if driver not in self._reported:
                 continue
             if need.claim:
                 attached.shared[need.claim] = driver

@@ -1,4 +1,4 @@
-"""From which nodes a volume can be used, and where volumes of a storage class can be made.
+"""From which nodes a volume can be used, and where volumes of a storage class can be created.
 
 Semantics are kube-scheduler's filters VolumeBinding and VolumeZone. Answers follow from nodes and from what volumes and
 classes say, so each is worked out once for all that say the same, and kept with the node index.
@@ -104,7 +104,7 @@ def topology_mask(index: NodeIndex, terms: Sequence[TopologySelectorTerm]) -> Ma
 
 
 def capacity_mask(index: NodeIndex, capacities: Iterable[Capacity], size: int) -> Mask:
-    """[N] nodes that reach room for a volume of so many bytes."""
+    """[N] nodes that have access to room for a volume of this many bytes."""
     mask = np.zeros(len(index.nodes), dtype=np.bool_)
     for topology in {_encode(each.topology): each.topology for each in capacities if each.largest >= size}.values():
         mask |= _selected(index, topology)

@@ -1,4 +1,4 @@
-"""Pods with volumes: claims that keep them waiting, and nodes on which their volumes and disks can be used.
+"""Pods with volumes: claims that they wait for, and nodes on which their volumes and disks can be used.
 
 The semantics are those of kube-scheduler's filters VolumeRestrictions, NodeVolumeLimits, VolumeZone and VolumeBinding,
 in its words.

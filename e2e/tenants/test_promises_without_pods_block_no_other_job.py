@@ -1,0 +1,90 @@
+"""A tenant promises itself the whole cluster, with PodGroups without pods and with pods that fit nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import yaml
+
+from e2e.conftest import SimulatedNodes
+from e2e.harness.daemon import Daemon
+from e2e.harness.objects import deployment, gang, pod, pod_group, volcano_job
+from e2e.harness.tenant import Tenant
+
+_SHIPPED = Path(__file__).parents[2] / "manifests" / "base" / "configmap.yaml"
+_NODES = 2
+_CPU = 4
+"""Of each node."""
+
+
+def shipped_with(timeout: str) -> str:
+    """The shipped configuration, with another time for pods to be created."""
+    text: str = yaml.safe_load(_SHIPPED.read_text(encoding="utf-8"))["data"]["volcano-scheduler.conf"]
+    return text + f"configurations:\n- name: enqueue\n  arguments: {{promiseTimeout: {timeout}}}\n"
+
+
+async def test_a_job_within_its_part_runs_and_a_larger_one_when_the_promise_has_lapsed(
+    attacker: Tenant,
+    victim: Tenant,
+    simulated_nodes: SimulatedNodes,
+    daemon: Daemon,
+    configure: Callable[[str], Awaitable[None]],
+) -> None:
+    """The attacker gets a message that says what happened to its promise."""
+    await configure(shipped_with("24h"))
+    await simulated_nodes(_NODES, cpu=str(_CPU))
+    whole = {"cpu": str(_NODES * _CPU)}
+    await attacker.apply(*(pod_group(f"empty-{index}", 1, minResources=whole) for index in range(2)))
+    await attacker.namespace.wait_pod_group("empty-0", "Inqueue")
+    await attacker.apply(
+        *(pod(f"useless-{index}", cpu="1", node_selector={"pool": "nobody-has-it"}) for index in range(26))
+    )
+
+    await victim.apply(volcano_job("small", 2, cpu="2"))
+    await victim.namespace.wait_phases(Running=2)
+    await victim.client.delete(f"/apis/batch.volcano.sh/v1alpha1/namespaces/{victim.name}/jobs/small")
+    await victim.namespace.wait_phases()
+    await victim.apply(volcano_job("large", 3, cpu="2"))
+    await configure(shipped_with("1s"))
+    await victim.namespace.wait_phases(Running=3)
+    lapsed = await attacker.namespace.wait_pod_group("empty-0", "Pending")
+    assert "PromiseLapsed: " in str(lapsed.status), lapsed.status
+
+
+async def test_a_deployment_within_its_part_runs_and_grows_next_to_promises_of_the_whole_cluster(
+    attacker: Tenant,
+    victim: Tenant,
+    simulated_nodes: SimulatedNodes,
+    daemon: Daemon,
+    configure: Callable[[str], Awaitable[None]],
+) -> None:
+    """Its pods come one by one, and their PodGroup after them; a larger number waits until the promises have lapsed."""
+    await configure(shipped_with("24h"))
+    await simulated_nodes(_NODES, cpu=str(_CPU))
+    whole = {"cpu": str(_NODES * _CPU)}
+    await attacker.apply(*(pod_group(f"empty-{index}", 1, minResources=whole) for index in range(2)))
+    await attacker.namespace.wait_pod_group("empty-0", "Inqueue")
+
+    await victim.apply(deployment("web", 1, cpu="1"))
+    await victim.namespace.wait_phases(Running=1)
+    await victim.apply(deployment("web", 3, cpu="1"))
+    await victim.namespace.wait_phases(Running=3)
+    await configure(shipped_with("1s"))
+    await victim.apply(deployment("web", 7, cpu="1"))
+    await victim.namespace.wait_phases(Running=7)
+
+
+async def test_pods_and_gangs_and_jobs_run_next_to_pods_that_fit_no_node(
+    attacker: Tenant, victim: Tenant, simulated_nodes: SimulatedNodes, daemon: Daemon
+) -> None:
+    """With the shipped configuration as it is; the attacker's pods still say what an autoscaler listens to."""
+    await simulated_nodes(_NODES, cpu=str(_CPU))
+    await attacker.apply(
+        *(pod(f"useless-{index}", cpu="1", node_selector={"pool": "nobody-has-it"}) for index in range(26))
+    )
+    told = await attacker.namespace.wait_told("useless-25", reason="Unschedulable")
+    assert "NodesRefuse" in str(told.status)
+    work = volcano_job("work", 2, cpu="1")
+    await victim.apply(pod("single", cpu="2"), *gang("pair", 2, cpu="1"), work, deployment("web", 2, cpu="1"))
+    await victim.namespace.wait_phases(Running=7)

@@ -1,0 +1,1 @@
+"""The working directory of a control plane: its files, certificates and kubeconfigs."""
