@@ -12,7 +12,7 @@ from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.admission.violation import Violation, Violations, new_violations
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.api.objects import PodGroup
-from volcano_py.api.queue_choice import queue_for
+from volcano_py.api.queues.choice import queue_for
 
 
 def defaults(group: PodGroup, namespace_annotations: Mapping[str, str], default_queue: str) -> dict[str, Any]:

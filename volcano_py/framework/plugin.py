@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.queue_fields import QueueField
+from volcano_py.api.queues.fields import QueueField
 from volcano_py.api.report import NamespaceShare
 from volcano_py.config.arguments import Arguments, NoArguments
 from volcano_py.config.flags import Flags

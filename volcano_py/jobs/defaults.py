@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from volcano_py.api.names import DEFAULT_QUEUE, DEFAULT_SCHEDULER_NAME
-from volcano_py.api.queue_choice import queue_for
+from volcano_py.api.queues.choice import queue_for
 from volcano_py.jobs.model import Task, VolcanoJob
 
 MAX_RETRY: Final = 3

@@ -16,12 +16,12 @@ from __future__ import annotations
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording import explain
 from volcano_py.framework.eviction.candidates import Candidates
-from volcano_py.framework.eviction.draft import Draft
-from volcano_py.framework.eviction.fill_back import fill_back
-from volcano_py.framework.eviction.recurrence import find_avenger
-from volcano_py.framework.eviction.replacement import replace_one, retry_with_one_later
+from volcano_py.framework.eviction.planning.draft import Draft
+from volcano_py.framework.eviction.planning.fill_back import fill_back
+from volcano_py.framework.eviction.planning.recurrence import find_avenger
+from volcano_py.framework.eviction.planning.replacement import replace_one, retry_with_one_later
+from volcano_py.framework.eviction.planning.search import LEVELS, Level, Search
 from volcano_py.framework.eviction.scheme import Scheme
-from volcano_py.framework.eviction.search import LEVELS, Level, Search
 from volcano_py.framework.eviction.starving import allocate_follows
 from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session

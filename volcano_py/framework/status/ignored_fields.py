@@ -14,7 +14,7 @@ import msgspec
 from volcano_py.api.names import HIERARCHY, HIERARCHY_WEIGHTS, ROOT_QUEUE
 from volcano_py.api.objects import Queue, ResourceList
 from volcano_py.api.quantity import QuantityError, parse_quantity
-from volcano_py.api.queue_fields import QueueField
+from volcano_py.api.queues.fields import QueueField
 from volcano_py.api.wording.explain import cut
 from volcano_py.config.catalogue import VOLCANO_PLUGINS
 from volcano_py.config.model import SchedulerConfiguration

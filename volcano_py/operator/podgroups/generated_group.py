@@ -36,7 +36,7 @@ from volcano_py.api.names import (
 )
 from volcano_py.api.objects import ObjectMeta, OwnerReference, Pod, PodGroup, PodGroupSpec, PodGroupStatus, ResourceList
 from volcano_py.api.quantity import LARGEST, QuantityError, parse_quantity
-from volcano_py.api.queue_choice import queue_for
+from volcano_py.api.queues.choice import queue_for
 from volcano_py.api.quota_usage import pod_limits, quota_usage
 from volcano_py.api.requests import Amounts, RequestError, pod_requests
 from volcano_py.api.workloads import Workload

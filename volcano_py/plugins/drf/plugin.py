@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.queue_fields import QueueField
+from volcano_py.api.queues.fields import QueueField
 from volcano_py.api.reasons import Reason
 from volcano_py.api.report import NamespaceShare
 from volcano_py.api.wording.explain import invalid_queue, queue_closed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from volcano_py.framework.eviction.draft import Draft
+from volcano_py.framework.eviction.planning.draft import Draft
 from volcano_py.framework.job import Task
 from volcano_py.framework.session import Session
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from volcano_py.framework.eviction.cost import Costs
-from volcano_py.framework.eviction.draft import Draft, Eviction
-from volcano_py.framework.eviction.fill_back import fill_back, groups
 from volcano_py.framework.eviction.gangs import Gangs
-from volcano_py.framework.eviction.search import Search
+from volcano_py.framework.eviction.planning.cost import Costs
+from volcano_py.framework.eviction.planning.draft import Draft, Eviction
+from volcano_py.framework.eviction.planning.fill_back import fill_back, groups
+from volcano_py.framework.eviction.planning.search import Search
 from volcano_py.framework.session import Session
 
 _MOST_TRIED: Final = 4

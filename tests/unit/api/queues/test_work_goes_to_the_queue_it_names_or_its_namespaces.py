@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from volcano_py.api.names import QUEUE_NAME
-from volcano_py.api.queue_choice import queue_for
+from volcano_py.api.queues.choice import queue_for
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.eviction.blocked import make_way
-from volcano_py.framework.eviction.bundles import Bundle, Bundles, JobFacts, Stock, Wanted
 from volcano_py.framework.eviction.candidates import Candidates
-from volcano_py.framework.eviction.cost import victim_ranks
-from volcano_py.framework.eviction.draft import Draft, Eviction, Mark
-from volcano_py.framework.eviction.placing import place, place_on
+from volcano_py.framework.eviction.planning.blocked import make_way
+from volcano_py.framework.eviction.planning.bundles import Bundle, Bundles, JobFacts, Stock, Wanted
+from volcano_py.framework.eviction.planning.cost import victim_ranks
+from volcano_py.framework.eviction.planning.draft import Draft, Eviction, Mark
+from volcano_py.framework.eviction.planning.placing import place, place_on
 from volcano_py.framework.eviction.scheme import NEVER, Scheme
 from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Task

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from volcano_py.framework.eviction.draft import Draft, Eviction
-from volcano_py.framework.eviction.placing import place, place_on
+from volcano_py.framework.eviction.planning.draft import Draft, Eviction
+from volcano_py.framework.eviction.planning.placing import place, place_on
 from volcano_py.framework.session import Session
 
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.eviction.draft import Eviction
 from volcano_py.framework.eviction.gangs import Gangs
+from volcano_py.framework.eviction.planning.draft import Eviction
 from volcano_py.framework.job import Task
 from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.session import Session

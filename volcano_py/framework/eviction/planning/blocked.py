@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from volcano_py.framework.eviction.draft import Draft
-from volcano_py.framework.eviction.placing import may_come
+from volcano_py.framework.eviction.planning.draft import Draft
+from volcano_py.framework.eviction.planning.placing import may_come
 from volcano_py.framework.eviction.units import Unit
 from volcano_py.framework.job import Task
 from volcano_py.framework.session import Session

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from volcano_py.framework.eviction.draft import Eviction
 from volcano_py.framework.eviction.gangs import Gangs
+from volcano_py.framework.eviction.planning.draft import Eviction
 from volcano_py.framework.eviction.scheme import NEVER, Scheme
 from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Task

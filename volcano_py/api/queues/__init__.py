@@ -1,0 +1,1 @@
+"""Queues as PodGroups and configurations name them."""
