@@ -77,7 +77,8 @@ class Moves:
 
 
 def fresh_placer(session: Opened) -> Placer:
-    return Placer(session.ssn, session.ssn.dispatch, session.ssn.nodes.name_rank)
+    ssn = session.ssn
+    return Placer(ssn, ssn.dispatch, ssn.findings, ssn.nodes.name_rank)
 
 
 def choice(placer: Placer, session: Opened, job: str) -> tuple[list[int], bool]:
