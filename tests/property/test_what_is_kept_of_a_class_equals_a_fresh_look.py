@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tests.support.node_answers import node_rows
 from tests.support.sessions import Opened, gang, node, open_session, pod, pod_group
 from volcano_py.api.objects import ApiObject, LabelSelector, TopologySpreadConstraint
-from volcano_py.framework.findings import Findings
 from volcano_py.framework.placement.placer import Placer
 from volcano_py.framework.statement import Statement
 from volcano_py.plugins.nodeorder import NodeOrder
@@ -78,7 +77,8 @@ class Moves:
 
 
 def fresh_placer(session: Opened) -> Placer:
-    return Placer(session.ssn, session.ssn.dispatch, Findings(), session.ssn.nodes.name_rank)
+    ssn = session.ssn
+    return Placer(ssn, ssn.dispatch, ssn.findings, ssn.nodes.name_rank)
 
 
 def choice(placer: Placer, session: Opened, job: str) -> tuple[list[int], bool]:
