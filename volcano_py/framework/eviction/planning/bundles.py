@@ -133,9 +133,11 @@ class Bundles:
 
     def __init__(self, stock: Stock, wanted: Wanted, jobs: JobFacts) -> None:
         missing = np.maximum(wanted.request - wanted.idle, 0)
-        useful = (np.minimum(missing.take(stock.node, axis=0), stock.request) > 0).any(axis=1)
+        dims = np.flatnonzero(missing.any(axis=0))  # (mostly one or two; what no node lacks need not be looked at)
+        useful = (np.minimum(missing[:, dims].take(stock.node, axis=0), stock.request[:, dims]) > 0).any(axis=1)
         self._stock = stock.where(useful)
         self._short = missing.take(self._stock.node, axis=0)
+        self._dims = dims
         self._wanted = wanted
         self._jobs = jobs
         self._goes_alone, self._goes_whole = self._ways()
@@ -231,34 +233,44 @@ class Bundles:
         if not len(at):
             return _NO_OFFERS
         order = self._by_node(at)
-        found = stock if len(order) == len(stock) and order is at else stock.take(order)
-        is_start = _starts(found.node)
+        node, request = stock.node[order], stock.request[order]
+        is_start = _starts(node)
         starts, run = np.flatnonzero(is_start), np.cumsum(is_start) - 1
-        freed = np.cumsum(found.request, axis=0)
-        freed -= (freed[starts] - found.request[starts])[run]
-        enough = np.flatnonzero((freed >= self._short[order]).all(axis=1))
+        holds = request[:, self._dims]
+        freed = np.cumsum(holds, axis=0)
+        freed -= (freed[starts] - holds[starts])[run]
+        enough = np.flatnonzero((freed >= self._short[order][:, self._dims]).all(axis=1))
         runs, which = np.unique(run[enough], return_index=True)
         start, stop = starts[runs], enough[which] + 1
         several = stop - start > 1
         start, stop = start[several], stop[several]
         if not len(start):
             return _NO_OFFERS
-        whole = self._goes_whole[order]
-        new_job = is_start | _starts(found.job, whole)
-        held = np.where(whole[:, None], self._jobs.held[found.job] * new_job[:, None], found.request)
-        excess = (held @ self._wanted.worth).astype(np.float64)
-        keys = np.column_stack(
+        return _Offers(self._keys_of_slices(order, start, stop), order, start, stop, np.full(len(start), -1))
+
+    def _keys_of_slices(self, order: Rows, start: Rows, stop: Rows) -> Floats:
+        """[B, C] the keys of the bundles `order[start:stop]`."""
+        stock, lengths = self._stock, stop - start
+        ends = np.cumsum(lengths)
+        begins = ends - lengths
+        at = order[np.arange(ends[-1]) + np.repeat(start - begins, lengths)]
+        whole, job = self._goes_whole[at], stock.job[at]
+        new_job = _starts(job, whole)
+        new_job[begins] = True
+        held = stock.request[at] @ self._wanted.worth
+        if whole.any():
+            held = np.where(whole, (self._jobs.held[job] @ self._wanted.worth) * new_job, held)
+        return np.column_stack(
             (
-                _over(np.maximum, found.rank, start, stop),
-                _over(np.maximum, self._jobs.priority[found.job], start, stop),
-                _over(np.add, new_job.astype(np.int64), start, stop),
-                _over(np.maximum, (whole & self._jobs.complete[found.job]).astype(np.int64), start, stop),
-                _over(np.add, (~whole).astype(np.int64), start, stop),
-                _over(np.add, excess, start, stop) - self._short[order[start]] @ self._wanted.worth,
-                _over(np.maximum, found.turn, start, stop),
+                np.maximum.reduceat(stock.rank[at], begins),
+                np.maximum.reduceat(self._jobs.priority[job], begins),
+                np.add.reduceat(new_job.astype(np.int64), begins),
+                np.logical_or.reduceat(whole & self._jobs.complete[job], begins),
+                np.add.reduceat((~whole).astype(np.int64), begins),
+                np.add.reduceat(held, begins) - self._short[order[start]] @ self._wanted.worth,
+                np.maximum.reduceat(stock.turn[at], begins),
             )
-        )
-        return _Offers(keys, order, start, stop, np.full(len(start), -1))
+        ).astype(np.float64)
 
     def _by_node(self, at: Rows) -> Rows:
         """The positions by node: first the pods that go alone, by the queues that lose first."""
@@ -283,13 +295,6 @@ def _starts(*columns: NDArray[np.generic]) -> Flags:
     for column in columns:
         starts[1:] |= column[1:] != column[:-1]
     return starts
-
-
-def _over(combine: np.ufunc, values: NDArray[np.generic], start: Rows, stop: Rows) -> Floats:
-    """[B] `combine` over `values[start:stop]` for each pair; none is empty."""
-    ends = np.column_stack((start, stop)).ravel()
-    found: Floats = combine.reduceat(np.append(values, values[-1:]), ends)[::2].astype(np.float64)
-    return found
 
 
 def _least(keys: Floats) -> int:

@@ -25,6 +25,9 @@ from volcano_py.framework.views import FITS
 from volcano_py.framework.votes import Room
 from volcano_py.state.table.ledger import Rows
 
+Looks = tuple[tuple[int, int, bytes], ...]
+"""Of each unit of a bundle its queue, the class of its pod (-1: a whole job), and what its job holds."""
+
 
 class Level(NamedTuple):
     """How far evictions may go.
@@ -70,6 +73,10 @@ class Search:
         """[J] jobs that were refused as a whole."""
         self._for_later: tuple[Job, ...] = ()
         self._refusals = self._reordered = 0
+        self._judges = {plugin.name for plugin in ssn.dispatch.plugins if plugin.judges_units}
+        self._refused_looks: set[Looks] = set()
+        """Bundles that were refused as things stand, by what they hold and of which queues."""
+        self._is_refused_by_looks = False
         self.bundles = 0
         self.found_last_resorts = False
 
@@ -135,6 +142,7 @@ class Search:
             return False
         if not scheme.may_take(task.job.queue, self._rest()):
             return False
+        self._refused_looks.clear()  # something has gone or come since
         candidates = ssn.ask.possible_victims(scheme.point, task, scheme.candidates(task))
         if not len(candidates):
             return False
@@ -225,12 +233,17 @@ class Search:
     def _take(self, bundle: Bundle, need: Need) -> bool:
         """Evict the units of the bundle, as long as each is given up. One that is refused before any other of them has
         gone is left out from now on."""
+        looks = self._looks_of(bundle)
+        if looks in self._refused_looks:
+            return False
         units = sorted(self._units(bundle), key=lambda unit: self._size(unit, need))
         mark = self._draft.checkpoint()
         for number, unit in enumerate(units):
             if self._is_left_out(unit):
                 return False
             if not self._is_given(unit, need):
+                if self._is_refused_by_looks:
+                    self._refused_looks.add(looks)
                 if self._take_in_another_order(units, mark, need):
                     return True
                 if number == 0:
@@ -298,11 +311,24 @@ class Search:
 
     def _is_given(self, unit: Unit, need: Need) -> bool:
         """Whether the unit may go now."""
+        self._is_refused_by_looks = False
         if not unit.is_whole and not self._pool.gangs.can_spare(int(unit.rows[0])):
             return False
-        verdict = self._ssn.ask.gives(self._scheme.point, need, unit).verdict
+        verdict, refused_by = self._ssn.ask.gives(self._scheme.point, need, unit)
+        self._is_refused_by_looks = verdict is Verdict.LAST_RESORT or refused_by in self._judges
         self.found_last_resorts |= verdict is Verdict.LAST_RESORT
         return verdict is Verdict.YES or (verdict is Verdict.LAST_RESORT and self._level.last_resort)
+
+    def _looks_of(self, bundle: Bundle) -> Looks:
+        """What plugins that divide the cluster among queues go by: equal bundles get equal verdicts from them."""
+        tasks, jobs = self._ssn.ledger.tasks, self._ssn.ledger.jobs
+        columns = (tasks.queue[bundle.alone], tasks.task_class[bundle.alone], tasks.job[bundle.alone])
+        alone = [
+            (queue, task_class, jobs.allocated[job].tobytes())
+            for queue, task_class, job in zip(*(column.tolist() for column in columns), strict=True)
+        ]
+        whole = [(int(jobs.queue[job]), -1, jobs.allocated[job].tobytes()) for job in bundle.whole]
+        return tuple(sorted(alone + whole))
 
     def _is_left_out(self, unit: Unit) -> bool:
         return bool(self._stays_whole[unit.job.row] if unit.is_whole else self._stays[unit.rows[0]])
