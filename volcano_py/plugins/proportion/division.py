@@ -87,6 +87,8 @@ def _busy_below(levels: Levels, is_busy: Flags) -> Flags:
 
 def _families(levels: Levels) -> list[tuple[int, int, int]]:
     """The row of each queue with queues below it, and the first and last (exclusive) row directly below, top down."""
+    if len(levels.up) == 1:
+        return []  # there is no queue yet
     parents, firsts = np.unique(levels.up[1:], return_index=True)
     ends = [*(firsts[1:] + 1).tolist(), len(levels.up)]
     return list(zip(parents.tolist(), (firsts + 1).tolist(), ends, strict=True))

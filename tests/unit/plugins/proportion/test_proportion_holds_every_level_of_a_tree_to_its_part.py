@@ -48,6 +48,12 @@ def closed(name: str, parent: str = "") -> Queue:
     return Queue(metadata=made.metadata, spec=made.spec, status=QueueStatus(state="Closed"))
 
 
+def test_before_the_first_queue_exists_there_is_nothing_to_divide() -> None:
+    session = open_session(node("n1", cpu="4"), tiers=[[IN_A_TREE]], default_queue=False)
+    assert not session.ssn.dispatch.failures.counts
+    assert session.plugin(Proportion).describe_queues() == {}
+
+
 # -- what queues report -----------------------------------------------------------------------------------------------
 
 
