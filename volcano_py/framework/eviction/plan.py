@@ -5,10 +5,11 @@ could, by the same rules, evict its evictor in turn. What is placed is only prom
 the victims are gone.
 
 The parts, in the order in which they work: the scheme says which pods may go (scheme.py, candidates.py); what a job
-gives are units (units.py, gangs.py); the search evicts the best bundles of units, over all nodes (search.py,
-bundles.py, judging.py), and where a rule other than room is in the way, those of one node (blocked.py); the draft keeps
-what was done (draft.py, placing.py); units that the whole plan does not need stay (fill_back.py), and one may be
-replaced by something better (replacement.py); the plan is dropped if a victim would come back (recurrence.py).
+gives are units (units.py, gangs.py); the search evicts the best bundles of units, over all nodes (planning/: search.py,
+columns.py, bundles.py), if the plugins give them up (taking.py, judging.py), and where a rule other than room is in the
+way, those of one node (blocked.py); the draft keeps what was done (draft.py, placing.py); units that the whole plan
+does not need stay (fill_back.py), and one may be replaced by something better (replacement.py, cost.py); the plan is
+dropped if a victim would come back (recurrence.py).
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from __future__ import annotations
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording import explain
 from volcano_py.framework.eviction.candidates import Candidates
+from volcano_py.framework.eviction.planning.attempt import LEVELS, Attempt, Level
 from volcano_py.framework.eviction.planning.draft import Draft
 from volcano_py.framework.eviction.planning.fill_back import fill_back
 from volcano_py.framework.eviction.planning.recurrence import find_avenger
 from volcano_py.framework.eviction.planning.replacement import replace_one, retry_with_one_later
-from volcano_py.framework.eviction.planning.search import LEVELS, Level, Search
+from volcano_py.framework.eviction.planning.search import Search
 from volcano_py.framework.eviction.scheme import Scheme
 from volcano_py.framework.eviction.starving import allocate_follows
 from volcano_py.framework.job import Job
@@ -85,18 +87,17 @@ class EvictionPlan:
 
     def _search_at(self, level: Level, tasks: Rows) -> tuple[bool, bool]:
         """Whether the gang has its places, and whether more may go as a last resort."""
-        ssn, draft = self._ssn, self._draft
-        search = Search(ssn, self._pool, self._scheme, self._job, tasks, draft, level)
-        is_complete = search.run()
-        final: Search | None = search
-        if not is_complete and search.bundles:
-            final = retry_with_one_later(draft, search)
-            is_complete = final is not None
-        if is_complete and final is not None and final.bundles and not self._pool.gangs.rules.all_surplus:
-            fill_back(ssn, draft)
-            if final.bundles > 1:
-                replace_one(ssn, self._pool.gangs, draft, final)
-        return is_complete, search.found_last_resorts
+        draft = self._draft
+        first = Search(Attempt(self._ssn, self._pool, self._scheme, self._job, tasks, draft, level))
+        found: Search | None = first if first.run() else None
+        last_resorts = first.found_last_resorts
+        if found is None and first.bundles:
+            found, last_resorts = retry_with_one_later(draft, first)
+        if found is not None and found.bundles and not self._pool.gangs.rules.all_surplus:
+            fill_back(self._ssn, draft)
+            if found.bundles > 1:
+                replace_one(self._ssn, self._pool.gangs, draft, found)
+        return found is not None, last_resorts
 
     def _would_come_back(self) -> bool:
         """Whether a victim could evict in turn what it was evicted for. The job notes which."""

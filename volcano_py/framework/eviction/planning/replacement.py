@@ -21,17 +21,18 @@ _MOST_RETRIED: Final = 16
 """A search that took more units than this and did not succeed is not repeated."""
 
 
-def retry_with_one_later(draft: Draft, search: Search) -> Search | None:
+def retry_with_one_later(draft: Draft, search: Search) -> tuple[Search | None, bool]:
     """Search again, and take one of the units with which it did not succeed only after all others. The search that
-    did."""
+    did, and whether more may go as a last resort."""
+    last_resorts = search.found_last_resorts
     for later in groups(draft)[:_MOST_TRIED] if len(draft.evictions) <= _MOST_RETRIED else ():
         draft.reset()
         retry = search.later(later)
         is_complete = retry.run()
-        search.found_last_resorts |= retry.found_last_resorts
+        last_resorts |= retry.found_last_resorts
         if is_complete:
-            return retry
-    return None
+            return retry, last_resorts
+    return None, last_resorts
 
 
 def replace_one(ssn: Session, gangs: Gangs, draft: Draft, search: Search) -> None:

@@ -1,0 +1,93 @@
+"""What an attempt looks at, as columns: the pods that may go, what is wanted, and what is lacking."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.eviction.planning.attempt import Attempt
+from volcano_py.framework.eviction.planning.bundles import JobFacts, Stock, Wanted
+from volcano_py.framework.eviction.planning.cost import victim_ranks
+from volcano_py.framework.eviction.units import Need
+from volcano_py.framework.job import Task
+from volcano_py.state.table.ledger import Rows
+
+
+class Stays(msgspec.Struct, frozen=True, eq=False):
+    """What was refused and is not tried again.
+
+    Attributes:
+        alone: [T] pods, as units of their own.
+        whole: [J] jobs, as a whole.
+    """
+
+    alone: NDArray[np.bool_]
+    whole: NDArray[np.bool_]
+
+
+class Columns:
+    """See the module; of the moment of each question."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._attempt = attempt
+
+    def stock(self, task: Task, candidates: Rows, stays: Stays, dims: Rows | None = None) -> Stock:
+        """[P] the candidates that may go for the task, but for those that stay; `dims`: for these resources alone."""
+        ssn, gangs = self._attempt.ssn, self._attempt.pool.gangs
+        tasks = ssn.ledger.tasks
+        job = tasks.job[candidates].astype(np.intp)
+        spares = gangs.surplus()[job]
+        spare = (spares > 0) & (gangs.surplus_of_roles(candidates) > 0) & ~stays.alone[candidates]
+        whole = np.zeros(len(candidates), dtype=np.bool_)
+        if self._attempt.level.whole and self._attempt.scheme.takes_whole:
+            whole = (gangs.may_go_whole() & ~stays.whole)[job]
+            if self._attempt.scheme.point == "preemptable" and not ssn.ask.preempts_equals:
+                whole &= ssn.ledger.jobs.priority[job] < task.job.priority
+        if self._attempt.scheme.only_lesser:
+            lesser = ssn.ledger.jobs.priority[job] < task.job.priority
+            spare, whole = spare & lesser, whole & lesser
+        keep = np.flatnonzero(spare | whole)
+        candidates, job = candidates[keep], job[keep]
+        dims = task.task_class.requested if dims is None else dims
+        request = ssn.ledger.classes.request[:, dims].take(tasks.task_class[candidates], axis=0)
+        return Stock(
+            rows=candidates,
+            node=tasks.node[candidates].astype(np.intp),
+            job=job,
+            rank=victim_ranks(ssn, task, candidates),
+            request=request,
+            spare=spare[keep],
+            spares=spares[keep],
+            whole=whole[keep],
+            turn=self._attempt.pool.turn[candidates],
+        )
+
+    def wanted(self, task: Task) -> Wanted:
+        """What places are made for: the task and those like it."""
+        ssn, dims = self._attempt.ssn, task.task_class.requested
+        idle = ssn.ledger.nodes.future_idle()[:, dims]
+        classes = ssn.ledger.tasks.task_class[self._attempt.unplaced()]
+        alike = int(np.count_nonzero(classes == task.task_class.row))
+        count = max(1, min(alike, ssn.ask.tasks_to_ready(task.job) - task.job.waiting))
+        return Wanted(task.task_class.request[dims], count, idle, 1 / np.maximum(ssn.total[dims], 1))
+
+    def need(self, task: Task, wanted: Wanted) -> Need:
+        """What there is too little of: each resource by itself, or all of them if each alone would do."""
+        dims = task.task_class.requested
+        lacking = np.zeros(len(task.task_class.request), dtype=np.bool_)
+        room = np.maximum(wanted.idle // wanted.request, 0).sum(axis=0)
+        short = room < wanted.count
+        lacking[dims] = short if short.any() else True
+        return Need(task, self.request_of_rest(), lacking)
+
+    def request_of_rest(self) -> NDArray[np.int64]:
+        """[R] what the tasks request together that the gang still lacks."""
+        classes = self._attempt.ssn.ledger.tasks.task_class[self._attempt.rest()]
+        request: NDArray[np.int64] = self._attempt.ssn.ledger.classes.request[classes].sum(axis=0)
+        return request
+
+    def facts(self, dims: Rows) -> JobFacts:
+        """[J] what bundles are compared by."""
+        jobs = self._attempt.ssn.ledger.jobs
+        return JobFacts(jobs.priority, self._attempt.pool.gangs.are_complete(), jobs.allocated[:, dims])

@@ -1,0 +1,173 @@
+"""Taking bundles: their units are judged by the plugins one after the other, and evicted in the draft."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from volcano_py.framework.eviction.planning.attempt import Attempt
+from volcano_py.framework.eviction.planning.bundles import Bundle, Stock
+from volcano_py.framework.eviction.planning.columns import Stays
+from volcano_py.framework.eviction.planning.draft import Eviction, Mark
+from volcano_py.framework.eviction.units import Need, Unit, Verdict
+from volcano_py.framework.job import Job
+
+Looks = tuple[tuple[int, int, bytes], ...]
+"""Of each unit of a bundle its queue, the class of its pod (-1: a whole job), and what its job holds."""
+
+_MOST_REORDERED: Final = 16
+"""Units that are tried in another order, and how often that is done in a search."""
+
+
+class Taking:
+    """See the module.
+
+    Attributes:
+        stays: what was refused.
+        refusals: how often something was refused for good.
+        found_last_resorts: a unit was refused that may go as a last resort.
+    """
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._attempt = attempt
+        ledger = attempt.ssn.ledger
+        self.stays = Stays(np.zeros(ledger.tasks.size, dtype=np.bool_), np.zeros(ledger.jobs.size, dtype=np.bool_))
+        self.refusals = self._reordered = 0
+        self.found_last_resorts = False
+        self._for_later: tuple[Job, ...] = ()
+        self._judges = {plugin.name for plugin in attempt.ssn.dispatch.plugins if plugin.judges_units}
+        self._refused_looks: set[Looks] = set()
+        """Bundles that were refused as things stand, by what they hold and of which queues."""
+        self._is_refused_by_looks = False
+
+    def begin(self) -> None:
+        """Something has gone or come: bundles are judged afresh."""
+        self._refused_looks.clear()
+
+    def take(self, bundle: Bundle, need: Need) -> bool:
+        """Evict the units of the bundle, as long as each is given up. One that is refused before any other of them has
+        gone is left out from now on."""
+        looks = self._looks_of(bundle)
+        if looks in self._refused_looks:
+            return False
+        units = sorted(self._units(bundle), key=lambda unit: self._size(unit, need))
+        mark = self._attempt.draft.checkpoint()
+        for number, unit in enumerate(units):
+            if self._is_left_out(unit):
+                return False
+            if not self.is_given(unit, need):
+                if self._is_refused_by_looks:
+                    self._refused_looks.add(looks)
+                if self._take_in_another_order(units, mark, need):
+                    return True
+                if number == 0:
+                    self.leave_out(Bundle(unit.rows[:0], (unit.job.row,)) if unit.is_whole else Bundle(unit.rows, ()))
+                return False
+            self._attempt.draft.evict(unit, need.task)
+        if self._attempt.pool.gangs.rules.all_surplus:
+            self._take_all_surplus(bundle, need)
+        return True
+
+    def _take_all_surplus(self, bundle: Bundle, need: Need) -> None:
+        """Jobs that gave a pod give all that they can spare."""
+        candidates = self._attempt.scheme.candidates(need.task)
+        jobs = self._attempt.ssn.ledger.tasks.job
+        for row in candidates[np.isin(jobs[candidates], jobs[bundle.alone])].tolist():
+            (unit,) = self._units(Bundle(np.array([row], dtype=np.intp), ()))
+            if self.is_given(unit, need):
+                self._attempt.draft.evict(unit, need.task)
+
+    def _take_in_another_order(self, units: Sequence[Unit], mark: Mark, need: Need) -> bool:
+        """Evict what has gone so far and these units from the smallest to the largest: a queue that holds little more
+        than it deserves gives the largest only as the last."""
+        draft = self._attempt.draft
+        gone = mark.evictions
+        if not gone or len(gone) + len(units) > _MOST_REORDERED or self._reordered == _MOST_REORDERED:
+            return False
+        self._reordered += 1
+        draft.rollback(mark)
+        for eviction in gone:
+            draft.take_back(eviction.unit)
+        claims = [(each.unit, each.task) for each in gone] + [(unit, need.task) for unit in units]
+        for unit, task in sorted(claims, key=lambda claim: self._size(claim[0], need)):
+            if not self.is_given(unit, need):
+                draft.rollback(mark)
+                return False
+            draft.evict(unit, task)
+        return True
+
+    def _size(self, unit: Unit, need: Need) -> float:
+        """What the unit holds of what is lacking, as a sum of parts of the cluster."""
+        parts = unit.request[need.lacking] / np.maximum(self._attempt.ssn.total[need.lacking], 1)
+        return float(parts.sum())
+
+    def _units(self, bundle: Bundle) -> Iterator[Unit]:
+        ssn = self._attempt.ssn
+        for row in bundle.alone.tolist():
+            owner = ssn.job(int(ssn.ledger.tasks.job[row]))
+            assert owner is not None, "candidates have a PodGroup and a queue"
+            yield Unit.alone(owner, row, ssn.task_class(row).request)
+        for job_row in bundle.whole:
+            owner = ssn.job(job_row)
+            assert owner is not None, "candidates have a PodGroup and a queue"
+            yield self._attempt.pool.gangs.whole(owner)
+
+    def units_by_node(self, stock: Stock) -> Iterator[tuple[int, Unit]]:
+        """Each unit that has pods on a node, with the node."""
+        whole: set[tuple[int, int]] = set()
+        for at in range(len(stock)):
+            node, job_row = int(stock.node[at]), int(stock.job[at])
+            if stock.spare[at]:
+                yield node, next(self._units(Bundle(stock.rows[at : at + 1], ())))
+            elif stock.whole[at] and (node, job_row) not in whole:
+                whole.add((node, job_row))
+                yield node, next(self._units(Bundle(stock.rows[:0], (job_row,))))
+
+    def is_given(self, unit: Unit, need: Need) -> bool:
+        """Whether the unit may go now."""
+        self._is_refused_by_looks = False
+        if not unit.is_whole and not self._attempt.pool.gangs.can_spare(int(unit.rows[0])):
+            return False
+        verdict, refused_by = self._attempt.ssn.ask.gives(self._attempt.scheme.point, need, unit)
+        self._is_refused_by_looks = verdict is Verdict.LAST_RESORT or refused_by in self._judges
+        self.found_last_resorts |= verdict is Verdict.LAST_RESORT
+        return verdict is Verdict.YES or (verdict is Verdict.LAST_RESORT and self._attempt.level.last_resort)
+
+    def _looks_of(self, bundle: Bundle) -> Looks:
+        """What plugins that divide the cluster among queues go by: equal bundles get equal verdicts from them."""
+        tasks, jobs = self._attempt.ssn.ledger.tasks, self._attempt.ssn.ledger.jobs
+        columns = (tasks.queue[bundle.alone], tasks.task_class[bundle.alone], tasks.job[bundle.alone])
+        alone = [
+            (queue, task_class, jobs.allocated[job].tobytes())
+            for queue, task_class, job in zip(*(column.tolist() for column in columns), strict=True)
+        ]
+        whole = [(int(jobs.queue[job]), -1, jobs.allocated[job].tobytes()) for job in bundle.whole]
+        return tuple(sorted(alone + whole))
+
+    def _is_left_out(self, unit: Unit) -> bool:
+        return bool(self.stays.whole[unit.job.row] if unit.is_whole else self.stays.alone[unit.rows[0]])
+
+    def leave_out(self, bundle: Bundle) -> None:
+        """Its units are not tried again."""
+        self.refusals += 1
+        self.stays.alone[bundle.alone] = True
+        self.stays.whole[list(bundle.whole)] = True
+
+    # -- for later -------------------------------------------------------------------------------------------------
+
+    def put_off(self, evictions: Iterable[Eviction]) -> None:
+        """The jobs of these units go only after all others."""
+        self._for_later = tuple({each.unit.job.row: each.unit.job for each in evictions}.values())
+        self._set_aside(stay=True)
+
+    def bring_back(self) -> bool:
+        """Jobs that were put off may go from now on. Whether there were any."""
+        self._set_aside(stay=False)
+        jobs, self._for_later = self._for_later, ()
+        return len(jobs) > 0
+
+    def _set_aside(self, *, stay: bool) -> None:
+        for job in self._for_later:
+            self.stays.alone[self._attempt.ssn.tasks_of(job)] = self.stays.whole[job.row] = stay
