@@ -226,7 +226,7 @@ async def test_each_oddity_is_reported_and_others_go_on(
         await each_is_told(namespace)
         await cluster.wait_queue_event(team, "Unreadable", saying="spec.weight")
         for about in ("PodGroup/before", "Job/spoilt"):
-            await namespace.wait_event("Unreadable", about, saying="counts as it was")
+            await namespace.wait_event("Unreadable", about, saying="counts as in its last readable version")
         # As they were when they could be read, they go on.
         await namespace.delete_pod("before-0")
         await namespace.apply(pod("before-0", group="before", node_selector=pool.selector, labels={"of": "before"}))

@@ -64,6 +64,9 @@ _QUEUES: Final = {"q1": "org/one", "q2": "org/two", "q3": "other"}
 """Name → where the queue stands in a tree; the first two are siblings."""
 
 
+_EXAMPLES: Final = max(25, settings().max_examples - 5)
+
+
 @st.composite
 def clusters(draw: st.DrawFn) -> list[dict[str, Any]]:
     """A few nodes, three queues and jobs that run, fill the nodes, or wait; each pod asks for one to three CPUs.
@@ -191,7 +194,7 @@ def _come_again(simulation: Simulation, known: set[str], objects: list[dict[str,
     return len(gone)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=_EXAMPLES, deadline=None)
 @given(clusters(), st.sampled_from(sorted(_POLICIES)))
 def test_evictions_end_though_every_victim_comes_again(objects: list[dict[str, Any]], policy: str) -> None:
     simulation = _simulation(objects, policy)
@@ -206,7 +209,7 @@ def test_evictions_end_though_every_victim_comes_again(objects: list[dict[str, A
     assert quiet == 4, f"still evicting: {simulation.cluster.evictions[-8:]}"
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=_EXAMPLES, deadline=None)
 @given(clusters(), st.sampled_from(sorted(_POLICIES)))
 def test_a_gang_that_pods_were_evicted_for_is_bound_whole(objects: list[dict[str, Any]], policy: str) -> None:
     simulation = _simulation(objects, policy)
@@ -226,7 +229,20 @@ def test_a_gang_that_pods_were_evicted_for_is_bound_whole(objects: list[dict[str
     assert all(bound[name] >= minimum[name] for name in promised)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=_EXAMPLES, deadline=None)
+@given(clusters(), st.sampled_from(sorted(_POLICIES)))
+def test_a_gang_loses_what_it_can_spare_or_everything(objects: list[dict[str, Any]], policy: str) -> None:
+    simulation = _simulation(objects, policy)
+    minimum = {body["metadata"]["name"]: body["spec"]["minMember"] for body in objects if body["kind"] == "PodGroup"}
+    for _ in range(4):
+        seen = len(simulation.cluster.evictions)
+        simulation.step()
+        losers = {_group_of(key) for key in simulation.cluster.evictions[seen:]}
+        there = Counter(_group_of(pod.metadata.key) for pod in _staying(simulation))
+        assert {name: there[name] for name in losers if 0 < there[name] < minimum[name]} == {}
+
+
+@settings(max_examples=_EXAMPLES, deadline=None)
 @given(clusters(), st.sampled_from(sorted(_POLICIES)), st.randoms(use_true_random=False))
 def test_the_order_in_which_objects_are_listed_decides_nothing(
     objects: list[dict[str, Any]], policy: str, rng: Any
@@ -244,7 +260,7 @@ def test_the_order_in_which_objects_are_listed_decides_nothing(
     assert outcomes[0] == outcomes[1]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=_EXAMPLES, deadline=None)
 @given(clusters(), st.sampled_from(["capacity", "capacity in a tree", "priority"]))
 def test_no_queue_is_reclaimed_below_its_guarantee(objects: list[dict[str, Any]], policy: str) -> None:
     """Nor is anything taken from a queue that is not reclaimable. Guarantees that the nodes cannot keep count as
@@ -275,9 +291,12 @@ def _group_of(key: str) -> str:
 def _held(simulation: Simulation, queue_of: dict[str, str]) -> Counter[str]:
     """CPUs of the pods that have a node and stay there, by queue."""
     held: Counter[str] = Counter()
-    for pod in simulation.cluster.objects("Pod", Pod):
-        if pod.spec.node_name and pod.metadata.deletion_timestamp is None:
-            held[queue_of[pod.metadata.name.split("-")[0]]] += int(
-                pod.spec.containers[0].resources.requests.get("cpu", 0)
-            )
+    for pod in _staying(simulation):
+        held[queue_of[_group_of(pod.metadata.key)]] += int(pod.spec.containers[0].resources.requests.get("cpu", 0))
     return held
+
+
+def _staying(simulation: Simulation) -> list[Pod]:
+    """Pods that have a node and are not leaving it."""
+    pods = simulation.cluster.objects("Pod", Pod)
+    return [pod for pod in pods if pod.spec.node_name and pod.metadata.deletion_timestamp is None]
