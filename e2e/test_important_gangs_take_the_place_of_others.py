@@ -64,6 +64,6 @@ async def test_a_gang_of_higher_priority_gets_the_nodes_of_one_of_lower_priority
     await installed.eventually("no pod is nominated for a node that it is not on", nominated_nowhere_else)
     name = namespace.name
     told = await namespace.wait_event(
-        "Evict", "Pod/low-0", saying=f"{name}/low-0 (priority 0) makes room for {name}/high-"
+        "Evict", "Pod/low-0", saying=f"preempt: {name}/low (priority 0) makes room for {name}/high-"
     )
-    assert "preempt" in told.message, told.message
+    assert told.message.endswith("the whole gang goes, 2 pods (minimum 2)"), told.message

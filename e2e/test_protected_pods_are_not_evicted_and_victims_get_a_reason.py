@@ -150,7 +150,7 @@ async def test_queues_of_a_tree_reclaim_up_to_the_tie_and_no_further(
     configure: Configure,
     start_daemon: StartDaemon,
 ) -> None:
-    """8 CPUs are one queue's. Three go to the other; the fourth would leave both with the same."""
+    """8 CPUs are one queue's. Four go to the other, so that both have the same; the fifth would take it beyond."""
     await configure(HDRF)
     mark = secrets.token_hex(3)
     have, want = f"have-{mark}", f"want-{mark}"
@@ -163,18 +163,18 @@ async def test_queues_of_a_tree_reclaim_up_to_the_tie_and_no_further(
     for number in range(5):
         await namespace.apply(gang(f"want{number}", 1, queue=want, node_selector=pool.selector, labels={"q": "want"}))
 
-    await namespace.wait_phases(selector="q=want", Running=3, Pending=2)
-    await namespace.wait_phases(selector="q=have", Running=5)
+    await namespace.wait_phases(selector="q=want", Running=4, Pending=1)
+    await namespace.wait_phases(selector="q=have", Running=4)
 
     async def told() -> None:
         events = [each for each in await namespace.events(reason="Evict") if each.about.startswith("Pod/have-")]
-        assert len({each.about for each in events}) == 3, events
+        assert len({each.about for each in events}) == 4, events
         for each in events:
             assert "reclaim" in each.message, each.message
             assert f"{namespace.name}/want" in each.message, each.message
             assert {have, want} <= set(each.message.replace(",", " ").replace(")", " ").split()), each.message
 
-    await installed.eventually("three are told for whom, and of which queue", told)
+    await installed.eventually("four are told for whom, and of which queue", told)
 
 
 def placed(name: str, path: str) -> dict[str, Any]:

@@ -290,7 +290,7 @@ def test_arguments_of_an_action_that_is_not_configured_have_no_effect(parse: Par
         (
             "configurations[3].name",
             Severity.ERROR,
-            'unknown action "alocate" (did you mean "allocate"?); known: allocate, backfill, enqueue, preempt, reclaim',
+            'unknown action "alocate" (did you mean "allocate"?)',
         ),
     ]
 
