@@ -133,7 +133,8 @@ class _Parser(msgspec.Struct):
             message = f"Volcano has dropped the action {name}, and this scheduler does not have it; remove it"
             self.problems.error(Code.UNKNOWN_ACTION, where, message)
         else:
-            help_ = self.problems.suggestion(name, self.catalogue.actions) or f"; known: {_listed(self.catalogue.actions)}"
+            known = f"; known: {_listed(self.catalogue.actions)}"
+            help_ = self.problems.suggestion(name, self.catalogue.actions) or known
             self.problems.error(Code.UNKNOWN_ACTION, where, f"unknown action {quoted(name)}{help_}")
 
     # tiers and plugins
