@@ -119,6 +119,15 @@ class Gangs:
             complete[row] &= all(self._ready_in_role(row, number) >= minimum for number, minimum in numbers)
         return complete
 
+    def request_something(self) -> Flags:
+        """[J] jobs of which a pod that holds a place requests resources."""
+        tasks = self._tasks
+        rows = np.flatnonzero(np.isin(tasks.status, _HELD) & (tasks.job >= 0))
+        rows = rows[~self._ssn.best_effort_classes[tasks.task_class[rows]]]
+        flags = np.zeros(self._jobs.size, dtype=np.bool_)
+        flags[tasks.job[rows]] = True
+        return flags
+
     def _has_run_long_enough(self, job_row: int) -> bool:
         """Whether a complete gang has been so for the minimum time; otherwise a cycle is requested for then."""
         if job_row not in self._complete_since:

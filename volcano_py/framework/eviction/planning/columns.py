@@ -44,6 +44,8 @@ class Columns:
             whole = (gangs.may_go_whole() & ~stays.whole)[job]
             if self._attempt.scheme.point == "preemptable" and not ssn.ask.preempts_equals:
                 whole &= ssn.ledger.jobs.priority[job] < task.job.priority
+            if task.task_class.best_effort:
+                whole &= ~gangs.request_something()[job]
         if self._attempt.scheme.only_lesser:
             lesser = ssn.ledger.jobs.priority[job] < task.job.priority
             spare, whole = spare & lesser, whole & lesser
