@@ -133,9 +133,9 @@ class _Parser(msgspec.Struct):
             message = f"Volcano has dropped the action {name}, and this scheduler does not have it; remove it"
             self.problems.error(Code.UNKNOWN_ACTION, where, message)
         else:
-            known = f"; known: {_listed(self.catalogue.actions)}"
-            help_ = self.problems.suggestion(name, self.catalogue.actions) or known
-            self.problems.error(Code.UNKNOWN_ACTION, where, f"unknown action {quoted(name)}{help_}")
+            actions = self.catalogue.actions
+            advice = self.problems.suggestion(name, actions) or f"; known: {_listed(actions)}"
+            self.problems.error(Code.UNKNOWN_ACTION, where, f"unknown action {quoted(name)}{advice}")
 
     # tiers and plugins
 

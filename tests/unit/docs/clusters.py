@@ -59,14 +59,18 @@ def documents_of(block: Block) -> list[Document]:
 
 
 def pods_of(documents: Iterable[Document], scheduler_name: str) -> set[str]:
-    """namespace/name of the pods among them, and of those that Volcano Jobs make, that this scheduler has to place."""
+    """namespace/name of the pods among them, and of those that Volcano Jobs make, that this scheduler has to place.
+
+    Pods that have a node already are not among them.
+    """
     found = set()
     for document in documents:
         body = document.body
         metadata, spec = body.get("metadata", {}), body.get("spec", {})
         key = f"{metadata.get('namespace', 'default')}/{metadata.get('name')}"
         if body.get("kind") == "Pod" and spec.get("schedulerName") == scheduler_name:
-            found.add(key)
+            if "nodeName" not in spec:
+                found.add(key)
         elif _is_volcano_job(body) and spec.get("schedulerName", scheduler_name) == scheduler_name:
             found |= {f"{key}-{task['name']}-{index}" for task in spec["tasks"] for index in range(task["replicas"])}
     return found
