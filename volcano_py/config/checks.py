@@ -286,22 +286,23 @@ def _voters_before(subject: _Subject, entry: PluginEntry, point: str) -> list[Pl
 
 
 def _reclaim_without_deserved_shares(subject: _Subject) -> None:
-    if {"reclaim", "gangreclaim"}.isdisjoint(subject.config.actions):
+    action = next((action for action in subject.config.actions if action in ("reclaim", "gangreclaim")), None)
+    if action is None:
         return
     owners = tuple(subject.queue_owners())
     if any(subject.fills(entry, "reclaimable") for entry in owners):
         return
     for entry in owners:
-        message = f"reclaim will take from queues below their share: {entry.name} does not guard it with "
+        message = f"{action} will take from queues below their share: {entry.name} does not guard it with "
         place = subject.flag_place(entry, "reclaimable")
         subject.contradiction(place, message + f"{flag_key('reclaimable')}: false; remove that line")
     is_ours = all(entry.name in BUILTIN_NAMES for entry in subject.config.plugins())
     if not owners and is_ours and subject.is_filled("reclaimable"):
         message = (
-            "reclaim has no plugin that knows what a queue deserves, so queues take from each other at will; "
-            "configure capacity or proportion, or remove reclaim"
+            f"{action} has no plugin that knows what a queue deserves, so queues take from each other at will; "
+            f"configure capacity or proportion, or remove {action}"
         )
-        subject.contradiction(subject.action_place("reclaim"), message)
+        subject.contradiction(subject.action_place(action), message)
 
 
 def _hierarchy_without_queue_order(subject: _Subject) -> None:

@@ -69,9 +69,11 @@ def donors_keep(
     return f"{action} finds nothing to take: {_own(standing)}{summarize(beyond, most=2)}, but {kept}"
 
 
-def shares_keep(action: str, queue: str, protections: Sequence[Protection]) -> str:
-    """Queues are compared by their shares, and no other gives anything."""
-    because = _kept(protections) if protections else f"no other queue would keep as much as {queue} would get"
+def shares_keep(action: str, side: str, protections: Sequence[Protection]) -> str:
+    """Queues, or namespaces, are compared by their shares, and no other gives anything; `side` is the job's own, with
+    what it is."""
+    kind = side.split(" ", 1)[0]
+    because = _kept(protections) if protections else f"no other {kind} would keep as much as {side} would get"
     return f"{action} finds nothing to take: {because}"
 
 

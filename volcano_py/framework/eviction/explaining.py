@@ -70,7 +70,7 @@ class Explaining:
         held = self._holders(dim)
         if not donors:
             elsewhere = held[ssn.ledger.tasks.queue[held] != task.job.queue.slot]
-            return wording.shares_keep(action, standing.queue, list(self._protections(task, elsewhere)))
+            return wording.shares_keep(action, f"queue {standing.queue}", list(self._protections(task, elsewhere)))
         donors.sort(key=lambda donor: (-donor[1], donor[0]))
         slots = [ssn.queues[name].slot for name, _ in donors]
         held = held[np.isin(ssn.ledger.tasks.queue[held], slots)]
@@ -91,15 +91,20 @@ class Explaining:
     # -- inside a queue --------------------------------------------------------------------------------------------
 
     def _why_no_preempt(self, task: Task) -> str:
-        ssn, queue = self._ssn, task.job.queue
+        ssn, queue, action = self._ssn, task.job.queue, self._scheme.action
         held = self._holders(self._scarcest(task))
+        if ssn.ask.has_namespace_order and ssn.ask.preempts_equals:
+            elsewhere = held[ssn.ledger.tasks.queue[held] == queue.slot]
+            elsewhere = elsewhere[ssn.ledger.tasks.job[elsewhere] != task.job.row]
+            namespace = f"namespace {task.job.namespace}"
+            return wording.shares_keep(action, namespace, list(self._protections(task, elsewhere)))
         tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
         lesser = (tasks.queue[held] == queue.slot) & (jobs.priority[tasks.job[held]] < task.job.priority)
         held = held[lesser]
         if not len(held):
-            return wording.no_lesser_job(self._scheme.action, queue.name)
+            return wording.no_lesser_job(action, queue.name)
         count = len(np.unique(tasks.job[held]))
-        return wording.lesser_jobs_keep(self._scheme.action, queue.name, count, list(self._protections(task, held)))
+        return wording.lesser_jobs_keep(action, queue.name, count, list(self._protections(task, held)))
 
     # -- what both need --------------------------------------------------------------------------------------------
 

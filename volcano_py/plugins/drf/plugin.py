@@ -24,7 +24,7 @@ from volcano_py.plugins.drf.events import queue_events
 from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.layout import Path
 from volcano_py.plugins.drf.namespaces import NamespaceShares, shares_of_namespaces
-from volcano_py.plugins.drf.preemption import TakenBy, alone, by_jobs, by_namespaces_and_jobs
+from volcano_py.plugins.drf.preemption import TakenBy, alone, by_jobs, by_namespaces_and_jobs, namespace_gives_whole
 from volcano_py.plugins.drf.queue_shares import QueueShares
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.takings import Takings
@@ -161,14 +161,20 @@ class Drf(Plugin):
         return self._preemptable(preemptor, candidates, sums_up_to)
 
     def judge_unit(self, point: str, need: Need, unit: Unit) -> Verdict | None:
-        """Fairness between the jobs of a queue takes no job whole; fairness between queues compares what both sides
-        would have with all that is needed, and without all that goes."""
-        if point == "reclaimable" and unit.is_whole:
+        """Fairness between the jobs of a namespace takes no job whole; fairness between queues, and between namespaces,
+        compares what both sides would have with all that is needed, and without all that goes."""
+        if not unit.is_whole:
+            given = self.reclaimable if point == "reclaimable" else self.preemptable
+            return Verdict.YES if given(need.task, unit.rows).all() else Verdict.NO
+        if point == "reclaimable":
             return Verdict.YES if self._tree.gives_whole(need, unit) else Verdict.NO
-        if unit.is_whole:
-            return Verdict.NO
-        given = self.reclaimable if point == "reclaimable" else self.preemptable
-        return Verdict.YES if given(need.task, unit.rows).all() else Verdict.NO
+        gives = self._namespaces is not None and namespace_gives_whole(self._namespaces, need, unit)
+        return Verdict.YES if gives else Verdict.NO
+
+    @property
+    def preempts_equals(self) -> bool:  # type: ignore[override]  # of the cycle: it follows from a switch
+        """Between namespaces it is their shares that count."""
+        return self._namespaces is not None
 
     def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:
         """Those that would go alone; pods of one class and job come to the same."""

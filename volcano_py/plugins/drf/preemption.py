@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.eviction.units import Need, Unit
 from volcano_py.framework.job import Task
 from volcano_py.plugins.amounts.shares import dominant_share, sums_up_to
 from volcano_py.plugins.drf.job_shares import JobShares
@@ -68,3 +69,15 @@ def by_namespaces_and_jobs(
     undecided = (accounts == mine) | (keeps_as_much & ~victims)
     victims[undecided] = by_jobs(shares, preemptor, jobs[undecided], requests[undecided], taken_by)
     return victims
+
+
+def namespace_gives_whole(namespaces: NamespaceShares, need: Need, unit: Unit) -> bool:
+    """Whether a job of another namespace, of no higher priority, may go whole: its namespace keeps as large a share as
+    the preemptor's gets with all that its job needs, and a larger one than that has now."""
+    mine, theirs = int(namespaces.of_job[need.task.job.row]), int(namespaces.of_job[unit.job.row])
+    if mine == theirs or unit.job.priority > need.task.job.priority:
+        return False
+    held = namespaces.held[mine]
+    now, then = namespaces.share_of(mine, held), namespaces.share_of(mine, held + need.request)
+    left = namespaces.share_of(theirs, namespaces.held[theirs] - unit.request)
+    return left >= then - _SAME_SHARE and left > now + _SAME_SHARE
