@@ -194,7 +194,7 @@ DECIDE_LOADS: Final[Mapping[str, DecideLoad]] = MappingProxyType(
             "20,000 jobs of one pod in 1,000 queues of a tree with 4 levels", lambda _: tree_cases(), has_own_size=True
         ),
         "preemption": DecideLoad(
-            "500 pods wait for 1,000 nodes that 10,000 fill", lambda _: preemption_cases(), has_own_size=True
+            "500 pods wait for 1,000 nodes (unless said) that are full", lambda _: preemption_cases(), has_own_size=True
         ),
         "reclaim": DecideLoad(
             "the same between queues, by each plugin that divides the cluster",
