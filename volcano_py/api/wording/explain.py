@@ -288,14 +288,14 @@ def nothing_freed(seconds: float) -> str:
 def waits_for_earlier(job: str) -> str:
     """A job whose namespace lost a promise in this queue, while `job` was waiting already."""
     return (
-        f"a job of this namespace was admitted and did not use that in time, so PodGroup {job}, which was waiting "
-        "then, goes first"
+        f"a job of this namespace was admitted and did not use its promise in time: PodGroup {job} was waiting then, "
+        "and goes first"
     )
 
 
 def queue_overused(queue: str) -> str:
     return (
-        f"queue {queue} holds all it deserves of every resource: wait until jobs of the queue finish or others ask for "
+        f"queue {queue} holds all it deserves of every resource: wait until its jobs finish or other queues ask for "
         "less, or raise its weight"
     )
 
