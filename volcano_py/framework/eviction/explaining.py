@@ -159,7 +159,10 @@ class Explaining:
             )
             return
         stay = needed[~gangs.may_go_whole()[jobs[needed]]]
-        why = "which are spared in part or are just starting"
+        why = "some of whose pods may not be evicted or are just starting"
         if gangs.rules.min_runtime:
-            why = "which have not run for the minimum time (minRuntime), are spared in part or are just starting"
+            why = (
+                "which have not run for the minimum time (minRuntime), "
+                "or have pods that may not be evicted or are just starting"
+            )
         yield Protection(len(stay), f"by their gangs, {why}")
