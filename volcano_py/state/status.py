@@ -52,6 +52,8 @@ VALID_STATUSES: Final = _mask(_S.BOUND, _S.BINDING, _S.RUNNING, _S.ALLOCATED, _S
 """Exists as far as the gang's validity goes."""
 SCHEDULED_STATUSES: Final = _mask(_S.RUNNING, _S.BOUND, _S.SUCCEEDED, _S.FAILED)
 """Scheduled for the PodGroup's phase (Releasing ones with a node are added by the caller)."""
+EVICTABLE_STATUSES: Final = _mask(_S.BOUND, _S.RUNNING)
+"""Holds its place for good, so that it may be evicted."""
 FINISHED_STATUSES: Final = _mask(_S.SUCCEEDED, _S.FAILED)
 
 _PHASES: Final = {

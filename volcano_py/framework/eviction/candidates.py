@@ -12,20 +12,13 @@ from volcano_py.framework.eviction.gangs import Gangs
 from volcano_py.framework.eviction.units import UnitRules
 from volcano_py.framework.job import Task
 from volcano_py.state.infos import JobInfo
-from volcano_py.state.status import STATUS_COUNT, TaskStatus
+from volcano_py.state.status import EVICTABLE_STATUSES, TaskStatus
 from volcano_py.state.table.ledger import Rows
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
 
-def _statuses(*statuses: TaskStatus) -> NDArray[np.bool_]:
-    mask = np.zeros(STATUS_COUNT, dtype=np.bool_)
-    mask[list(statuses)] = True
-    return mask
-
-
-_HELD: Final = _statuses(TaskStatus.BOUND, TaskStatus.RUNNING)
 RIPE_AFTER: Final = 1.0
 """Seconds until pods that are still to be bound are looked at again. Their binding wakes no cycle, as it changes no
 other decision."""
@@ -54,7 +47,7 @@ class Candidates:
         of_job = tasks.job[rows]
         rows = rows[has_queue[of_job] & jobs.preemptable[of_job] & ssn.is_queue(tasks.queue[rows])]
         self._coming = rows[tasks.status[rows] == TaskStatus.BINDING]
-        rows = rows[_HELD[tasks.status[rows]]]
+        rows = rows[EVICTABLE_STATUSES[tasks.status[rows]]]
         self.gangs = Gangs(ssn, rules, rows)
         rows = rows[self._order(rows)]
         self.turn = np.zeros(tasks.size, dtype=np.int64)
@@ -109,7 +102,7 @@ class Candidates:
     def _still(self, rows: Rows, task: Task) -> Rows:
         """Those that still hold their places. For a pod that asks for nothing only its like is evicted."""
         tasks = self._ssn.ledger.tasks
-        keep = _HELD[tasks.status[rows]]
+        keep = EVICTABLE_STATUSES[tasks.status[rows]]
         if task.task_class.best_effort:
             keep &= self._ssn.best_effort_classes[tasks.task_class[rows]]
         return rows[keep]

@@ -14,14 +14,13 @@ from volcano_py.framework.eviction.scheme import NEVER, Scheme
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
 from volcano_py.framework.status.queue_reports import queue_reports
-from volcano_py.state.status import TaskStatus
+from volcano_py.state.status import EVICTABLE_STATUSES
 from volcano_py.state.table.axis import PODS
 from volcano_py.state.table.ledger import Rows
 
 _MOST_EXPLAINED: Final = 64
 """Kinds of jobs whose cause is worked out in one action; each takes a look at all pods."""
 _MOST_PROTECTIONS: Final = 3
-_HELD: Final = (TaskStatus.BOUND, TaskStatus.RUNNING)
 
 
 class Explaining:
@@ -120,7 +119,7 @@ class Explaining:
         """Pods of jobs that hold some of a resource."""
         tasks, classes = self._ssn.ledger.tasks, self._ssn.ledger.classes
         return np.flatnonzero(
-            np.isin(tasks.status, _HELD)
+            EVICTABLE_STATUSES[tasks.status]
             & (tasks.job >= 0)
             & (tasks.queue >= 0)
             & (classes.request[tasks.task_class, dim] > 0)

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.eviction.units import Unit, UnitRules
+from volcano_py.framework.eviction.victims import expendable_first
 from volcano_py.framework.job import Job
 from volcano_py.framework.roles import role_minimums
-from volcano_py.state.status import READY_STATUSES, TaskStatus
+from volcano_py.state.status import EVICTABLE_STATUSES, READY_STATUSES, TaskStatus
 from volcano_py.state.table.ledger import Rows
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ Flags = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 
 _READY: Final = np.flatnonzero(READY_STATUSES)
-_HELD: Final = (TaskStatus.BOUND, TaskStatus.RUNNING)
+_HELD: Final = np.flatnonzero(EVICTABLE_STATUSES)
 _UNDER_WAY: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED, TaskStatus.BINDING)
 NO_LIMIT: Final = np.iinfo(np.int64).max
 
@@ -102,7 +103,7 @@ class Gangs:
             return np.zeros(self._jobs.size, dtype=np.bool_)
         counts = self._jobs.counts
         held = counts[:, _HELD].sum(axis=1)
-        still = self._candidates[np.isin(self._tasks.status[self._candidates], _HELD)]
+        still = self._candidates[EVICTABLE_STATUSES[self._tasks.status[self._candidates]]]
         offered = np.bincount(self._tasks.job[still], minlength=self._jobs.size)
         under_way = counts[:, _UNDER_WAY].any(axis=1)
         may_go: Flags = (held > 0) & (offered == held) & (self._jobs.min_member > 0) & ~under_way
@@ -122,7 +123,7 @@ class Gangs:
     def request_something(self) -> Flags:
         """[J] jobs of which a pod that holds a place requests resources."""
         tasks = self._tasks
-        rows = np.flatnonzero(np.isin(tasks.status, _HELD) & (tasks.job >= 0))
+        rows = np.flatnonzero(EVICTABLE_STATUSES[tasks.status] & (tasks.job >= 0))
         rows = rows[~self._ssn.best_effort_classes[tasks.task_class[rows]]]
         flags = np.zeros(self._jobs.size, dtype=np.bool_)
         flags[tasks.job[rows]] = True
@@ -142,9 +143,7 @@ class Gangs:
     def whole(self, job: Job) -> Unit:
         """All that the job holds."""
         tasks, rows = self._tasks, self._ssn.tasks_of(job)
-        rows = rows[np.isin(tasks.status[rows], _HELD)]
-        keys = (tasks.tiebreak[rows], -tasks.suffix[rows], -tasks.created[rows], tasks.priority[rows])
-        rows = rows[np.lexsort(keys)]
+        rows = expendable_first(tasks, rows[EVICTABLE_STATUSES[tasks.status[rows]]])
         requests = self._ssn.ledger.classes.request[tasks.task_class[rows]]
         surplus = max(job.ready - job.min_member, 0)
         return Unit(job, rows, requests.sum(axis=0), is_whole=True, core=requests[surplus:].sum(axis=0))
