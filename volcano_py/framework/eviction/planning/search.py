@@ -47,10 +47,14 @@ class Search:
     def run(self) -> bool:
         """Place the tasks in the order given, while the job starves. Whether its gang has all places that it needs."""
         ssn, draft, job = self._attempt.ssn, self._attempt.draft, self._attempt.job
+        all_placed = draft.checkpoint()
         while ssn.ask.job_starving(job) and (task := self._next()) is not None:
-            if place(ssn, draft, task) or self._make_room(task) or self._taking.bring_back():
-                continue
-            self._hopeless.add(self._kind(task))
+            if place(ssn, draft, task) or self._make_room(task):
+                if len(draft.places) > len(all_placed.places):
+                    all_placed = draft.checkpoint()
+            elif not self._taking.bring_back():
+                draft.rollback(all_placed)  # what went below a ceiling for this task goes for nothing
+                self._hopeless.add(self._kind(task))
         return ssn.ask.gang_will_be_ready(job)
 
     def without(self, evictions: Iterable[Eviction]) -> Search:
