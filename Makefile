@@ -19,7 +19,7 @@ RETRIES := $(if $(CI),--reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks)
 # (over several processes, --reruns makes all tests three times as slow)
 AGAIN = $(if $(CI),|| $(BIN)/python -m pytest tests --last-failed $(ARGS))
 
-# Where Python is told not to write bytecode, each start of a test, a tool or the daemon compiles all modules anew.
+# With PYTHONDONTWRITEBYTECODE set, each start of a test, a tool or the daemon compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
 # Touched when the installation that they stand for is done; pyproject.toml is what it depends on.

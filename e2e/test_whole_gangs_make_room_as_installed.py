@@ -76,7 +76,9 @@ async def test_a_queue_gets_back_half_of_the_cluster_from_what_runs_with_its_min
     assert len(evicted) == gone, evicted
     assert all(f"in queue {early} makes room for {namespace.name}/late-" in message for message in evicted.values())
     if kind == "a Volcano Job":
-        assert all(message.endswith("the whole gang goes, 4 pods (minimum 4)") for message in evicted.values()), evicted
+        assert all(message.endswith("the whole gang is evicted, 4 pods (minimum 4)") for message in evicted.values()), (
+            evicted
+        )
 
 
 async def test_a_pod_for_which_nothing_goes_says_why_in_its_condition(
@@ -101,7 +103,7 @@ async def test_a_pod_for_which_nothing_goes_says_why_in_its_condition(
     async def told() -> None:
         (found,) = [each for each in await namespace.pods() if each.name == "late"]
         message = found.condition("PodScheduled").get("message", "")
-        assert "Reclaim finds nothing to take: " in message, message
+        assert "Reclaim finds nothing to evict: " in message, message
         assert "4 pods are protected by the annotation volcano.sh/preemptable" in message, message
 
     await installed.eventually("the pod says why nothing goes", told)

@@ -24,7 +24,7 @@ from volcano_py.cluster.kubernetes.watching.informers import Informers
 
 PICTURE = Path(__file__).with_name("live-table.svg")
 WIDTH, HEIGHT = 126, 60  # characters; as high as it takes
-# Dark, with colors that are told apart by most people. rich's own template loads a font from elsewhere.
+# Dark, with colors that most people can distinguish. rich's own template loads a font from elsewhere.
 THEME = TerminalTheme(
     (22, 27, 34),
     (201, 209, 217),

@@ -131,8 +131,8 @@ def test_the_group_says_why_and_when_it_is_admitted_again() -> None:
     cluster.pass_by(TIMEOUT + 2)
     assert cluster.told("empty") == (
         "PromiseLapsed: 1/1 tasks in gang unschedulable: none of its pods was created within 5s of its "
-        "admission, so others may use what it was promised; it is admitted again as room allows, after the jobs that "
-        "waited then: see the events of the controller that creates its pods"
+        "admission, so other jobs may use its resources: see the events of the controller that creates its pods; it is "
+        "admitted again after the jobs that were waiting then"
     )
 
 

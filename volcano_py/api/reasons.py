@@ -158,9 +158,9 @@ class Reason(StrEnum):
         Rank.OVER_CEILING,
         (
             "The job was admitted, but none of its pods was created in time (argument `promiseTimeout` of the action "
-            "`enqueue`). Or it was admitted because of what evictions could free, and got no place in time. Or this "
-            "happened to another job of its namespace and queue. It goes behind the jobs that waited then. Look at the "
-            "events of the controller that creates the pods. Delete a PodGroup that will have no pods."
+            "`enqueue`). Or it was admitted because evictions could make room for it, but got no place in time. Or "
+            "this happened to another job of its namespace and queue. It goes behind the jobs that waited then. Look "
+            "at the events of the controller that creates the pods. Delete a PodGroup that will have no pods."
         ),
     )
     OVER_QUOTA = (
@@ -175,7 +175,7 @@ class Reason(StrEnum):
         "RefusedByPlugin",
         Rank.OVER_CEILING,
         (
-            "A rule keeps the job out: a plugin's, or the one that two jobs must not evict each other without end. "
+            "A rule refuses the job: a plugin's, or the one that two jobs must not evict each other without end. "
             "The message says which rule, and what would help."
         ),
     )

@@ -1,7 +1,7 @@
 """How the API server is protected from one tenant's requests, as docs/guide/operate.md has administrators do it.
 
-Without it, a tenant with some dozens of requests under way delays all that the API server has to tell: a pod is shown
-to watches seconds after it was created, whoever created it, and whatever schedules it.
+Without it, a tenant with some dozens of requests under way delays all that the API server sends: watches show a pod
+seconds after it was created, whichever client created it, and whatever schedules it.
 """
 
 from __future__ import annotations

@@ -71,9 +71,9 @@ async def compare(
     peers: Sequence[str],
     with_kube_scheduler: bool,
     rounds: int = 1,
-    tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005 - the type's signature
+    report: Callable[[str], None] = lambda line: None,  # noqa: ARG005 - the type's signature
 ) -> Comparison:
-    """One load for every contender in turn, on one API server, repeated `rounds` times. `tell` gets a line for each
+    """One load for every contender in turn, on one API server, repeated `rounds` times. `report` gets a line for each
     that is through: all of them may take half an hour."""
     async with bench_cluster() as cluster:
         await cluster.create_nodes(workload)
@@ -86,7 +86,7 @@ async def compare(
         for number, contender in enumerate(rounds * contenders):
             run = await _run(loads, load, contender, rate)
             runs.append(run)
-            tell(f"round {number // len(contenders) + 1} of {rounds}: {run}")
+            report(f"round {number // len(contenders) + 1} of {rounds}: {run}")
             if bounded:
                 ceilings.append(await loads.ceiling())
         return Comparison(tuple(ceilings), tuple(runs), paced=load == "arrival")

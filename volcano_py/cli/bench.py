@@ -135,7 +135,7 @@ def bench(
                     peers=peers,
                     with_kube_scheduler=kube_scheduler,
                     rounds=runs,
-                    tell=Progress().note,
+                    report=Progress().note,
                 )
             )
         except LocalError as error:
@@ -148,7 +148,7 @@ def bench(
 
 def _tenants(attacks: Sequence[str], nodes: int, seconds: float, output: str) -> None:
     try:
-        measured = asyncio.run(measure_tenants(attacks, nodes=nodes, seconds=seconds, tell=Progress().note))
+        measured = asyncio.run(measure_tenants(attacks, nodes=nodes, seconds=seconds, report=Progress().note))
     except LocalError as error:
         raise click.ClickException(str(error)) from error
     if output == "table":

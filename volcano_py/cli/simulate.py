@@ -32,7 +32,7 @@ Examples:
   volcano-py simulate -f nodes.yaml -f stream.yaml --play 2h
 
 A cycle is one second of virtual time. Between cycles bound pods run and evicted pods are gone. With --play, objects
-come at their creation times, pods end, and what was used and who waited for how long is printed.
+come at their creation times, pods end, and how much was used and how long each object waited is printed.
 """
 
 

@@ -249,7 +249,7 @@ def _enqueue_is_missing(subject: _Subject) -> None:
 
 
 def _the_same_twice(subject: _Subject) -> None:
-    """Volcano discourages the two kinds of actions beside each other, and so do we."""
+    """Volcano discourages the two kinds of actions together, and so do we."""
     for one in ("preempt", "reclaim"):
         if {one, f"gang{one}"} <= set(subject.config.actions):
             message = (

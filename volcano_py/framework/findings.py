@@ -31,7 +31,7 @@ class Findings:
         self._keepers: set[int] = set()
         self.nodes_held_for: int | None = None
         """Row of the job for which a plugin keeps others from nodes. It need not be kept from them by its promise, too:
-        they could not use what ends in time, or fits beside. Set as sessions open."""
+        they could not use what ends in time, or what is left of the nodes. Set as sessions open."""
 
     @property
     def notes(self) -> Mapping[int, Refusal]:

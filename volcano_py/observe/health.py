@@ -135,7 +135,7 @@ class HealthServer:
                 return await handler(request)
         except web.HTTPException:
             raise
-        except ConnectionError as error:  # as a rule the caller hung up, and there is no one left to answer
+        except ConnectionError as error:  # as a rule the caller hung up, and no connection is left to answer on
             return _failed(request, 500, f"{type(error).__name__}: {error}")
         except TimeoutError:
             return _failed(request, 503, f"not done within {_REQUEST_SECONDS:.0f} s: try again")

@@ -113,8 +113,8 @@ class QueueInfo(msgspec.Struct, frozen=True, eq=False):
     """One queue. `slot` is its id in the job table's `queue` column.
 
     The algebra of amounts, used everywhere: a ceiling (`capability`) that is absent is unlimited, and so is a cpu or
-    memory ceiling of 0; an entitlement (`deserved`, `guarantee`) that is absent is 0, and `has_deserved` tells an
-    absent entitlement from an explicit 0.
+    memory ceiling of 0; an entitlement (`deserved`, `guarantee`) that is absent is 0, and `has_deserved` is true
+    for an explicit 0.
     """
 
     name: str
@@ -161,7 +161,7 @@ def name_suffix(name: str) -> int:
 
 def tiebreak_of(key: str) -> int:
     """A stable pseudo-random order by namespace and name for what is otherwise equal: the order of events does not
-    count, and pods that are made anew under their names keep their places."""
+    count, and pods that are created again under their names keep their places."""
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big") & _INT64_MASK
 
 

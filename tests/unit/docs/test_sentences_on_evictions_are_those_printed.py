@@ -12,7 +12,7 @@ from tests.unit.docs.pages import PROJECT, code_spans
 
 PAGE = PROJECT / "docs" / "guide" / "evictions.md"
 SCENARIOS = sorted((PROJECT / "tests" / "scenarios" / "why_nothing_goes").glob("*.yaml"))
-COMMON = "Reclaim finds nothing to take: q1 holds 0 of 4 cpu deserved; q0 holds 4 cpu beyond its own,"
+COMMON = "Reclaim finds nothing to evict: q1 holds 0 of 4 cpu deserved; q0 holds 4 cpu more than it deserves,"
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)

@@ -127,7 +127,7 @@ def test_rights_are_by_name_and_over_no_other_secret(overlay: list[Manifest]) ->
 def test_the_reason_is_reported_in_its_place(project: Path) -> None:
     text = (project / "manifests/overlays/admission/validating.yaml").read_text()
     comment = re.sub(r"\n# ?", " ", text.split("apiVersion")[0])
-    for word in ("No webhook stands on pods", "`Fail`", "`Ignore`", "caBundle"):
+    for word in ("No webhook is called for pods", "`Fail`", "`Ignore`", "caBundle"):
         assert word in comment
 
 

@@ -74,7 +74,7 @@ def test_minimums_of_roles_hold_only_when_min_member_covers_their_sum(min_member
     assert (refusal is None) is is_valid
     if refusal is not None:
         assert refusal.reason is Reason.NOT_ENOUGH_TASKS
-        assert "minTaskMember is not met by 0 of 1 pods of role master: create 1 more" in refusal.message
+        assert "minTaskMember is not met (role master has 0 of 1 pods): create 1 more" in refusal.message
 
 
 # -- readiness ----------------------------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ class Shortage(msgspec.Struct, frozen=True):
 def insufficient(shortage: Shortage) -> str:
     """`asks 8 cpu; the emptiest node, n1, has 3.5 cpu free`."""
     resource = shortage.resource
-    which = "node that would take it" if shortage.others_refuse else "node"
+    which = "suitable node" if shortage.others_refuse else "node"
     if shortage.free <= 0:
         return f"asks {amount(resource, shortage.asked)}; no {which} has any {resource} free"
     asked, free = numbers(resource, shortage.asked, shortage.free)
@@ -132,12 +132,12 @@ def never_fits(resource: str, asked: int, largest: int, *, node: str = "", other
 
 
 def _which_node(others_refuse: bool) -> str:
-    return "node that would take it" if others_refuse else "node"
+    return "suitable node" if others_refuse else "node"
 
 
 def _no_node_offers(resource: str, which: str = "node") -> str:
     # That a pod takes the place of one is nothing that its author could leave out.
-    fix = "put how many it takes into status.allocatable of a node," if resource == "pods" else "remove the request"
+    fix = "set status.allocatable.pods of a node," if resource == "pods" else "remove the request"
     return f"no {which} offers {resource}: {fix} or add a node that does"
 
 
@@ -158,7 +158,7 @@ def gang_incomplete(
     """`2 of 3 pods have a place, minMember is 3: 1 more must fit before any is bound`, and why it does not. `short`:
     roles of which too few pods have a place."""
     missing = max(min_member - placed, sum(role.minimum - role.existing for role in short), 0)
-    roles = f", minTaskMember is not met by {summarize([role.text for role in short])}" if short else ""
+    roles = f", minTaskMember is not met ({summarize([role.text for role in short])})" if short else ""
     sentence = (
         f"{placed} of {total} pod{_s(total)} {'has' if placed == 1 else 'have'} a place, minMember is "
         f"{min_member}{roles}: {missing} more must fit before any is bound"
@@ -184,7 +184,7 @@ class Ceiling(Enum):
 
     CAPABILITY = ("capability", _ITS_JOBS, "raise its spec.capability", False)
     REAL_CAPABILITY = (
-        "left for it by other queues' guarantees",
+        "left by other queues' guarantees",
         _ITS_JOBS,
         "lower the guarantees of other queues",
         True,
@@ -271,25 +271,24 @@ def over_quota(
 def promise_lapsed(seconds: float) -> str:
     """A job that was admitted had no pods for too long."""
     return (
-        f"none of its pods was created within {seconds:g}s of its admission, so others may use what it was promised; "
-        "it is admitted again as room allows, after the jobs that waited then: see the events of the controller "
-        "that creates its pods"
+        f"none of its pods was created within {seconds:g}s of its admission, so other jobs may use its resources: see "
+        "the events of the controller that creates its pods; it is admitted again after the jobs that were waiting then"
     )
 
 
 def nothing_freed(seconds: float) -> str:
-    """A job was admitted because of what evictions could free, and they gave it no place in time."""
+    """A job was admitted because evictions could make room for it, but got no place in time."""
     return (
-        f"it was admitted because of what evictions could free for it, and got no place within {seconds:g}s, so others "
-        "may use what it was promised; it is admitted again after the jobs that waited then"
+        f"it was admitted because evictions could make room for it, but got no place within {seconds:g}s, so other "
+        "jobs may use its resources; it is admitted again after the jobs that were waiting then"
     )
 
 
 def waits_for_earlier(job: str) -> str:
     """A job whose namespace lost a promise in this queue, while `job` was waiting already."""
     return (
-        f"a job of this namespace was admitted and did not use its promise in time: PodGroup {job} was waiting then, "
-        "and goes first"
+        f"a job of this namespace was admitted and did not start in time; PodGroup {job} was waiting then "
+        "and is admitted first"
     )
 
 
@@ -373,7 +372,7 @@ def scheduling_gated(gates: Sequence[str]) -> str:
 
 
 def refused_by_plugin(plugin: str, rule: str) -> str:
-    return f"plugin {plugin} keeps the job out: {rule}"
+    return f"plugin {plugin} refuses the job: {rule}"
 
 
 class Party(NamedTuple):
@@ -391,7 +390,7 @@ def makes_room(victim: Party, pod: Party, *, node: str) -> str:
 
 def gang_makes_room(gang: Party, pod: Party, *, pods: int, minimum: int) -> str:
     """Why all that a gang holds is evicted for a pod of another job: it cannot run with less."""
-    return f"{_versus(gang, pod)}: the whole gang goes, {pods} pods (minimum {minimum})"
+    return f"{_versus(gang, pod)}: the whole gang is evicted, {pods} pods (minimum {minimum})"
 
 
 def _versus(victim: Party, pod: Party) -> str:

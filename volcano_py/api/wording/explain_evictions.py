@@ -28,28 +28,28 @@ class Protection(msgspec.Struct, frozen=True):
 
 def never(action: str) -> str:
     """The pods forbid it."""
-    return f"{action} evicts nothing for its pods, as their preemptionPolicy is Never"
+    return f"{action} evicts nothing for its pods, because their preemptionPolicy is Never"
 
 
 def claims_too_much(action: str, standing: Standing, asked: int) -> str:
     """The queue of the job has what it deserves, or would exceed it."""
     asks = with_name(standing.resource, number(standing.resource, asked))
     if standing.deserved is None:
-        return f"{action} takes nothing for it, as queue {standing.queue} has its share"
+        return f"{action} evicts nothing for it, as queue {standing.queue} has its share"
     if asked > standing.deserved:
         deserved = number(standing.resource, standing.deserved)
-        return f"{action} takes nothing for it: it asks {asks}, and queue {standing.queue} deserves {deserved} in all"
-    return f"{action} takes nothing for it: queue {standing.queue} {_holds(standing)}, and the job asks {asks} more"
+        return f"{action} evicts nothing for it: it asks {asks}, and queue {standing.queue} deserves {deserved} in all"
+    return f"{action} evicts nothing for it: queue {standing.queue} {_holds(standing)}, and the job asks {asks} more"
 
 
 def no_donor(action: str, standing: Standing) -> str:
     """No other queue holds more than it deserves."""
     others = f"no other queue holds more {standing.resource} than it deserves"
-    return f"{action} finds nothing to take: {_own(standing)}{others}"
+    return f"{action} finds nothing to evict: {_own(standing)}{others}"
 
 
 def no_lesser_job(action: str, queue: str) -> str:
-    return f"{action} finds nothing to take: no job of a lower priority holds anything useful in queue {queue}"
+    return f"{action} finds nothing to evict: no job of a lower priority holds anything useful in queue {queue}"
 
 
 def donors_keep(
@@ -62,11 +62,11 @@ def donors_keep(
     """Other queues hold more than they deserve (`donors`: names, and how much beyond), but give nothing; `otherwise`
     says why, where no pod is protected."""
     beyond = [
-        f"{name} holds {with_name(standing.resource, number(standing.resource, units))} beyond its own"
+        f"{name} holds {with_name(standing.resource, number(standing.resource, units))} more than it deserves"
         for name, units in donors
     ]
     kept = _kept(protections, otherwise)
-    return f"{action} finds nothing to take: {_own(standing)}{summarize(beyond, most=2)}, but {kept}"
+    return f"{action} finds nothing to evict: {_own(standing)}{summarize(beyond, most=2)}, but {kept}"
 
 
 def shares_keep(action: str, side: str, protections: Sequence[Protection]) -> str:
@@ -74,7 +74,7 @@ def shares_keep(action: str, side: str, protections: Sequence[Protection]) -> st
     what it is."""
     kind = side.split(" ", 1)[0]
     because = _kept(protections) if protections else f"no other {kind} would keep as much as {side} would get"
-    return f"{action} finds nothing to take: {because}"
+    return f"{action} finds nothing to evict: {because}"
 
 
 def guaranteed(queue: str, resource: str, amount: int) -> str:
@@ -85,7 +85,7 @@ def guaranteed(queue: str, resource: str, amount: int) -> str:
 def lesser_jobs_keep(action: str, queue: str, jobs: int, protections: Sequence[Protection]) -> str:
     """Jobs of a lower priority hold something useful in the queue, but give nothing."""
     there = f"{counted(jobs, 'job')} of a lower priority run{'s' if jobs == 1 else ''} in queue {queue}"
-    return f"{action} finds nothing to take: {there}, but {_kept(protections)}"
+    return f"{action} finds nothing to evict: {there}, but {_kept(protections)}"
 
 
 def _own(standing: Standing) -> str:
@@ -100,7 +100,7 @@ def _holds(standing: Standing) -> str:
 
 def _kept(protections: Sequence[Protection], otherwise: str = "") -> str:
     if not protections:
-        return otherwise or "what may be evicted would not make room for the job"
+        return otherwise or "evicting all that may be evicted would not make enough room"
     first, *rest = [f"{each.pods} {each.by}" for each in protections]
     pods, by = first.split(" ", 1)
     are = f"{counted(int(pods), 'pod')} {'is' if pods == '1' else 'are'} protected {by}"

@@ -29,7 +29,7 @@ class ShortRole(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return f"{self.existing} of {self.minimum} pods of role {self.name}"
+        return f"role {self.name} has {self.existing} of {self.minimum} pods"
 
 
 def not_enough_tasks(
@@ -53,7 +53,7 @@ def not_enough_of_roles(group: str, roles: Sequence[ShortRole], *, maker: PodMak
     fix = f": create {missing} more of this scheduler with annotation {TASK_SPEC} or lower minTaskMember"
     if maker is not None:
         fix = f"{_to_create(missing, maker)} or lower {maker.role_minimum}"
-    return f"PodGroup {group}: minTaskMember is not met by {summarize([role.text for role in roles])}{fix}"
+    return f"PodGroup {group}: minTaskMember is not met ({summarize([role.text for role in roles])}){fix}"
 
 
 def _to_create(missing: int, maker: PodMaker) -> str:
@@ -84,11 +84,11 @@ def waiting_for_release(nodes: Sequence[str], leavers: Leavers = _NOBODY, *, hel
     """`leavers`: the pods that are terminating on these nodes. `held_for`: seconds that the place is kept beyond the
     time at which they should be gone; 0 when no pod was evicted for it, so that it is looked for again each time."""
     if not leavers.pods:
-        return f"{_places_kept(nodes)} until pods in its way have left or pods that it follows have come"
+        return f"{_places_kept(nodes)} until other pods have left the node or pods that it must run near have started"
     sentence = f"{_places_kept(nodes)} until pods that are terminating there are gone: {summarize(leavers.pods)}"
     if leavers.groups:
         sentence += f" of {_named('PodGroup', leavers.groups)} in {_named('queue', leavers.queues)}"
-    return f"{sentence}; the promise ends {held_for:g} s after they should be gone" if held_for else sentence
+    return f"{sentence}; the place is kept until {held_for:g} s after they should be gone" if held_for else sentence
 
 
 def waiting_for_another_try(nodes: Sequence[str]) -> str:

@@ -131,7 +131,7 @@ class Loads:
             too_large = replace(self._workload, pods=stuck, pod_request=("1000", "1Gi"))
             await self._cluster.create_pods(misfits, too_large, contender.scheduler_name)
             await asyncio.sleep(_SETTLE)
-            beside_stuck = await self._idle_share(process, seconds)
+            with_stuck = await self._idle_share(process, seconds)
             busy = await self._gang_latencies(contender, namespace, small, range(gangs // 2, gangs))
             run = self._measured(contender, namespace, process)
         finally:
@@ -141,9 +141,9 @@ class Loads:
         notes = {
             **run.notes,
             "idle_cpu_percent": 100 * idle,
-            "idle_cpu_percent_beside_stuck_pods": 100 * beside_stuck,
+            "idle_cpu_percent_with_stuck_pods": 100 * with_stuck,
             "gang_p50_seconds": float(np.percentile(quiet, 50)),
-            "gang_p50_seconds_beside_stuck_pods": float(np.percentile(busy, 50)),
+            "gang_p50_seconds_with_stuck_pods": float(np.percentile(busy, 50)),
         }
         return replace(run, notes=notes)
 

@@ -76,10 +76,10 @@ async def measure_tenants(
     *,
     nodes: int,
     seconds: float,
-    tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005 - the type's signature
+    report: Callable[[str], None] = lambda line: None,  # noqa: ARG005 - the type's signature
 ) -> list[Measured]:
     """Attack after attack. Probes are sent for `seconds` before it, while its objects are created and `seconds` longer,
-    and for `seconds` after it was cleared away, which is before the next one. `tell` gets a line for each."""
+    and for `seconds` after it was cleared away, which is before the next one. `report` gets a line for each."""
     settings = Settings(audit_log=True, controllers=_CONTROLLERS)
     async with AsyncExitStack() as stack:
         plane = await stack.enter_async_context(ControlPlane(settings=settings))
@@ -97,7 +97,7 @@ async def measure_tenants(
             attacker = await stack.enter_async_context(tenant(plane, f"attacker-{name}"))
             measured.append(await _measure(name, attacker, strangers, running, nodes, seconds, quiet))
             quiet = measured[-1].after
-            tell(str(measured[-1]))
+            report(str(measured[-1]))
         return measured
 
 

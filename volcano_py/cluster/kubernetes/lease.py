@@ -307,7 +307,7 @@ class _LeaseObject:
         await self._request("POST", self._leases, body)
 
     async def _patch(self, lease: _Lease, spec: dict[str, Any]) -> None:
-        """The resource version makes the server refuse when someone else was faster."""
+        """With the resource version, the server refuses when another replica was faster."""
         body = {"metadata": {"resourceVersion": lease.metadata.resource_version}, "spec": spec}
         await self._request("PATCH", self._leases.of(self._name), body, PatchType.MERGE)
 

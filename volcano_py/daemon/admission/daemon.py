@@ -32,7 +32,7 @@ from volcano_py.operator.queues.feed import QueueFeed
 
 log = structlog.get_logger(__name__)
 
-# Beside a daemon that schedules: reviews take what it leaves.
+# On the node of a daemon that schedules, reviews take what it leaves.
 _NICENESS: Final = 5
 
 

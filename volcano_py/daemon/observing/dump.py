@@ -72,7 +72,7 @@ def _task(snapshot: Snapshot, row: int, info: TaskInfo) -> JsonObject:
         "queue": snapshot.queue_names[tasks.queue[row]] if tasks.queue[row] >= 0 else None,
         "ours": info.ours,
         "requests": ledger.axis.amounts(ledger.classes.request[tasks.task_class[row]]),
-        "told": info.reported[1],
+        "reported": info.reported[1],
     }
 
 

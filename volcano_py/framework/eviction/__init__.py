@@ -1,1 +1,1 @@
-"""Eviction: who goes so that a starving job has room."""
+"""Eviction: which pods go so that a starving job has room."""

@@ -1,4 +1,4 @@
-"""Whose pods may be looked at as victims: filters as columns, before any plugin is asked."""
+"""Which pods may be victims: filters as columns, before any plugin is asked."""
 
 from __future__ import annotations
 

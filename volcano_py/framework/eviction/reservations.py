@@ -1,10 +1,10 @@
 """Places that pods were evicted for: kept from cycle to cycle, until they are taken or a deadline passes.
 
 A promise is the pod's status.nominatedNodeName, so it outlives a restart of the scheduler. From the beginning of the
-cycle promised places are taken, for every action; allocate gives them back, to place those first whom they were
-promised, each in its own place before any looks for another. A pod whose binding failed has its turn after a pause, and
-keeps its place throughout. Where preempt or reclaim stand before allocate, what a job finds free is held for it as
-well: lesser jobs must not build on that.
+cycle promised places are taken, for every action. Allocate gives them back and first places the pods they were promised
+to, each in its own place before any other is sought. A pod whose binding failed has its turn after a pause, and keeps
+its place throughout. Where preempt or reclaim stand before allocate, what a job finds free is held for it as well:
+lesser jobs must not build on that.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from volcano_py.state.table.ledger import Rows
 # deletionTimestamp has the grace period in it). Kubelets are late by seconds, and a node that is lost never frees
 # anything.
 HELD_FOR: Final = 60.0
-# Seconds after a promise within which its victims are evicted: evictions are repeated when the API server is busy. Who
-# leaves the node later than that is none of them, and on a node of short jobs somebody always leaves.
+# Seconds after a promise within which its victims are evicted: evictions are repeated when the API server is busy. A
+# pod that leaves the node later is none of them, and on a node of short jobs some pod always leaves.
 _EVICTED_WITHIN: Final = 60.0
 
 
@@ -95,10 +95,10 @@ class Reservations:
     # -- held through the cycle ------------------------------------------------------------------------------------
 
     def hold(self) -> None:
-        """Take all promised places for whom they were promised, best job first: where there is room, or will be once
-        terminating pods are gone, and as far as its queue may go.
+        """Take all promised places for the pods they were promised to, best job first: where there is room, or will be
+        once terminating pods are gone, and as far as its queue may go.
 
-        Those that allocate would give back before anybody was given a place are left out: a thousand take 0.3 s.
+        Those that allocate would give back before any pod was placed are left out: a thousand take 0.3 s.
         """
         cluster, in_danger = self._cluster, _gives_places_before_allocate(self._actions)
         claims: defaultdict[int, list[int]] = defaultdict(list)
@@ -124,7 +124,7 @@ class Reservations:
         """Put these tasks where they were promised a place, as far as they can be there. Whether nothing is left to be
         sought: all can, and none has to wait for it while another node has room.
 
-        `elsewhere`: who would have to wait goes to such a node.
+        `elsewhere`: a pod that would have to wait goes to such a node.
         """
         placer, is_settled = self._placer, True
         for row in rows.tolist():

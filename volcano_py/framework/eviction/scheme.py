@@ -1,4 +1,4 @@
-"""What the evictions of an action go by: who may go, and for which queues."""
+"""What the evictions of an action go by: which pods may go, and for which queues."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def elect(dispatch: Dispatch, point: str, task: Task, candidates: Rows, *, in_ti
     Guards filter what the tier left, in order and whatever tier they stand in, so that a pod which a protector or the
     owner of the queues refuses is no victim through another tier. When they leave nothing the next tier is asked.
 
-    `in_time`: who could be a victim sooner or later, as if all protection that passes with time had done so.
+    `in_time`: the pods that could be victims sooner or later, as if all protection that ends with time had ended.
     """
     guards = [call for call in dispatch.calls(point) if point in call.plugin.guards and counts(call, in_time)]
     for calls in naming(dispatch, point):
@@ -71,7 +71,7 @@ def possible(dispatch: Dispatch, point: str, task: Task, candidates: Rows) -> Ro
 
 
 def naming(dispatch: Dispatch, point: str) -> Iterator[list[Call]]:
-    """The tiers in which somebody does more than spare pods."""
+    """The tiers in which some plugin does more than protect pods."""
     for calls in dispatch.by_tier(point):
         if not all(call.plugin.only_protects for call in calls):
             yield calls
@@ -90,7 +90,7 @@ def _bound(call: Call, point: str, task: Task, candidates: Rows) -> NDArray[np.b
 
 
 def _tier(calls: list[Call], task: Task, candidates: Rows) -> Rows | None:
-    """What a tier agrees on; None when everybody abstains who does more than spare pods."""
+    """What a tier agrees on; None when all its plugins that do more than protect pods abstain."""
     agreed: np.ndarray | None = None
     named = False
     for call in calls:

@@ -43,7 +43,7 @@ class ClassState(msgspec.Struct):
     filters: DomainFilters | None
     """What closes groups of nodes as tasks are placed; `codes` and `room` leave it out. None: nothing does."""
     scores: Scores | None = None
-    """[N] as of the same position; None until somebody asks."""
+    """[N] as of the same position; None until it is asked for."""
     plan: Plan = msgspec.field(default_factory=Plan)
     full_at: int = -1
     """The position as of which no node has room, nor will have once what is being released is free."""

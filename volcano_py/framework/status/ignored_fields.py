@@ -22,7 +22,7 @@ from volcano_py.framework.plugin import Plugin, points_of
 from volcano_py.state.infos import QueueInfo
 
 _LONGEST_VALUE: Final = 60  # characters of what a user wrote
-# Whoever fills one of these divides the cluster among queues.
+# A plugin that fills one of these divides the cluster among queues.
 _OWNING_POINTS: Final = frozenset({"queue_paths", "overused", "allocatable"})
 _NO_OWNER: Final = "no configured plugin divides the cluster among queues"
 

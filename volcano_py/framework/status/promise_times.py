@@ -91,7 +91,7 @@ class PromiseTimes:
         self._relying_since.pop(job.info.ref.uid, None)
 
     def rely(self, job: Job) -> None:
-        """The job was admitted only because of what evictions could free for it."""
+        """The job was admitted only because evictions could make room for it."""
         self._relying_since[job.info.ref.uid] = now = self._snapshot.now
         self.next_relying_due = min(self.next_relying_due, now + self.timeout)
 

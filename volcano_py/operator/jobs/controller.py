@@ -52,7 +52,7 @@ WORKERS: Final = 8
 """Jobs of a namespace that are worked on at a time."""
 IN_FLIGHT: Final = 16
 """Pods of a namespace that are being created or deleted at a time. With 64 instead, an API server on two cores took a
-fifth longer for 250 Jobs, and its watches showed new pods seconds late, everybody's."""
+fifth longer for 250 Jobs, and its watches showed all new pods seconds late, those of other namespaces too."""
 MAX_REQUEUES: Final = 15
 """As Volcano's `--max-requeue-num`."""
 INTERVAL: Final = 0.5

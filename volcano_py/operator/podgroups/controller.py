@@ -59,8 +59,8 @@ log = structlog.get_logger(__name__)
 
 EVENT_REASON: Final = "PodGroupError"
 WORKERS: Final = 16
-"""Requests in flight of one namespace; with more, the API server only answers each of them later, and shows everybody's
-new pods later."""
+"""Requests in flight of one namespace; with more, the API server only answers each of them later, and shows new pods
+of all namespaces later."""
 
 _CONFLICTS_BEFORE_GIVING_WAY: Final = 3
 

@@ -113,7 +113,7 @@ def _with_serving(authorities: bytes, authority_key: bytes, hosts: Sequence[str]
 
 
 def _new_authority(now: datetime) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
-    # Old and new are in one bundle; by their names alone a client could not tell which one has signed.
+    # Old and new are in one bundle; with equal names, a client could not know which one has signed.
     name = _name(f"volcano-py admission {now.astimezone(UTC):%Y-%m-%d} {x509.random_serial_number() % 10**8:08d}")
     authority = Signer(name, new_key())
     return authority.own(now, AUTHORITY_VALID), authority.key

@@ -235,7 +235,7 @@ class AdmissionServer:
         subject = (transport.get_extra_info("peercert") or {}).get("subject", ())
         names = {value for part in subject for key, value in part if key == "commonName"}
         if names.isdisjoint(self._callers):
-            raise ConnectionRefusedError(f"the certificate is that of {', '.join(sorted(names)) or 'no one'}")
+            raise ConnectionRefusedError(f"the client certificate is for {', '.join(sorted(names)) or 'no name'}")
 
     async def _linger(self, reader: asyncio.StreamReader) -> None:
         """Take what still comes, for a moment: closing at once would take the answer from a caller that sends."""

@@ -44,7 +44,7 @@ class QueueShares:
 
     def _scarce(self) -> NDArray[np.bool_]:
         """[R] the resources of which there is no more than pods hold and ask for together, with those that leave: their
-        controllers make them anew. Evictions do not change it."""
+        controllers create them again. Evictions do not change it."""
         requests = self._tree.leaves.requests
         wanted = sums_by_group(np.zeros(len(requests), dtype=np.intp), requests, 1)[0]
         scarce: NDArray[np.bool_] = wanted >= self._jobs.total

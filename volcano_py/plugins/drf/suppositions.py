@@ -48,7 +48,7 @@ class Suppositions:
 
     So a tie gives, and still no queues take from each other in turn. The least of the shares never gets less, and no
     side comes down to it by giving. Without the second condition, sides that tie already would pass on to each other
-    what does not count in their shares. Nor does it depend on who holds what whether a resource is scarce. If it
+    what does not count in their shares. Whether a resource is scarce does not depend on which job holds what. If it
     depended on whether all of it is in use, each of three queues could be owed something by the next.
 
     Jobs of a kind are judged once, and the verdict holds until anything is placed or evicted: hundreds of pods may ask

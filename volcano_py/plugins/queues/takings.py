@@ -1,8 +1,8 @@
 """What evictions could free for a job that waits for admission: an upper bound.
 
 The pods of a job are often created only once it is admitted, and a job without pods can take nothing. In a full cluster
-it would wait for ever for what it is due. So the votes on enqueue count as free what reclaim and preempt could take for
-the job, where those actions are configured. If nothing comes of it in time, the job loses its promise again
+it would wait without end for what it is due. So the votes on enqueue count as free what reclaim and preempt could take
+for the job, where those actions are configured. If nothing comes of it in time, the job loses its promise again
 (`PromiseTimes`).
 """
 

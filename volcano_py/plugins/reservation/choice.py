@@ -26,7 +26,7 @@ from volcano_py.state.table.ledger import Rows
 
 # Jobs for which places are sought in one cycle; of those that get none, each is tried again after a while only.
 _TRIES: Final = 4
-# Seconds by which other places have to be free earlier to be held instead: what others are told changes with them.
+# Seconds by which other places have to be free earlier to be held instead: the messages of other jobs change with them.
 _WORTHWHILE: Final = 60.0
 _SOON: Final = 0.01
 """Seconds: just after the time of the cycle itself."""
@@ -110,7 +110,7 @@ class Choice:
         priority = job.priority if self._by_priority else None
         until = turn.until
         if before is None or until == UNKNOWN or places is not before.places:
-            # Other places may be free later, but no turn lasts for ever. (After a restart its end is not known.)
+            # Other places may be free later, but every turn ends. (After a restart its end is not known.)
             first, last = turn.since + self._hold_for, turn.since + self._window + self._hold_for
             start = places.start if places is not None and places.is_foreseen else turn.since
             kept = until if until < UNKNOWN else first
@@ -126,7 +126,7 @@ class Choice:
             message = place_held(turn.places)
             self._ssn.findings.set_condition(job, condition("True", HELD, message, turn.since))
 
-    # -- who is next -------------------------------------------------------------------------------------------------
+    # -- which job is next --------------------------------------------------------------------------------------------
 
     def _in_order(self, holder: Job | None) -> list[Job]:
         """Jobs that have waited long enough, in job order; one whose turn has lapsed behind all that waited then."""
@@ -195,7 +195,7 @@ class Choice:
         return None if places is None else _Found(places)
 
     def may_enter(self, job: Job) -> bool:
-        """Whether nothing but a full cluster keeps the job out."""
+        """Whether the job waits only because the cluster is full."""
         if not job.tasks and (job.min_resources is None or (job.min_resources > self._ssn.total).any()):
             return False
         calls: Sequence[Any] = self._ssn.dispatch.calls("job_enqueueable")

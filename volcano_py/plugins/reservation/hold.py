@@ -29,7 +29,8 @@ _PLENTY: Final = np.iinfo(np.int64).max
 class Hold:
     """Places as of this cycle; follows what is placed.
 
-    A task fits beside them if at the time they are for, with all gone that ends by then, the node has room for both.
+    A task fits alongside if, at the time the places are for and with all gone that ends by then, the node has room for
+    both.
     """
 
     def __init__(self, ssn: Session, places: Places, last: float) -> None:
@@ -55,11 +56,11 @@ class Hold:
         np.add.at(self._leaving, self._place_of[ledger.tasks.node[rows]], requests)
 
     def closed(self, task_class: TaskClass, view: NodeView) -> NDArray[np.bool_]:
-        """[K] where no task of the class fits beside what is held."""
+        """[K] where no task of the class fits alongside what is held."""
         return self.room(task_class, view) <= 0
 
     def room(self, task_class: TaskClass, view: NodeView) -> Counts:
-        """[K] how many tasks of the class fit beside what is held; plenty where nothing is."""
+        """[K] how many tasks of the class fit alongside what is held; plenty where nothing is."""
         room = np.full(len(view), _PLENTY)
         places = self._place_of[view.rows]
         here = np.flatnonzero(places != NOWHERE)

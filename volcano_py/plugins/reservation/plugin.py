@@ -1,8 +1,8 @@
 """The plugin reservation: backfill around one place that is held.
 
-For which job, and where, is decided at the end of each cycle, when it is known who waits (`choice.py`), and holds for
-the next ones (`hold.py`). Not to be confused with places that pods were evicted for, in framework/eviction: those are
-kept from everybody.
+For which job, and where, is decided at the end of each cycle, when it is known which jobs wait (`choice.py`), and holds
+for the next ones (`hold.py`). Not to be confused with places that pods were evicted for, in framework/eviction: those
+are kept from all other pods.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from volcano_py.state.task_class import TaskClass
 class Reservation(Plugin):
     """The first job in order that has waited for long has the earliest place held for it that can be foreseen.
 
-    Other jobs use the held nodes if they end before it is to start, or fit beside it. One job at a time has its turn,
-    which lapses. How long pods run is declared by activeDeadlineSeconds or a running estimate; without, nodes are held
-    plainly, as far as `maxIdle` allows.
+    Other jobs use the held nodes if they end before it is to start, or fit alongside it. One job at a time has its
+    turn, which lapses. How long pods run is declared by activeDeadlineSeconds or a running estimate; without, nodes are
+    held plainly, as far as `maxIdle` allows.
     """
 
     name = "reservation"
@@ -150,7 +150,7 @@ class Reservation(Plugin):
         return self._hold
 
     def _seek_again(self, turn: Turn) -> None:
-        """After a restart it is known for whom places are held, and not which."""
+        """After a restart it is known for which job places are held, but not which places."""
         job = self._ssn.job(turn.row)
         if job is None or not job.tasks:
             return

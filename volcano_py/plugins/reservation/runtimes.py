@@ -16,7 +16,7 @@ _NEW = [TaskStatus.ALLOCATED, TaskStatus.BINDING]
 
 
 def runtimes(ledger: Ledger, rows: Rows) -> NDArray[np.float64]:
-    """[K] seconds that these tasks run; infinite where nobody says."""
+    """[K] seconds that these tasks run; infinite where none is declared."""
     return np.minimum(_deadlines(ledger, rows), _estimates(ledger, rows))
 
 

@@ -1,4 +1,4 @@
-"""Pods of one class that terms of other pods tell apart: they become classes of their own.
+"""Splits a class where terms of other pods match some of its pods and not others.
 
 The class of a pod is made from what the pod asks for; its labels are left out, as most differ for no reason that
 concerns scheduling. Where some pod's term matches one of two alike pods and not the other, the two may have to go to

@@ -26,7 +26,7 @@ class Fault(msgspec.Struct, frozen=True):
 
     def problem(self, queue: str) -> str:
         """The message for `queue`, which is the source or is below it."""
-        return self.rule if queue == self.source else f"stands below queue {self.source}: {self.rule}"
+        return self.rule if queue == self.source else f"is below queue {self.source}: {self.rule}"
 
 
 class QueueTree(msgspec.Struct, frozen=True):

@@ -173,7 +173,7 @@ class JobTable(Table):
         "min_resources": Column(np.int64, 0, RESOURCES),
         # false when the PodGroup says `volcano.sh/preemptable: "false"`
         "preemptable": Column(np.bool_, True),
-        # seconds that its pods are said to run, 0 when nobody says so
+        # seconds that its pods are declared to run, 0 when none are declared
         "estimate": Column(np.float64, 0.0),
         # what the API server has: phase, and running, succeeded, failed
         "stored_phase": Column(np.int8, 0),

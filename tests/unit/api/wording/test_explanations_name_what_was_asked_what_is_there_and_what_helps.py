@@ -50,11 +50,11 @@ def test_hundreds_of_different_taints_do_not_make_a_message_of_hundreds_of_lines
         (Shortage("cpu", 1 * CPU, -500), "asks 1 cpu; no node has any cpu free"),
         (
             Shortage("cpu", 1 * CPU, 0, others_refuse=True),
-            "asks 1 cpu; no node that would take it has any cpu free",
+            "asks 1 cpu; no suitable node has any cpu free",
         ),
         (
             Shortage("cpu", 8 * CPU, 3500, "n1", others_refuse=True),
-            "asks 8 cpu; the emptiest node that would take it, n1, has 3.5 cpu free",
+            "asks 8 cpu; the emptiest suitable node, n1, has 3.5 cpu free",
         ),
         (
             Shortage("cpu", 2 * CPU, 4 * CPU, "n1"),
@@ -89,15 +89,13 @@ def test_what_fits_no_node_even_when_empty_says_what_would() -> None:
 
 def test_the_largest_node_is_one_that_would_take_the_pod() -> None:
     assert explain.never_fits("cpu", 64 * CPU, 32 * CPU, node="n7", others_refuse=True) == (
-        "asks 64 cpu; the largest node that would take it, n7, has 32 cpu even when empty: ask for less or add a larger"
-        " node"
+        "asks 64 cpu; the largest suitable node, n7, has 32 cpu even when empty: ask for less or add a larger node"
     )
     assert explain.never_fits("nvidia.com/gpu", 1, 0, others_refuse=True) == (
-        "asks 1 nvidia.com/gpu; no node that would take it offers nvidia.com/gpu: remove the request or add a node that"
-        " does"
+        "asks 1 nvidia.com/gpu; no suitable node offers nvidia.com/gpu: remove the request or add a node that does"
     )
     assert explain.never_fits_together({"cpu": 8 * CPU, "nvidia.com/gpu": 1}, others_refuse=True) == (
-        "asks 8 cpu, 1 nvidia.com/gpu; no single node that would take it has all of that even when empty: ask for "
+        "asks 8 cpu, 1 nvidia.com/gpu; no single suitable node has all of that even when empty: ask for "
         "less or add a larger node"
     )
 
@@ -111,7 +109,7 @@ def test_a_gang_says_how_many_have_a_place_and_how_many_are_missing() -> None:
         "0/2 nodes are unavailable: 2 Insufficient cpu."
     )
     assert explain.gang_incomplete(2, 3, 2, short=[ShortRole("worker", 0, 1)]) == (
-        "2 of 3 pods have a place, minMember is 2, minTaskMember is not met by 0 of 1 pods of role worker: "
+        "2 of 3 pods have a place, minMember is 2, minTaskMember is not met (role worker has 0 of 1 pods): "
         "1 more must fit before any is bound"
     )
     assert explain.gang_unschedulable(1, 3, "0/2 nodes are unavailable.") == (
@@ -136,8 +134,8 @@ def test_pods_that_have_ended_are_not_left_unsaid() -> None:
 def test_every_role_that_is_short_of_pods_is_named() -> None:
     short = [ShortRole("driver", 0, 1), ShortRole("worker", 2, 4)]
     assert explain_gangs.not_enough_of_roles("ml/train", short) == (
-        "PodGroup ml/train: minTaskMember is not met by 0 of 1 pods of role driver, 2 of 4 pods of role worker: create "
-        "3 more of this scheduler with annotation volcano.sh/task-spec or lower minTaskMember"
+        "PodGroup ml/train: minTaskMember is not met (role driver has 0 of 1 pods, role worker has 2 of 4 pods): "
+        "create 3 more of this scheduler with annotation volcano.sh/task-spec or lower minTaskMember"
     )
 
 
@@ -176,7 +174,7 @@ def test_a_ceiling_above_names_both_queues_the_promises_and_the_holder() -> None
         "64Gi capability; wait until jobs of the queue finish, or raise its spec.capability"
     )
     assert explain.over_ceiling("team-a", "pods", allocated=1, asked=1, ceiling=1, kind=Ceiling.REAL_CAPABILITY) == (
-        "queue team-a: 1 pod allocated + 1 asked > 1 left for it by other queues' guarantees; "
+        "queue team-a: 1 pod allocated + 1 asked > 1 left by other queues' guarantees; "
         "wait until jobs of the queue finish, or lower the guarantees of other queues"
     )
 
@@ -185,7 +183,7 @@ def test_the_queues_whose_guarantees_leave_no_more_are_named() -> None:
     told = explain.over_ceiling(
         "q", "cpu", allocated=0, asked=1000, ceiling=0, kind=Ceiling.REAL_CAPABILITY, kept="a: 1 cpu"
     )
-    assert "> 0 left for it by other queues' guarantees (a: 1 cpu); wait until" in told
+    assert "> 0 left by other queues' guarantees (a: 1 cpu); wait until" in told
 
 
 def test_a_ceiling_missed_by_one_byte_can_be_seen() -> None:
@@ -267,11 +265,14 @@ def test_an_overcommitted_cluster_says_how_its_limit_comes_about() -> None:
         ),
         (
             explain.refused_by_plugin("resourcequota", "namespace ml has no pods left"),
-            "plugin resourcequota keeps the job out: namespace ml has no pods left",
+            "plugin resourcequota refuses the job: namespace ml has no pods left",
         ),
         (
             explain_gangs.waiting_for_release(["n1"]),
-            "a place on node n1 is kept for it until pods in its way have left or pods that it follows have come",
+            (
+                "a place on node n1 is kept for it until other pods have left the node or pods that it must run near "
+                "have started"
+            ),
         ),
         (
             explain_gangs.waiting_for_release(["n1"], Leavers(["b/old-0", "b/old-1"])),
@@ -285,8 +286,8 @@ def test_an_overcommitted_cluster_says_how_its_limit_comes_about() -> None:
             ),
             (
                 "places on nodes n1, n2, n3 and 1 more are kept for it until pods that are terminating there are gone: "
-                "b/old-0, b/old-1, b/old-2 and 6 more of PodGroups b/old, b/x in queue team-b; the promise ends 60 s "
-                "after they should be gone"
+                "b/old-0, b/old-1, b/old-2 and 6 more of PodGroups b/old, b/x in queue team-b; the place is kept until "
+                "60 s after they should be gone"
             ),
         ),
         (

@@ -62,7 +62,7 @@ def test_an_eviction_names_the_victim_the_pod_and_the_node() -> None:
     evictions = [effect for effect in opened.effects if isinstance(effect, Evict)]
     message = (
         "team/low (priority 0) makes room for team/high-0 (priority 1000) in queue default: "
-        "the whole gang goes, 2 pods (minimum 1)"
+        "the whole gang is evicted, 2 pods (minimum 1)"
     )
     assert [(effect.action, effect.message) for effect in evictions] == [("preempt", message)] * 2
 

@@ -310,8 +310,8 @@ def test_what_only_a_node_has_that_refuses_for_good_is_not_denied_it() -> None:
         _, message = misfit(open_session(small, large, gang("p", **asked), tiers=[[Predicates]]))
         return message.partition("The pod ")[2].partition(": ")[0]
 
-    assert never_fits(cpu="1", **gpu) == "asks 1 nvidia.com/gpu; no node that would take it offers nvidia.com/gpu"
-    assert never_fits(cpu="9") == ("asks 9 cpu; the largest node that would take it, small, has 8 cpu even when empty")
+    assert never_fits(cpu="1", **gpu) == "asks 1 nvidia.com/gpu; no suitable node offers nvidia.com/gpu"
+    assert never_fits(cpu="9") == ("asks 9 cpu; the largest suitable node, small, has 8 cpu even when empty")
     assert never_fits(memory="65Gi") == ("asks 65Gi memory; the largest node, small, has 64Gi memory even when empty")
 
 
@@ -352,8 +352,8 @@ def test_nodes_that_offer_no_places_for_pods_at_all_say_what_they_lack() -> None
     reason, message = misfit(opened)
     assert reason is Reason.NEVER_FITS
     assert message == (
-        "0/2 nodes are unavailable: 2 Too many pods. The pod asks 1 pod; no node offers pods: put how many it takes "
-        "into status.allocatable of a node, or add a node that does."
+        "0/2 nodes are unavailable: 2 Too many pods. The pod asks 1 pod; no node offers pods: set "
+        "status.allocatable.pods of a node, or add a node that does."
     )
 
 

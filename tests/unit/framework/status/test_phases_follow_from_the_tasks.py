@@ -257,8 +257,8 @@ def test_a_gang_short_of_a_role_has_its_own_reason() -> None:
     condition = closed(node("n1"), group, members).conditions("g")["Unschedulable"]
     assert condition.reason == "NotEnoughPodsOfTask"
     assert condition.message == (
-        "NotEnoughTasks: 2/2 tasks in gang unschedulable: PodGroup team/g: minTaskMember is not met by 0 of 1 pods of "
-        "role driver: create 1 more of this scheduler with annotation volcano.sh/task-spec or lower minTaskMember"
+        "NotEnoughTasks: 2/2 tasks in gang unschedulable: PodGroup team/g: minTaskMember is not met (role driver has "
+        "0 of 1 pods): create 1 more of this scheduler with annotation volcano.sh/task-spec or lower minTaskMember"
     )
 
 

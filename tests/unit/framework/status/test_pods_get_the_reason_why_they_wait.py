@@ -112,7 +112,9 @@ def test_how_long_a_place_is_kept_is_reported_where_it_was_promised() -> None:
     leaving = pod("old-0", cpu="2", on="n1", deleting=True)
     nominated = with_status(pod("g-0", group="g", cpu="2"), nominated_node_name="n1")
     done = closed(node("n1", cpu="2"), leaving, pod_group("g"), nominated)
-    assert done.pods()["g-0"][1].endswith("are gone: team/old-0; the promise ends 60 s after they should be gone")
+    assert done.pods()["g-0"][1].endswith(
+        "are gone: team/old-0; the place is kept until 60 s after they should be gone"
+    )
 
 
 def test_a_place_that_was_found_later_outweighs_one_that_was_given_back() -> None:

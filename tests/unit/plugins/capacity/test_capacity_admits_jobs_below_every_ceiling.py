@@ -76,7 +76,7 @@ def test_what_jobs_hold_beyond_their_minimum_does_not_count() -> None:
 def test_guarantees_of_others_leave_less() -> None:
     session = opened(queue("a"), queue("b", guarantee=28), asking("j", "a", 101))
     assert refusal(session, "j") == (
-        "OverCapability: queue a: 0 cpu allocated + 101 asked > 100 left for it by other queues' guarantees "
+        "OverCapability: queue a: 0 cpu allocated + 101 asked > 100 left by other queues' guarantees "
         "(b: 28 cpu); wait until jobs of the queue finish, or lower the guarantees of other queues"
     )
 
@@ -87,9 +87,7 @@ def test_the_queues_whose_guarantees_they_are_are_named_on_every_level() -> None
         queue("a"), queue("a1", "a"), queue("a2", "a", guarantee=3), queue("b", guarantee=28),
         queue("b1", "b", guarantee=20), asking("j", "a1", 101),
     )  # fmt: skip
-    assert "asked > 97 left for it by other queues' guarantees (b1: 20 cpu, b: 8 cpu, a2: 3 cpu);" in (
-        refusal(session, "j")
-    )
+    assert "asked > 97 left by other queues' guarantees (b1: 20 cpu, b: 8 cpu, a2: 3 cpu);" in (refusal(session, "j"))
 
 
 def test_guarantees_that_are_not_in_the_way_are_not_reported() -> None:
@@ -98,7 +96,7 @@ def test_guarantees_that_are_not_in_the_way_are_not_reported() -> None:
         queue("a", capability=50), queue("a1", "a"), queue("a2", "a", guarantee=3), queue("b", guarantee=28),
         asking("j", "a1", 48),
     )  # fmt: skip
-    assert "48 asked > 47 left for it by other queues' guarantees (a2: 3 cpu);" in refusal(session, "j")
+    assert "48 asked > 47 left by other queues' guarantees (a2: 3 cpu);" in refusal(session, "j")
 
 
 def test_no_job_larger_than_the_cluster_is_admitted() -> None:

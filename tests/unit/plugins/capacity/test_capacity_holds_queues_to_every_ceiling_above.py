@@ -130,7 +130,7 @@ def test_what_a_queue_is_guaranteed_is_not_lent_to_several_others_together() -> 
         cpu=100,
     )  # fmt: skip
     assert refusal(session, "zj-30") == (
-        "OverCapability: queue z: 30 cpu allocated (queue root: 80 of 100) + 1 asked > 30 left for it by other "
+        "OverCapability: queue z: 30 cpu allocated (queue root: 80 of 100) + 1 asked > 30 left by other "
         "queues' guarantees (kept: 20 cpu); "
         "wait until jobs of the queue finish, or lower the guarantees of other queues"
     )
@@ -145,7 +145,7 @@ def test_the_queues_with_the_largest_guarantees_are_named_without_what_they_hold
         jobs("yj", "y", 60, running=59),
         cpu=99,
     )  # fmt: skip
-    assert "> 59 left for it by other queues' guarantees (a1: 10 cpu, large: 8 cpu, small: 5 cpu and 3 more);" in (
+    assert "> 59 left by other queues' guarantees (a1: 10 cpu, large: 8 cpu, small: 5 cpu and 3 more);" in (
         refusal(session, "yj-59")
     )
 
@@ -165,7 +165,7 @@ def test_what_is_kept_for_the_queue_itself_and_those_above_it_is_not_reported() 
         queue("a", guarantee=30), queue("a1", "a", guarantee=5), queue("a2", "a", guarantee=6),
         jobs("j", "a1", 95, running=94), cpu=100,
     )  # fmt: skip
-    assert "> 94 left for it by other queues' guarantees (a2: 6 cpu);" in refusal(session, "j-94")
+    assert "> 94 left by other queues' guarantees (a2: 6 cpu);" in refusal(session, "j-94")
 
 
 def test_what_is_held_within_the_guarantee_counts_once() -> None:
@@ -212,7 +212,7 @@ def test_what_is_kept_for_a_grandchild_is_reported_to_the_branch_that_competes_w
         cpu=100,
     )  # fmt: skip
     assert refusal(session, "j-90").startswith(
-        "OverCapability: queue b, above b1: 90 cpu allocated (queue root: 90 of 100) + 1 asked > 90 left for it"
+        "OverCapability: queue b, above b1: 90 cpu allocated (queue root: 90 of 100) + 1 asked > 90 left by other"
     )
 
 
@@ -222,7 +222,7 @@ def test_side_by_side_guarantees_are_kept_too() -> None:
         cpu=100, hierarchy=False,
     )  # fmt: skip
     assert refusal(session, "zj-30").startswith(
-        "OverCapability: queue z: 30 cpu allocated (all queues: 80 of 100) + 1 asked > 30 left for it by other queues'"
+        "OverCapability: queue z: 30 cpu allocated (all queues: 80 of 100) + 1 asked > 30 left by other queues'"
     )
 
 
@@ -299,7 +299,7 @@ def test_jobs_of_queues_without_a_place_in_the_tree_wait_and_others_go_on() -> N
     missing = "spec.parent is gone, which does not exist; create it or name another queue"
     assert notes(session) == {
         "in-lost": f"InvalidQueue: queue lost: {missing}",
-        "in-below": f"InvalidQueue: queue below: stands below queue lost: {missing}",
+        "in-below": f"InvalidQueue: queue below: is below queue lost: {missing}",
         "in-x": "InvalidQueue: queue x: spec.parent leads back to it (x → y → x); name another queue in one of them",
     }
     assert cpus(session, "allocated") == {"root": 1, "fine": 1}

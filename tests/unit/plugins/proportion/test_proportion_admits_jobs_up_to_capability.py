@@ -152,7 +152,7 @@ def test_without_capability_the_cluster_is_the_limit() -> None:
 def test_guarantees_of_others_are_the_limit_too() -> None:
     session = opened(queue("vip", guarantee={"cpu": "70"}), waiting("late", "31"), weight=1)
     assert refusal(session, "late").reason is Reason.OVER_CAPABILITY
-    assert "> 30 left for it by other queues' guarantees (vip: 70 cpu);" in refusal(session, "late").message
+    assert "> 30 left by other queues' guarantees (vip: 70 cpu);" in refusal(session, "late").message
 
 
 @pytest.mark.parametrize("minimum", [None, "1"])

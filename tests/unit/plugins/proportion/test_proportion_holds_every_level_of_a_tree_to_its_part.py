@@ -225,7 +225,7 @@ def test_guarantees_next_to_a_branch_are_named() -> None:
     session = opened(
         queue("dept"), queue("a", "dept"), queue("kept", deserved=10, guarantee=10), waiting("x", "a", 7), cpu=16
     )
-    assert "> 6 left for it by other queues' guarantees (kept: 10 cpu)" in vote(session, "x")[1]
+    assert "> 6 left by other queues' guarantees (kept: 10 cpu)" in vote(session, "x")[1]
 
 
 # -- mistakes in the tree ---------------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def test_a_missing_parent_is_reported_on_the_queue_that_names_it() -> None:
     }
     refusal = session.ssn.ask.job_valid(session.job("j"))
     assert refusal is not None
-    assert refusal.message.startswith("queue y: stands below queue x: spec.parent is gone")
+    assert refusal.message.startswith("queue y: is below queue x: spec.parent is gone")
 
 
 def test_a_job_in_an_inner_queue_waits_and_the_queue_says_so() -> None:

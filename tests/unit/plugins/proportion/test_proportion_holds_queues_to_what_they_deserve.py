@@ -223,7 +223,7 @@ def test_the_refusal_names_queue_resource_and_numbers() -> None:
             {"guarantee": {"cpu": "13"}},
             Reason.OVER_CAPABILITY,
             (
-                "3 left for it by other queues' guarantees (q2: 13 cpu); "
+                "3 left by other queues' guarantees (q2: 13 cpu); "
                 "wait until jobs of the queue finish, or lower the guarantees of other queues"
             ),
         ),

@@ -19,7 +19,7 @@ def test_a_job_that_has_waited_for_long_has_places_held_until_declared_runtimes_
     timeline.at(300)
     assert timeline.holders == [], "it has waited for less than five minutes"
     timeline.at(311)
-    message = "2 nodes held (n1, n2); it is to start by 2026-11-02 12:30 UTC"
+    message = "2 nodes held (n1, n2); the job is to start by 2026-11-02 12:30 UTC"
     assert timeline.condition("large") == ("True", "Held", message)
 
 
@@ -39,7 +39,7 @@ def test_what_becomes_free_is_kept_for_it() -> None:
     timeline.finish("b-0")
     timeline.at(322)
     assert timeline.placed == {"large-0": "n1", "large-1": "n2"}
-    assert timeline.condition("large") == ("False", "Started", "it has started")
+    assert timeline.condition("large") == ("False", "Started", "the job has started")
 
 
 def test_without_it_a_small_job_takes_what_becomes_free() -> None:
@@ -163,7 +163,7 @@ def test_a_job_without_pods_is_admitted_so_that_its_controller_makes_them() -> N
     tiers = [["priority", "gang", "reservation"], ["predicates", "overcommit"]]
     timeline = Timeline(*NODES, *BUSY, group, tiers=tiers)
     timeline.at(311)
-    assert timeline.condition("large") == ("True", "Held", "it is admitted next, though the cluster is full")
+    assert timeline.condition("large") == ("True", "Held", "the job is admitted next, although the cluster is full")
     timeline.at(312)
     timeline.add(*pods)
     timeline.at(313)
@@ -219,7 +219,11 @@ def test_without_declared_runtimes_the_nodes_that_come_closest_are_held_plainly(
     busy = [*job("a", cpu="4", on=["n1"]), *job("b", cpu="4", on=["n2"]), *job("c", cpu="2", on=["n3"])]
     timeline = Timeline(*nodes, *busy, *job("d", cpu="4", on=["n4"]), *job("large", cpu="4", at=10))
     timeline.at(311)
-    assert timeline.condition("large") == ("True", "Held", "1 node held (n3); it is not known when they are free")
+    assert timeline.condition("large") == (
+        "True",
+        "Held",
+        "1 node held (n3); when these nodes will be free is not known",
+    )
     timeline.add(*job("small", cpu="1", at=312))
     timeline.at(313)
     assert timeline.told("small-0") == (

@@ -43,8 +43,8 @@ def test_a_missing_parent_is_reported_where_it_is_named_and_below() -> None:
     rule = "spec.parent is gone, which does not exist; create it or name another queue"
     assert faults({"a": "", "x": "gone", "y": "x", "z": "y"}) == {
         "x": rule,
-        "y": f"stands below queue x: {rule}",
-        "z": f"stands below queue x: {rule}",
+        "y": f"is below queue x: {rule}",
+        "z": f"is below queue x: {rule}",
     }
 
 
@@ -54,7 +54,7 @@ def test_a_cycle_is_reported_for_each_of_its_queues_and_those_below() -> None:
         "a": "spec.parent leads back to it (a → b → c → a); name another queue in one of them",
         "b": rule,
         "c": "spec.parent leads back to it (c → a → b → c); name another queue in one of them",
-        "below": f"stands below queue b: {rule}",
+        "below": f"is below queue b: {rule}",
     }
 
 

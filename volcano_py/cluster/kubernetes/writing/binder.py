@@ -74,8 +74,8 @@ class Binder:
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`fence` is asked before each request: the lease may be over before anyone has noticed it. `on_surprise` gets
-        pods as the server has them when they are bound already: the decision was made without knowing that."""
+        """`fence` is asked before each request: the lease may be over before the daemon has noticed it. `on_surprise`
+        gets pods as the server has them when they are bound already: the decision was made without knowing that."""
         self._client, self._outcomes, self._retries = client, outcomes, retries
         self._on_surprise, self._fence = on_surprise, fence
         self._clock, self._rng = clock, rng or random.Random()

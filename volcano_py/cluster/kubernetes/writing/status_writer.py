@@ -47,8 +47,8 @@ PATIENCE: Final = 1.0
 """Seconds that bindings may delay a status."""
 PATIENCE_INQUEUE: Final = 0.1
 """The same for a PodGroup that was admitted: a controller waits for that before it creates the pods."""
-# Seconds for which written content is trusted to be there still. Should someone else have changed it meanwhile, the
-# scheduler, which sees the object, asks again and is heard after this time.
+# Seconds for which written content is trusted to be there still. Should another client have changed it meanwhile, the
+# scheduler, which sees the object, asks again, and after this time the content is written again.
 _TRUSTED_FOR: Final = 300.0
 _REMEMBERED: Final = 100_000  # objects
 _REMEMBERED_FAILURES: Final = 4096  # objects; when more fail at the same time, some are logged again

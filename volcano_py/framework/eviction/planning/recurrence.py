@@ -1,4 +1,4 @@
-"""Whether evictions would go on for ever: a victim that comes again evicts what it was evicted for."""
+"""Whether evictions would go on without end: a victim that comes again evicts what it was evicted for."""
 
 from __future__ import annotations
 

@@ -60,9 +60,10 @@ class Pool:
             self._count(slot, 1)
             self._first_wide = 0
 
-    def smallest(self, node: int, beside: Collection[str] = ()) -> str:
-        """The volume that a claim gets on the node, none of those in `beside`; "" when there is none."""
-        slots = [slot for slot in (self._first_local(node, beside), self._first_wide_one(node, beside)) if slot >= 0]
+    def smallest(self, node: int, excluding: Collection[str] = ()) -> str:
+        """The volume that a claim gets on the node, none of those in `excluding`; "" when there is none."""
+        first = self._first_local(node, excluding), self._first_wide_one(node, excluding)
+        slots = [slot for slot in first if slot >= 0]
         return self._volumes[min(slots)].name if slots else ""
 
     def _add(self, index: NodeIndex, volume: Volume) -> None:
@@ -83,10 +84,10 @@ class Pool:
         rows = self._nodes[slot]
         self.free[slice(None) if rows is None else rows] += change
 
-    def _first_local(self, node: int, beside: Collection[str]) -> int:
-        return next(self._open(self._of_node.get(node, ()), beside), -1)
+    def _first_local(self, node: int, excluding: Collection[str]) -> int:
+        return next(self._open(self._of_node.get(node, ()), excluding), -1)
 
-    def _first_wide_one(self, node: int, beside: Collection[str]) -> int:
+    def _first_wide_one(self, node: int, excluding: Collection[str]) -> int:
         while self._first_wide < len(self._wide) and self._wide[self._first_wide][0] in self._taken:
             self._first_wide += 1
         slots = (
@@ -94,7 +95,7 @@ class Pool:
             for slot, nodes in (self._wide[at] for at in range(self._first_wide, len(self._wide)))
             if nodes is None or node in nodes
         )
-        return next(self._open(slots, beside), -1)
+        return next(self._open(slots, excluding), -1)
 
-    def _open(self, slots: Sequence[int] | Iterator[int], beside: Collection[str]) -> Iterator[int]:
-        return (slot for slot in slots if slot not in self._taken and self._volumes[slot].name not in beside)
+    def _open(self, slots: Sequence[int] | Iterator[int], excluding: Collection[str]) -> Iterator[int]:
+        return (slot for slot in slots if slot not in self._taken and self._volumes[slot].name not in excluding)
