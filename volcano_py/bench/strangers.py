@@ -130,25 +130,25 @@ class Strangers:
 def summary(timeline: Timeline, seen: Mapping[str, float], namespace: str, probes: range, now: float) -> Phase:
     """The latencies of these probes; those that are not bound have waited until `now`. `seen`: when a watch showed each
     pod. Moments are in seconds since the epoch."""
-    latency = {}
-    for kind in PROBES:
-        waits = [_wait(timeline, namespace, number, now) for number in probes if _kind(number) == kind]
-        latency[kind] = Latency.of([seconds for seconds, _ in waits], sum(not is_bound for _, is_bound in waits))
     mine = [_pods(namespace, number) for number in probes if _kind(number) == "pods"]
     created = [key for pods in mine for key in pods if key in timeline.created]
     return Phase(
-        latency,
+        {kind: _latency(timeline, namespace, [n for n in probes if _kind(n) == kind], now) for kind in PROBES},
         write_p90=_p90([timeline.writes[key] for key in created if key in timeline.writes]),
         # An event may overtake the answer, after which a pod counts as created.
         news_p90=_p90([max(0.0, seen.get(key, now) - timeline.created[key]) for key in created]),
-        rest_p90=_p90(
-            [
-                max(0.0, max(timeline.bound.get(key, now) for key in pods) - max(seen[key] for key in pods))
-                for pods in mine
-                if all(key in seen for key in pods)
-            ]
-        ),
+        rest_p90=_p90([_from_seen_to_bound(timeline, seen, pods, now) for pods in mine if seen.keys() >= set(pods)]),
     )
+
+
+def _latency(timeline: Timeline, namespace: str, probes: Sequence[int], now: float) -> Latency:
+    waits = [_wait(timeline, namespace, number, now) for number in probes]
+    return Latency.of([seconds for seconds, _ in waits], sum(not is_bound for _, is_bound in waits))
+
+
+def _from_seen_to_bound(timeline: Timeline, seen: Mapping[str, float], pods: Sequence[str], now: float) -> float:
+    """Seconds from when a watch had shown all pods of a probe until all were bound."""
+    return max(0.0, max(timeline.bound.get(key, now) for key in pods) - max(seen[key] for key in pods))
 
 
 def _p90(seconds: Sequence[float]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from volcano_py.scheduler import builtin_registry
 if TYPE_CHECKING:
     from volcano_py.cli.queues.live_check import ClusterSays
     from volcano_py.config.parse import ParseResult
+    from volcano_py.framework.status.ignored_fields import IgnoredField
 
 _EXAMPLES = """\b
 Examples:
@@ -68,22 +70,24 @@ def check(
     result = parse_configuration(text, registry.catalogue(), source=source, strict=strict)
     ignored = says.ignored_by(result.config, registry) if says is not None and result.config is not None else []
     if output == "table":
-        if result.problems:
-            click.echo(format_problems(result.problems, text, source=source))
-        click.echo(f"{source}: {'valid' if result.config is not None else 'invalid'}")
-        for queue, field in ignored:
-            click.echo(f"queue {queue}: {field.message}")
-        if live and result.config is not None and not ignored:
-            click.echo("queues: no field is ignored")
+        _print_findings(result, text, source, ignored, live=live)
     else:
-        data = _data(result)
-        if live:
-            data["queues"] = [
-                {"name": queue, "field": str(field.field), "message": field.message} for queue, field in ignored
-            ]
-        print_data(data, output)
+        queues = [{"name": queue, "field": str(field.field), "message": field.message} for queue, field in ignored]
+        print_data({**_data(result), "queues": queues} if live else _data(result), output)
     if result.config is None or any(problem.severity is Severity.ERROR for problem in result.problems):
         raise SystemExit(1)
+
+
+def _print_findings(
+    result: ParseResult, text: str, source: str, ignored: Sequence[tuple[str, IgnoredField]], *, live: bool
+) -> None:
+    if result.problems:
+        click.echo(format_problems(result.problems, text, source=source))
+    click.echo(f"{source}: {'valid' if result.config is not None else 'invalid'}")
+    for queue, field in ignored:
+        click.echo(f"queue {queue}: {field.message}")
+    if live and result.config is not None and not ignored:
+        click.echo("queues: no field is ignored")
 
 
 def _data(result: ParseResult) -> dict[str, Any]:

@@ -35,19 +35,24 @@ def judge(dispatch: Dispatch, point: str, need: Need, unit: Unit, *, in_time: bo
         asked = [call for call in calls if counts(call, in_time)]
         if is_equal and not any(call.plugin.preempts_equals for call in asked):
             continue
-        verdict, is_named = Verdict.YES, False
-        for call in (*asked, *(guard for guard in guards if guard not in calls)):
-            answer = _answer(call, point, need, unit)
-            if answer is None:
-                continue
+        judged = _tier(asked, [guard for guard in guards if guard not in calls], point, need, unit)
+        if judged.verdict is not Verdict.NO:
+            return judged
+        refused_by = refused_by or judged.refused_by
+    return Judgement(Verdict.NO, refused_by)
+
+
+def _tier(asked: list[Call], guards: list[Call], point: str, need: Need, unit: Unit) -> Judgement:
+    """The judgement of one tier and the guards of the others: the first refusal, or the least favourable answer."""
+    verdict, is_named = Verdict.YES, False
+    for call in (*asked, *guards):
+        answer = _answer(call, point, need, unit)
+        if answer is Verdict.NO:
+            return Judgement(Verdict.NO, call.plugin.name)
+        if answer is not None:
             is_named |= call in asked and not call.plugin.only_protects
             verdict = min(verdict, answer)
-            if verdict is Verdict.NO:
-                refused_by = refused_by or call.plugin.name
-                break
-        if is_named and verdict is not Verdict.NO:
-            return Judgement(verdict)
-    return Judgement(Verdict.NO, refused_by)
+    return Judgement(verdict if is_named else Verdict.NO)
 
 
 def _answer(call: Call, point: str, need: Need, unit: Unit) -> Verdict | None:

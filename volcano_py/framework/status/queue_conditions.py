@@ -21,7 +21,7 @@ _RECORDED: Final = "recorded"
 
 
 def ignored_by_queue(ssn: Session) -> Mapping[str, tuple[IgnoredField, ...]]:
-    """What each queue says in vain, by name. Worked out again only for queues that were edited."""
+    """The ignored fields of each queue, by its name. Worked out again only for queues that were edited."""
     use = FieldUse.of(ssn.configuration, {plugin.name: type(plugin) for plugin in ssn.dispatch.plugins})
     memory = ssn.memory(__name__)
     known_use, known = memory.get(_KNOWN, (None, {}))
@@ -52,23 +52,30 @@ def queue_conditions(ssn: Session) -> Iterator[Effect]:
             if before.get(queue.ref) != text and not _is_written(queue, text):
                 yield Event(queue.ref, "Warning", names.FIELDS_IGNORED, invalid_queue(name, text))
         known = next((each for each in queue.conditions if each.type == names.FIELDS_IGNORED), None)
-        if known is None and not text:
-            continue
-        status = "True" if text else "False"
-        reason = names.NOT_USED_BY_CONFIGURATION if text else names.USED_BY_CONFIGURATION
-        if known is not None and (known.status, known.reason, known.message) == (status, reason, text):
-            continue
-        since = known.last_transition_time if known is not None and known.status == status else None
-        made = Condition(
-            type=names.FIELDS_IGNORED,
-            status=status,
-            reason=reason,
-            message=text,
-            last_transition_time=since or datetime.fromtimestamp(ssn.now, tz=UTC),
-        )
-        others = (each for each in queue.conditions if each is not known)
-        yield QueueConditions(queue.ref, (*others, made))
+        condition = _changed(known, text, ssn.now)
+        if condition is not None:
+            others = (each for each in queue.conditions if each is not known)
+            yield QueueConditions(queue.ref, (*others, condition))
     memory[_RECORDED] = recorded
+
+
+def _changed(known: Condition | None, text: str, now: float) -> Condition | None:
+    """The condition as it should be, with `text` for the ignored fields, "" for none; None when `known` says so, or
+    when there is nothing to say."""
+    if known is None and not text:
+        return None
+    status = "True" if text else "False"
+    reason = names.NOT_USED_BY_CONFIGURATION if text else names.USED_BY_CONFIGURATION
+    if known is not None and (known.status, known.reason, known.message) == (status, reason, text):
+        return None
+    since = known.last_transition_time if known is not None and known.status == status else None
+    return Condition(
+        type=names.FIELDS_IGNORED,
+        status=status,
+        reason=reason,
+        message=text,
+        last_transition_time=since or datetime.fromtimestamp(now, tz=UTC),
+    )
 
 
 def _is_written(queue: QueueInfo, text: str) -> bool:

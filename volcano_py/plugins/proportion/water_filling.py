@@ -62,13 +62,13 @@ def divide_one(total: int, weights: Sequence[int], guarantees: Sequence[int], ca
     if sum(guarantees) >= total:
         return [(guarantee, 1) for guarantee in guarantees]
     queues = [_Queue(*numbers) for numbers in zip(weights, guarantees, caps, strict=True)]
-    everybody = sum(weights)
-    # First portions are total × weight / everybody; this and what follows is scaled by `everybody`.
-    portions = [_clip(total * queue.weight, queue, everybody) for queue in queues]
-    spare = total * everybody - sum(portions)
+    weight = sum(weights)
+    # First portions are total × a queue's weight / weight; this and what follows is scaled by `weight`.
+    portions = [_clip(total * queue.weight, queue, weight) for queue in queues]
+    spare = total * weight - sum(portions)
     if spare < 0:
         return _sink(total, queues)
-    return _rise(spare, queues, portions, everybody)
+    return _rise(spare, queues, portions, weight)
 
 
 class _Queue(NamedTuple):
@@ -107,20 +107,24 @@ def _sink(total: int, queues: list[_Queue]) -> list[Ratio]:
     undecided = list(range(len(queues)))
     while undecided:
         width = sum(queues[i].weight for i in undecided)
-        short = {i: max(queues[i].guarantee * width - total * queues[i].weight, 0) for i in undecided}
-        over = {i: max(total * queues[i].weight - queues[i].cap * width, 0) for i in undecided}
-        excess = sum(short.values()) - sum(over.values())
-        at_guarantee = [i for i in undecided if excess >= 0 and short[i]]
-        at_cap = [i for i in undecided if excess <= 0 and over[i]]
-        if not at_guarantee and not at_cap:
+        settled = _settled(total, width, {i: queues[i] for i in undecided})
+        if not settled:
             for i in undecided:
                 amounts[i] = (total * queues[i].weight, width)
             break
-        for i in at_guarantee:
-            amounts[i] = (queues[i].guarantee, 1)
-        for i in at_cap:
-            amounts[i] = (queues[i].cap, 1)
-        settled = {*at_guarantee, *at_cap}
-        total -= sum(amounts[i][0] for i in settled)
+        for i, amount in settled.items():
+            amounts[i] = (amount, 1)
+        total -= sum(settled.values())
         undecided = [i for i in undecided if i not in settled]
     return amounts
+
+
+def _settled(total: int, width: int, undecided: dict[int, _Queue]) -> dict[int, int]:
+    """Index of a queue → its guarantee or its cap, for those that stay there when `total` is divided by weight
+    (`width`: the sum of all weights)."""
+    short = {i: max(queue.guarantee * width - total * queue.weight, 0) for i, queue in undecided.items()}
+    over = {i: max(total * queue.weight - queue.cap * width, 0) for i, queue in undecided.items()}
+    excess = sum(short.values()) - sum(over.values())
+    settled = {i: undecided[i].guarantee for i, amount in short.items() if amount and excess >= 0}
+    settled.update({i: undecided[i].cap for i, amount in over.items() if amount and excess <= 0})
+    return settled

@@ -241,23 +241,30 @@ class Volumes:
         if not self._in_use():
             return Storage()
         if self._storage is None:
-            self._storage = self._draw()
+            self._storage = self._current_storage()
         return self._storage
 
-    def _draw(self) -> Storage:
-        ours = set(self._decided.volumes())
-        free = _by_class(volume for name, volume in self._volumes.items() if volume.is_free and name not in ours)
-        open_claims = {key: claim for key, claim in self._claims.items() if not claim.is_bound}
-        names = ours.union(*(self._kept_for.get(key, ()) for key in open_claims))
+    def _current_storage(self) -> Storage:
+        ours = frozenset(self._decided.volumes())
+        open_claims = {key: claim.uid for key, claim in self._claims.items() if not claim.is_bound}
         return Storage(
             classes=dict(self._classes.items()),
-            free={name: tuple(sorted(each, key=_smallest_first)) for name, each in free.items()},
-            kept={name: found for name in names if (found := self._volumes.get(name)) is not None},
+            free=self._free_by_class(ours),
+            kept=self._kept(ours.union(*(self._kept_for.get(key, ()) for key in open_claims))),
             tracked=frozenset(name for name, reports in self._drivers.items() if reports),
             capacities=_by_class(each for each in self._capacities.values() if each is not None),
             limits=self._limits_by_driver(),
-            claims={key: claim.uid for key, claim in open_claims.items()},
+            claims=open_claims,
         )
+
+    def _free_by_class(self, decided: frozenset[str]) -> dict[str, tuple[Volume, ...]]:
+        """The free volumes of each storage class, smallest first, without those that were decided on."""
+        free = _by_class(volume for name, volume in self._volumes.items() if volume.is_free and name not in decided)
+        return {name: tuple(sorted(volumes, key=_smallest_first)) for name, volumes in free.items()}
+
+    def _kept(self, names: frozenset[str]) -> dict[str, Volume]:
+        """Those of these volumes that exist, by name."""
+        return {name: volume for name in names if (volume := self._volumes.get(name)) is not None}
 
     def _limits_by_driver(self) -> dict[str, dict[str, int]]:
         """Driver → node → how many volumes it attaches there."""
