@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.api import names
-from volcano_py.api.objects import Namespace, Pod, PodGroup, Queue
+from volcano_py.api.objects import Namespace, Pod, PodGroup, Queue, metadata_of
 from volcano_py.api.report import CycleReport
 from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.api.workloads import Workload
@@ -83,19 +83,24 @@ class Simulation:
         registry: Registry,
         *,
         rules: GroupRules | None = None,
+        live: float | None = None,
     ) -> None:
+        """`live`: the objects are a live cluster's, as they were at this moment (seconds since the epoch). Time goes
+        on from there, and pods that are being deleted are gone after the first cycle."""
         self._rules = rules or GroupRules()
         self.configuration = configuration
         self.state = ClusterState(scheduler_names=self._rules.scheduler_names, default_queue=self._rules.default_queue)
         self.cluster = MemoryCluster(self.state)
         self.reports: list[CycleReport] = []
-        self.now = EPOCH.timestamp()
+        self.now = EPOCH.timestamp() if live is None else live
         self._scheduler = Scheduler(registry, self.cluster.apply)
         self._jobs = JobsInMemory(self.cluster, self._rules)
         self._budgets = MemoryBudgets(self.cluster)
         for kind, obj in items:
             self.cluster.put(kind, obj)
-            self.now = max(self.now, obj.metadata.created)  # type: ignore[attr-defined]
+            self.now = max(self.now, metadata_of(obj).created)
+            if live is not None and isinstance(obj, Pod) and obj.metadata.deletion_timestamp is not None:
+                self.cluster.let_go(obj)
         for body in initial_queues(self._rules.default_queue):
             if self.cluster.get("Queue", body["metadata"]["name"], Queue) is None:
                 self.cluster.put("Queue", msgspec.convert(body, type=Queue))

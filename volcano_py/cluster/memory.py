@@ -75,6 +75,10 @@ class MemoryCluster:
             self.changes += 1
             self._sink.delete(kind, gone)
 
+    def let_go(self, pod: Pod) -> None:
+        """The pod is being deleted: it is gone when the cluster settles next."""
+        self._leaving.add(pod.metadata.uid)
+
     def apply(self, effects: Sequence[Effect]) -> None:
         """Carry out what a cycle decided."""
         for effect in effects:

@@ -1,0 +1,65 @@
+"""The kinds that a capture has, and what follows for decisions when one cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from volcano_py.api.objects import NodeMetrics
+from volcano_py.cluster.kubernetes.watching import kinds
+from volcano_py.cluster.kubernetes.watching.kinds import Kind
+from volcano_py.cluster.load import metrics_server
+
+KINDS: Final = (
+    kinds.POD,
+    kinds.NODE,
+    kinds.QUEUE,
+    kinds.POD_GROUP,
+    kinds.NAMESPACE,
+    kinds.PRIORITY_CLASS,
+    kinds.RESOURCE_QUOTA,
+    kinds.POD_DISRUPTION_BUDGET,
+    *kinds.SELECTING_KINDS,
+    kinds.DAEMON_SET,
+    kinds.JOB,
+    kinds.VOLCANO_JOB,
+    *kinds.VOLUME_KINDS,
+)
+"""In the order in which they are read. Pods come first: all others are read as they were at that moment."""
+
+NODE_METRICS: Final = Kind(metrics_server.KIND, metrics_server.PATH, NodeMetrics, namespaced=False)
+"""Read where the configuration names metrics-server as the source of load."""
+
+OF_NAME: Final[Mapping[str, Kind]] = MappingProxyType({kind.name: kind for kind in (*KINDS, NODE_METRICS)})
+
+_SPREADING: Final = "pods that it selects are not spread by default"
+_WORKLOAD: Final = "single pods of such workloads form gangs of their own size only if they say so themselves"
+_VOLUMES: Final = "pods with volumes that it concerns count as waiting for them"
+
+CONSEQUENCES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "Pod": "nothing runs and nothing waits",
+        "Node": "no pod fits anywhere",
+        "Queue": "all work is in queues without limits or shares, or waits because its queue does not exist",
+        "PodGroup": "pods of gangs wait for their PodGroup",
+        "Namespace": "annotations and labels of namespaces count as absent",
+        "PriorityClass": "classes have the values that pods of them have; a class without a pod counts as 0",
+        "ResourceQuota": "namespaces count as unlimited",
+        "PodDisruptionBudget": "pods count as free to be evicted",
+        "Service": _SPREADING,
+        "ReplicationController": _SPREADING,
+        "ReplicaSet": _WORKLOAD,
+        "StatefulSet": _WORKLOAD,
+        "DaemonSet": _WORKLOAD,
+        "Job": _WORKLOAD,
+        "VolcanoJob": "the pods and PodGroups of Jobs that are there count, but Jobs create no more",
+        "PersistentVolumeClaim": _VOLUMES,
+        "PersistentVolume": _VOLUMES,
+        "StorageClass": _VOLUMES,
+        "CSINode": "nodes take any number of volumes",
+        "CSIDriver": "capacities of storage do not count",
+        "CSIStorageCapacity": "capacities of storage do not count",
+        metrics_server.KIND: "the load of nodes counts as unknown",
+    }
+)

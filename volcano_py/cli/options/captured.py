@@ -1,0 +1,135 @@
+"""`--from FILE` and `--from-cluster`: the cluster that a verb looks at without changing it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+import msgspec
+
+from volcano_py.api.names import DEFAULT_QUEUE, DEFAULT_SCHEDULER_NAME
+from volcano_py.cli.options.cluster_access import cluster_options, on_cluster
+from volcano_py.cli.options.cluster_configuration import config_namespace_option
+from volcano_py.cli.printing.one_line import plain
+
+if TYPE_CHECKING:
+    from volcano_py.capture.model import Capture
+    from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+
+_LIVE: Final = ("kubeconfig", "context", "config_namespace")
+
+
+class Source(msgspec.Struct, frozen=True):
+    """Where a capture comes from: a file, or the live cluster. What the options leave open is None."""
+
+    file: Path | None
+    from_cluster: bool
+    kubeconfig: Path | None
+    context: str | None
+    config_namespace: str
+    scheduler_names: tuple[str, ...]
+    default_queue: str | None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the command line names a file or the cluster."""
+        return self.file is not None or self.from_cluster or self.names_cluster
+
+    @property
+    def names_cluster(self) -> bool:
+        """Whether it says which cluster."""
+        return self.kubeconfig is not None or self.context is not None
+
+    def capture(self) -> Capture:
+        """The capture: of the file, else of the cluster. What could not be read is reported on standard error.
+
+        Raises:
+            click.ClickException: the file is no capture, or there is no cluster, or it refuses.
+            click.UsageError: both are named.
+        """
+        found = self._of_cluster() if self.file is None else self._of_file(self.file)
+        for each in found.unread:
+            click.echo(plain(str(each)), err=True)
+        return found
+
+    def _of_file(self, file: Path) -> Capture:
+        from volcano_py.capture.file import read
+        from volcano_py.capture.model import CaptureError
+
+        if self.from_cluster or self.names_cluster:
+            raise click.UsageError("--from names a file, the other options a live cluster: use only one of them")
+        try:
+            found = read(file)
+        except CaptureError as error:
+            raise click.ClickException(str(error)) from error
+        changes: dict[str, Any] = {}
+        if self.scheduler_names:
+            changes["scheduler_names"] = frozenset(self.scheduler_names)
+        if self.default_queue is not None:
+            changes["default_queue"] = self.default_queue
+        return msgspec.structs.replace(found, **changes)
+
+    def _of_cluster(self) -> Capture:
+        from volcano_py.capture.live import of_cluster
+
+        async def work(client: KubernetesClient) -> Capture:
+            return await of_cluster(
+                client,
+                scheduler_names=self.scheduler_names or (DEFAULT_SCHEDULER_NAME,),
+                default_queue=self.default_queue or DEFAULT_QUEUE,
+                config_namespace=self.config_namespace,
+            )
+
+        return on_cluster(self.kubeconfig, self.context, work)
+
+
+def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--from FILE | --from-cluster` and the options of the cluster, as one argument `source` (`Source`)."""
+
+    @wraps(command)
+    def with_source(
+        *arguments: Any, from_file: Path | None, from_cluster: bool, scheduler_names: tuple[str, ...], **named: Any
+    ) -> Any:
+        source = Source(
+            file=from_file,
+            from_cluster=from_cluster,
+            scheduler_names=scheduler_names,
+            default_queue=named.pop("default_queue"),
+            **{name: named.pop(name) for name in _LIVE},
+        )
+        return command(*arguments, source=source, **named)
+
+    options = (
+        click.option(
+            "--from",
+            "from_file",
+            type=click.Path(path_type=Path, exists=True, dir_okay=False),
+            help="A file that `volcano-py capture` has written.",
+        ),
+        click.option("--from-cluster", is_flag=True, help="The live cluster, read with your own rights."),
+        cluster_options,
+        config_namespace_option,
+        scheduler_options,
+    )
+    decorated: Callable[..., Any] = with_source
+    for option in reversed(options):
+        decorated = option(decorated)
+    return decorated
+
+
+def scheduler_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--scheduler-name` and `--default-queue`; () and None where they are not given."""
+    names = click.option(
+        "--scheduler-name",
+        "scheduler_names",
+        multiple=True,
+        help="schedulerName of the pods to schedule (repeatable). [default: that of the capture, or else volcano]",
+    )
+    queue = click.option(
+        "--default-queue",
+        help="Queue of work that names none, or `default`. [default: that of the capture, or else default]",
+    )
+    return names(queue(command))
