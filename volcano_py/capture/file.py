@@ -19,6 +19,7 @@ FORMAT: Final = 1
 LARGEST: Final = 4 * 2**30
 """Bytes of the JSON. 100,000 pods have about 100 MB."""
 
+_GZIP: Final = b"\x1f\x8b"
 _LEVEL: Final = 6
 
 
@@ -55,6 +56,15 @@ def written(capture: Capture) -> bytes:
         "objects": objects,
     }
     return gzip.compress(msgspec.json.encode(content), _LEVEL, mtime=0)
+
+
+def is_capture(path: Path) -> bool:
+    """Whether the file is compressed, as captures are and manifests are not; false for what cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(len(_GZIP)) == _GZIP
+    except OSError:
+        return False
 
 
 def read(path: Path) -> Capture:
@@ -108,9 +118,7 @@ def _unpacked(content: bytes, name: str) -> bytes:
     try:
         text = unpacking.decompress(content, LARGEST)
     except zlib.error as error:
-        raise CaptureError(
-            f"{name}: not a capture: it is not compressed with gzip; name manifests with --filename"
-        ) from error
+        raise CaptureError(f"{name}: not a capture: it is not compressed with gzip") from error
     if unpacking.unconsumed_tail:
         raise CaptureError(f"{name}: more than {LARGEST} bytes when unpacked")
     if not unpacking.eof:

@@ -88,7 +88,7 @@ def test_the_moment_is_written_as_kubernetes_writes_it() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"kind: Pod\n", "f: not a capture: it is not compressed with gzip; name manifests with --filename"),
+        (b"kind: Pod\n", "f: not a capture: it is not compressed with gzip"),
         (written(EMPTY)[:-9], "f: the file ends early; copy it again"),
         (
             packed(volcanoPyCapture=2),

@@ -23,9 +23,9 @@ _LIVE: Final = ("kubeconfig", "context", "config_namespace")
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Where a capture comes from: a file, or the live cluster. What the options leave open is None."""
+    """Where a capture comes from: files, or the live cluster. What the options leave open is None."""
 
-    file: Path | None
+    files: tuple[Path, ...]
     from_cluster: bool
     kubeconfig: Path | None
     context: str | None
@@ -36,7 +36,7 @@ class Source(msgspec.Struct, frozen=True):
     @property
     def is_given(self) -> bool:
         """Whether the command line names a file or the cluster."""
-        return self.file is not None or self.from_cluster or self.names_cluster
+        return bool(self.files) or self.from_cluster or self.names_cluster
 
     @property
     def names_cluster(self) -> bool:
@@ -44,25 +44,30 @@ class Source(msgspec.Struct, frozen=True):
         return self.kubeconfig is not None or self.context is not None
 
     def capture(self) -> Capture:
-        """The capture: of the file, else of the cluster. What could not be read is reported on standard error.
+        """The capture: of the files, else of the cluster. What could not be read is reported on standard error.
 
         Raises:
-            click.ClickException: the file is no capture, or there is no cluster, or it refuses.
+            click.ClickException: a file cannot be read, or there is no cluster, or it refuses.
             click.UsageError: both are named.
         """
-        found = self._of_cluster() if self.file is None else self._of_file(self.file)
+        found = self._of_files() if self.files else self._of_cluster()
         for each in found.unread:
             click.echo(plain(str(each)), err=True)
         return found
 
-    def _of_file(self, file: Path) -> Capture:
-        from volcano_py.capture.file import read
+    def _of_files(self) -> Capture:
+        from volcano_py.capture.file import is_capture, read
+        from volcano_py.capture.manifests import of_manifests
         from volcano_py.capture.model import CaptureError
+        from volcano_py.cli.options.manifests import read_documents
 
         if self.from_cluster or self.names_cluster:
-            raise click.UsageError("--from names a file, the other options a live cluster: use only one of them")
+            raise click.UsageError("--from names files, the other options a live cluster: use only one of them")
+        captures = [file for file in self.files if is_capture(file)]
+        if captures and len(self.files) > 1:
+            raise click.UsageError(f"{captures[0]} is a capture, a whole cluster: name no other file with --from")
         try:
-            found = read(file)
+            found = read(captures[0]) if captures else of_manifests(read_documents(self.files))
         except CaptureError as error:
             raise click.ClickException(str(error)) from error
         changes: dict[str, Any] = {}
@@ -91,10 +96,14 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def with_source(
-        *arguments: Any, from_file: Path | None, from_cluster: bool, scheduler_names: tuple[str, ...], **named: Any
+        *arguments: Any,
+        from_files: tuple[Path, ...],
+        from_cluster: bool,
+        scheduler_names: tuple[str, ...],
+        **named: Any,
     ) -> Any:
         source = Source(
-            file=from_file,
+            files=from_files,
             from_cluster=from_cluster,
             scheduler_names=scheduler_names,
             default_queue=named.pop("default_queue"),
@@ -105,9 +114,11 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
     options = (
         click.option(
             "--from",
-            "from_file",
-            type=click.Path(path_type=Path, exists=True, dir_okay=False),
-            help="A file that `volcano-py capture` has written.",
+            "from_files",
+            multiple=True,
+            type=click.Path(path_type=Path, allow_dash=True),
+            metavar="FILE",
+            help="A file that `volcano-py capture` has written; or manifests, files or folders (repeatable).",
         ),
         click.option("--from-cluster", is_flag=True, help="The live cluster, read with your own rights."),
         cluster_options,

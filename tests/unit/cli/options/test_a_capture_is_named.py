@@ -62,17 +62,54 @@ def test_a_file_and_a_cluster_exclude_each_other(file: str, other: tuple[str, ..
     result = CliRunner().invoke(main, ["show", "--from", file, *other])
 
     assert result.exit_code == 2
-    assert "--from names a file, the other options a live cluster: use only one of them" in result.output
+    assert "--from names files, the other options a live cluster: use only one of them" in result.output
 
 
-def test_a_file_that_is_no_capture_is_refused(tmp_path: Path) -> None:
+def test_manifests_are_a_cluster_with_the_configuration_among_them(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(
+        """
+kind: Pod
+metadata: {name: web}
+---
+kind: ConfigMap
+metadata: {name: volcano-scheduler-configmap}
+data:
+  volcano-scheduler.conf: |
+    actions: "allocate"
+""",
+        encoding="utf-8",
+    )
+    (tmp_path / "nodes.json").write_text('{"kind": "Node", "metadata": {"name": "n1"}}', encoding="utf-8")
+    files = ["--from", str(tmp_path / "cluster.yaml"), "--from", str(tmp_path / "nodes.json")]
+
+    assert CliRunner().invoke(main, ["show", *files]).stdout == "4 ['volcano'] default False True\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("kind: Pod\nmetadata: {name: 7}\n", "document 1 (Pod 7): metadata.name is 7, expected text: put it in quotes"),
+        (
+            "kind: ConfigMap\nmetadata: {name: volcano-scheduler-configmap}\n",
+            "document 1 (ConfigMap volcano-scheduler-configmap): it has no text data.volcano-scheduler.conf",
+        ),
+    ],
+)
+def test_manifests_that_cannot_be_read_are_named(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "pods.yaml"
-    path.write_text("kind: Pod\n", encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
 
     result = CliRunner().invoke(main, ["show", "--from", str(path)])
 
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "not a capture: it is not compressed with gzip; name manifests with --filename" in result.stderr
+    assert message in result.stderr
+
+
+def test_a_capture_is_a_whole_cluster(file: str, tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["show", "--from", file, "--from", str(tmp_path)])
+
+    assert result.exit_code == 2
+    assert "is a capture, a whole cluster: name no other file with --from" in result.output
 
 
 @pytest.mark.real_time
