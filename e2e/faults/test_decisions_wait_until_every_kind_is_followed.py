@@ -112,6 +112,8 @@ async def test_a_restart_of_the_api_server_after_which_nodes_are_listed_last(
     await control_plane.kill("kube-apiserver")
     count_faults("kill -9 of the API server")
     await control_plane.start("kube-apiserver")
+    # A server that is back within a heartbeat leaves nodes no older than that, which is good enough to decide by.
+    await daemon.wait_metric("volcano_informer_behind_seconds", 3, or_more=True, kind="Node")
     await cluster.delete(f"/api/v1/nodes/{gone}")
     await namespace.apply(pod("after", node_selector=selector))
     await knows_of(daemon, namespace, "after")

@@ -17,7 +17,8 @@ manifests as they are.
       queues: {team-a: {allocated: {cpu: "4"}}}         # these fields
 
 A job is a PodGroup and `pods` pods called NAME-0, NAME-1, …: `min` (default 1), `min_resources`, `namespace` (default
-`default`), `priority_class`, `request`, `running_on` (node of pods that run already; a list names one node a pod),
+`default`), `priority_class`, `request`, `running_on` (node of pods that run already; a list names one node a pod, or
+null for a pod that waits), `running_since` (when these were scheduled),
 `annotations` and `labels` of its pods, and `spec` (further fields of the pods' spec). A node is what it has to
 allocate, and `labels`. Unknown keys are refused.
 """
@@ -55,6 +56,7 @@ _JOB = frozenset(
         "priority_class",
         "request",
         "running_on",
+        "running_since",
         "spec",
         "annotations",
         "labels",
@@ -202,9 +204,13 @@ def _pod(job: Object, namespace: str, index: int) -> Object:
         },
         "spec": spec,
     }
-    if nodes := job.get("running_on"):
-        spec["nodeName"] = nodes if isinstance(nodes, str) else nodes[index]
+    nodes = job.get("running_on")
+    if node := nodes[index] if isinstance(nodes, list) else nodes:
+        spec["nodeName"] = node
         pod["status"] = {"phase": "Running"}
+        if since := job.get("running_since"):
+            scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": since}
+            pod["status"]["conditions"] = [scheduled]
     return pod
 
 

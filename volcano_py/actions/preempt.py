@@ -8,6 +8,7 @@ from volcano_py.actions.eviction_arguments import EvictionArguments, unit_rules
 from volcano_py.config.arguments import Arguments
 from volcano_py.framework.action import Action
 from volcano_py.framework.eviction.candidates import Candidates
+from volcano_py.framework.eviction.deadlocks import Deadlocks
 from volcano_py.framework.eviction.explaining import Explaining
 from volcano_py.framework.eviction.plan import EvictionPlan
 from volcano_py.framework.eviction.scheme import Scheme
@@ -37,7 +38,8 @@ class Preempt(Action):
         pool = Candidates(ssn, unit_rules(ssn, self.arguments))
         others = Scheme(self.name, "preemptable", pool.in_queue, only_lesser=self.only_lesser)
         own = Scheme(self.name, "preemptable", pool.in_job, takes_whole=False)
-        explaining = Explaining(ssn, pool, others)
+        deadlocks = Deadlocks(ssn, pool, others, by_queue)
+        explaining = Explaining(ssn, pool, others, deadlocks)
         keep = not allocate_follows(ssn, self.name)
         queues = queue_order(ssn, (ssn.queues[name] for name in by_queue))
         while queues:
@@ -50,7 +52,7 @@ class Preempt(Action):
                 if ssn.ask.job_starving(work.job):
                     plan = EvictionPlan(ssn, pool, others, work.job)
                     plan.carry_out(work.tasks, keep_without_victims=keep)
-                    if plan.found_nothing:
+                    if plan.found_nothing and not deadlocks.resolve(work):
                         explaining.note(work.job, work.tasks)
             for work in works if self.within_jobs else ():
                 self._within(ssn, pool, own, work)

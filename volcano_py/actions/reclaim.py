@@ -8,6 +8,7 @@ from volcano_py.actions.eviction_arguments import EvictionArguments, unit_rules
 from volcano_py.config.arguments import Arguments
 from volcano_py.framework.action import Action
 from volcano_py.framework.eviction.candidates import Candidates
+from volcano_py.framework.eviction.deadlocks import Deadlocks
 from volcano_py.framework.eviction.explaining import Explaining
 from volcano_py.framework.eviction.plan import EvictionPlan
 from volcano_py.framework.eviction.scheme import Scheme
@@ -35,7 +36,8 @@ class Reclaim(Action):
 
         pool = Candidates(ssn, unit_rules(ssn, self.arguments))
         scheme = Scheme(self.name, "reclaimable", pool.in_other_queues, may_take, lambda queue: queue.reclaimable)
-        explaining = Explaining(ssn, pool, scheme)
+        deadlocks = Deadlocks(ssn, pool, scheme, by_queue)
+        explaining = Explaining(ssn, pool, scheme, deadlocks)
         keep = not allocate_follows(ssn, self.name)
         waiting = {
             name: waiting_in(ssn, ssn.queues[name], works, job_of=lambda work: work.job)
@@ -51,6 +53,6 @@ class Reclaim(Action):
             if ssn.ask.job_starving(work.job):
                 plan = EvictionPlan(ssn, pool, scheme, work.job)
                 plan.carry_out(work.tasks, keep_without_victims=keep)
-                if plan.found_nothing:
+                if plan.found_nothing and not deadlocks.resolve(work):
                     explaining.note(work.job, work.tasks)
             queues.push(queue)

@@ -337,6 +337,14 @@ class Plugin:
         """
         raise NotImplementedError
 
+    def is_guaranteed(self, need: Need, unit: Unit) -> bool:  # noqa: ARG002
+        """Whether a queue would be left with less than it is guaranteed if the unit went.
+
+        Not a point of its own: asked at the point of victims, of plugins that do more than protect pods, where gangs
+        are deadlocked and shares have no say.
+        """
+        return False
+
     def protected_by(self, rows: Rows) -> str:  # noqa: ARG002
         """What keeps these task rows, which the plugin never gives up, from being evicted, for the message of a job
         that waits: `4 pods are protected …`. Asked of plugins that only protect."""

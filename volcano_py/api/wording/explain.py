@@ -393,19 +393,18 @@ def gang_makes_room(gang: Party, pod: Party, *, pods: int, minimum: int) -> str:
     return f"{_versus(gang, pod)}: the whole gang is evicted, {pods} pods (minimum {minimum})"
 
 
+def deadlocked_gang_makes_room(gang: Party, pod: Party, *, pods: int, minimum: int) -> str:
+    """Why an incomplete gang is evicted for another one: each holds places that the other needs."""
+    why = "both gangs are incomplete and hold places that the other needs, so the one that comes last in order is evicted"
+    return f"{_versus(gang, pod)}: {why}, {pods} pod{'s' * (pods != 1)} (minimum {minimum})"
+
+
 def _versus(victim: Party, pod: Party) -> str:
     theirs, its = (f" in queue {victim.queue}", f" in queue {pod.queue}") if victim.queue != pod.queue else ("", "")
     where = "" if theirs else f" in queue {pod.queue}"
     return (
         f"{victim.key} (priority {victim.priority}){theirs} makes room for {pod.key} (priority {pod.priority})"
         f"{its}{where}"
-    )
-
-
-def would_come_back(action: str, victim: str) -> str:
-    return (
-        f"{action} could make room by evicting {victim}, but by the same rules {victim} could then evict it in turn, "
-        "without end; the plugins that choose victims must rank one of the two first"
     )
 
 

@@ -26,6 +26,14 @@ class Protection(msgspec.Struct, frozen=True):
     by: str
 
 
+class Gang(msgspec.Struct, frozen=True):
+    """A gang that holds places for fewer pods than its minimum."""
+
+    key: str
+    placed: int
+    minimum: int
+
+
 def never(action: str) -> str:
     """The pods forbid it."""
     return f"{action} evicts nothing for its pods, because their preemptionPolicy is Never"
@@ -42,9 +50,15 @@ def claims_too_much(action: str, standing: Standing, asked: int) -> str:
     return f"{action} evicts nothing for it: queue {standing.queue} {_holds(standing)}, and the job asks {asks} more"
 
 
-def no_donor(action: str, standing: Standing) -> str:
-    """No other queue holds more than it deserves."""
+def no_donor(action: str, standing: Standing, deserved_by_all: int, total: int) -> str:
+    """No other queue holds more than it deserves, which may be as all together deserve more than the cluster has."""
     others = f"no other queue holds more {standing.resource} than it deserves"
+    if deserved_by_all > total:
+        deserved, there = (number(standing.resource, units) for units in (deserved_by_all, total))
+        others += (
+            f", as all queues together deserve {deserved} and the cluster has {there}; "
+            "lower what some of them deserve, or add nodes"
+        )
     return f"{action} finds nothing to evict: {_own(standing)}{others}"
 
 
@@ -82,10 +96,28 @@ def guaranteed(queue: str, resource: str, amount: int) -> str:
     return f"{queue} would not keep the {with_name(resource, number(resource, amount))} that it is guaranteed"
 
 
+def deadlocked(action: str, gang: Gang, protections: Sequence[Protection], otherwise: str) -> str:
+    """The job holds places without its minimum, and so does `gang`, which keeps them; `otherwise` says why, where no
+    pod is protected."""
+    places = f"{gang.placed} of the {gang.minimum} pods that it needs"
+    return (
+        f"{action} finds nothing to evict: gang {gang.key} blocks it and is incomplete, too, with {places}, "
+        f"but {_kept(protections, otherwise)}"
+    )
+
+
 def lesser_jobs_keep(action: str, queue: str, jobs: int, protections: Sequence[Protection]) -> str:
     """Jobs of a lower priority hold something useful in the queue, but give nothing."""
     there = f"{counted(jobs, 'job')} of a lower priority run{'s' if jobs == 1 else ''} in queue {queue}"
     return f"{action} finds nothing to evict: {there}, but {_kept(protections)}"
+
+
+def would_come_back(action: str, victim: str) -> str:
+    """A victim could take the place back."""
+    return (
+        f"{action} could make room by evicting {victim}, but by the same rules {victim} could then evict it in turn, "
+        "without end; the plugins that choose victims must rank one of the two first"
+    )
 
 
 def _own(standing: Standing) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from volcano_py.api.wording import explain_evictions as wording
 from volcano_py.api.wording.explain_evictions import Protection, Standing
 from volcano_py.framework.eviction.candidates import Candidates
+from volcano_py.framework.eviction.deadlocks import Deadlocks
 from volcano_py.framework.eviction.scheme import NEVER, Scheme
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
@@ -26,21 +27,26 @@ _MOST_PROTECTIONS: Final = 3
 class Explaining:
     """Explains jobs for which an action found nothing; made for one run of the action."""
 
-    def __init__(self, ssn: Session, pool: Candidates, scheme: Scheme) -> None:
+    def __init__(self, ssn: Session, pool: Candidates, scheme: Scheme, deadlocks: Deadlocks) -> None:
         self._ssn = ssn
         self._pool = pool
         self._scheme = scheme
+        self._deadlocks = deadlocks
         self._known: dict[tuple[int, int, int, str, int], str] = {}
 
     def note(self, job: Job, rows: Rows) -> None:
         """Record why nothing was evicted for the job, whose tasks `rows` have no places."""
         ssn, row = self._ssn, int(rows[0])
         policy, task_class = ssn.task_info(row).preemption_policy, ssn.task_class(row)
+        task = Task(row, job, task_class, int(ssn.ledger.tasks.priority[row]))
+        if (deadlock := self._deadlock(task)) is not None:
+            ssn.findings.explain_no_evictions(job, deadlock)
+            return
         key = (job.queue.slot, job.priority, task_class.row, policy, len(rows))
         if key not in self._known:
             if len(self._known) == _MOST_EXPLAINED:
                 return
-            self._known[key] = self._why(Task(row, job, task_class, int(ssn.ledger.tasks.priority[row])), rows, policy)
+            self._known[key] = self._why(task, rows, policy)
         ssn.findings.explain_no_evictions(job, self._known[key])
 
     def _why(self, task: Task, rows: Rows, policy: str) -> str:
@@ -48,6 +54,22 @@ class Explaining:
         if policy == NEVER:
             return wording.never(action)
         return self._why_no_reclaim(task, rows) if self._scheme.point == "reclaimable" else self._why_no_preempt(task)
+
+    def _deadlock(self, task: Task) -> str | None:
+        """Why a gang that is deadlocked with the job keeps its places; None when there is none."""
+        rivals = self._deadlocks.rivals(task)
+        if not rivals:
+            return None
+        last, tasks = rivals[-1], self._ssn.ledger.tasks
+        comes_first = self._deadlocks.order(last) < self._deadlocks.order(task.job)
+        held = np.flatnonzero((tasks.job == last.row) & EVICTABLE_STATUSES[tasks.status])
+        gang = wording.Gang(last.key, last.ready, last.min_member)
+        if comes_first:
+            return wording.deadlocked(self._scheme.action, gang, [], "it comes first in order")
+        protections = list(self._protections(task, held))
+        return wording.deadlocked(
+            self._scheme.action, gang, protections, self._guarantee(last.queue.name, self._scarcest(task))
+        )
 
     # -- between queues --------------------------------------------------------------------------------------------
 
@@ -65,7 +87,7 @@ class Explaining:
             if each.deserved is not None and each.held > each.deserved
         ]
         if not donors and standing.deserved is not None:
-            return wording.no_donor(action, standing)
+            return wording.no_donor(action, standing, self._deserved_by_all(dim), int(ssn.total[dim]))
         held = self._holders(dim)
         if not donors:
             elsewhere = held[ssn.ledger.tasks.queue[held] != task.job.queue.slot]
@@ -75,6 +97,12 @@ class Explaining:
         held = held[np.isin(ssn.ledger.tasks.queue[held], slots)]
         protections = list(self._protections(task, held))
         return wording.donors_keep(action, standing, donors, protections, self._guarantee(donors[0][0], dim))
+
+    def _deserved_by_all(self, dim: int) -> int:
+        """What the queues deserve together of a resource; in a tree, those directly below root."""
+        paths, reports = self._ssn.ask.queue_paths(), self._ssn.shared(queue_reports)
+        tops = [name for name in self._ssn.queues if not paths or len(paths.get(name, ())) == 1]
+        return sum(reports[name].deserved.get(self._ssn.axis.names[dim], 0) for name in tops)
 
     def _guarantee(self, name: str, dim: int) -> str:
         """What the queue is guaranteed of a resource, as a reason to keep its pods; empty when that is nothing."""

@@ -112,13 +112,28 @@ class Gangs:
                 may_go[row] = self._has_run_long_enough(row)
         return may_go
 
+    def is_deadlocked(self, job_row: int) -> bool:
+        """Whether the job holds places, but fewer than its minimum, while its other pods wait for theirs."""
+        counts = self._jobs.counts[job_row]
+        ready, waiting = int(counts[_READY].sum()), int(counts[TaskStatus.PENDING])
+        return (
+            bool(counts[_HELD].any())
+            and ready + waiting >= self._jobs.min_member[job_row]
+            and not counts[list(_UNDER_WAY)].any()
+            and not (ready >= self._jobs.min_member[job_row] and self._has_roles(job_row))
+        )
+
     def are_complete(self) -> Flags:
         """[J] jobs that have their minimums."""
         complete: Flags = self._jobs.counts[:, _READY].sum(axis=1) >= self._jobs.min_member
-        for row, minimums in self._roles.items():
-            numbers = ((self._numbers.get(name, -1), minimum) for name, minimum in minimums.items())
-            complete[row] &= all(self._ready_in_role(row, number) >= minimum for number, minimum in numbers)
+        for row in self._roles:
+            complete[row] &= self._has_roles(row)
         return complete
+
+    def _has_roles(self, job_row: int) -> bool:
+        """Whether the job has the minimums of its roles."""
+        numbers = ((self._numbers.get(name, -1), least) for name, least in self._roles.get(job_row, {}).items())
+        return all(self._ready_in_role(job_row, number) >= least for number, least in numbers)
 
     def request_something(self) -> Flags:
         """[J] jobs of which a pod that holds a place requests resources."""

@@ -28,6 +28,8 @@ def judge(dispatch: Dispatch, point: str, need: Need, unit: Unit, *, in_time: bo
 
     `in_time`: as if all protection that ends with time had done so.
     """
+    if need.among_deadlocked:
+        return _judge_deadlocked(dispatch, point, need, unit)
     guards = [call for call in dispatch.calls(point) if point in call.plugin.guards and counts(call, in_time)]
     refused_by = ""
     is_equal = unit.is_whole and point == "preemptable" and unit.job.priority >= need.task.job.priority
@@ -53,6 +55,18 @@ def _tier(asked: list[Call], guards: list[Call], point: str, need: Need, unit: U
             is_named |= call in asked and not call.plugin.only_protects
             verdict = min(verdict, answer)
     return Judgement(verdict if is_named else Verdict.NO)
+
+
+def _judge_deadlocked(dispatch: Dispatch, point: str, need: Need, unit: Unit) -> Judgement:
+    """Deadlocked gangs are protected as always, and keep what their queue is guaranteed."""
+    for call in dispatch.calls(point):
+        if call.plugin.only_protects:
+            stays = _answer(call, point, need, unit) is Verdict.NO
+        else:
+            stays = bool(call.ask("is_guaranteed", need, unit, otherwise=False))
+        if stays:
+            return Judgement(Verdict.NO, call.plugin.name)
+    return Judgement(Verdict.YES)
 
 
 def _answer(call: Call, point: str, need: Need, unit: Unit) -> Verdict | None:

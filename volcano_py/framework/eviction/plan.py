@@ -14,8 +14,7 @@ dropped if a victim would come back (recurrence.py).
 
 from __future__ import annotations
 
-from volcano_py.api.reasons import Reason
-from volcano_py.api.wording import explain
+from volcano_py.api.wording import explain_evictions as wording
 from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.planning.attempt import LEVELS, Attempt, Level
 from volcano_py.framework.eviction.planning.draft import Draft
@@ -28,7 +27,6 @@ from volcano_py.framework.eviction.starving import allocate_follows
 from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
 from volcano_py.state.table.ledger import Rows
-from volcano_py.state.task_class import Refusal
 
 
 class EvictionPlan:
@@ -43,7 +41,7 @@ class EvictionPlan:
         self._pool = pool
         self._scheme = scheme
         self._job = job
-        self._draft = Draft(ssn, job, scheme.action)
+        self._draft = Draft(ssn, job, scheme)
         self.found_nothing = False
 
     def carry_out(self, tasks: Rows, *, keep_without_victims: bool = True) -> bool:
@@ -108,8 +106,7 @@ class EvictionPlan:
         avenger = find_avenger(self._ssn, self._pool.gangs, self._scheme, draft.evictions, self._job, placed)
         if avenger is None:
             return False
-        text = explain.would_come_back(self._scheme.action, avenger)
-        self._ssn.findings.note(self._job, Refusal(Reason.REFUSED_BY_PLUGIN, text))
+        self._ssn.findings.explain_no_evictions(self._job, wording.would_come_back(self._scheme.action, avenger))
         return True
 
     def _give_up(self) -> None:

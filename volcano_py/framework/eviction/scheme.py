@@ -26,6 +26,7 @@ class Scheme(msgspec.Struct, frozen=True):
         may_lose: whether pods of a queue can be evicted at all.
         takes_whole: whether jobs may go whole.
         only_lesser: whether only jobs of a lower priority lose pods, whatever plugins say.
+        among_deadlocked: whether gangs give way to each other that are deadlocked (deadlocks.py).
     """
 
     action: str
@@ -35,3 +36,4 @@ class Scheme(msgspec.Struct, frozen=True):
     may_lose: Callable[[QueueInfo], bool] = lambda _queue: True
     takes_whole: bool = True
     only_lesser: bool = False
+    among_deadlocked: bool = False

@@ -45,11 +45,13 @@ class Need(msgspec.Struct, frozen=True, eq=False):
         task: the first task of the job that has no place yet.
         request: [R] the sum of what all its tasks without a place request.
         lacking: [R] of which resources there is too little for it.
+        among_deadlocked: its job and those of the units are deadlocked gangs.
     """
 
     task: Task
     request: IntVector
     lacking: NDArray[np.bool_]
+    among_deadlocked: bool = False
 
 
 class Verdict(IntEnum):

@@ -241,6 +241,13 @@ class Capacity(Plugin):
             for slot, request, core in units_by_queue(self._ssn.ledger, unit)
         )
 
+    def is_guaranteed(self, need: Need, unit: Unit) -> bool:
+        claimant, rows = self._account(need.task.job.queue), self._accounts.rows_of_slots
+        return any(
+            self._accounts.by_row[rows[slot]].loses_guarantee(request, claimant)
+            for slot, request, _ in units_by_queue(self._ssn.ledger, unit)
+        )
+
     def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:
         """Those that would go if they were the first to go; pods of one class and queue come to the same."""
         if point != "reclaimable":

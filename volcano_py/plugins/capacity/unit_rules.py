@@ -29,7 +29,7 @@ def judge(
         return Verdict.NO
     if not all(_exceeds(each, held, core, lacking, in_all=right.goes_beyond) for each in judged):
         return Verdict.NO
-    if not all(_keeps_guarantee(each, request) for each in (account, *right.kept(account))):
+    if not all(each.keeps_guarantee(request) for each in (account, *right.kept(account))):
         return Verdict.NO
     return Verdict.LAST_RESORT if any(_falls_short(each, held) for each in judged) else Verdict.YES
 
@@ -54,14 +54,6 @@ def _exceeds(
     if not freed or (deserving and not any(beyond[dim] for dim in deserving)):
         return False
     return not in_all or all(beyond.values())
-
-
-def _keeps_guarantee(account: QueueAccount, request: Sequence[int]) -> bool:
-    return all(
-        account.held[dim] - units >= account.guarantee[dim]
-        for dim, units in enumerate(request)
-        if units and account.guarantee[dim]
-    )
 
 
 def _falls_short(account: QueueAccount, held: Sequence[tuple[int, int]]) -> bool:

@@ -79,7 +79,7 @@ class QueueAccount(BaseAccount):
             for dim, units in asked
         ):
             return Verdict.NO
-        if any(self.held[dim] - units < self.guarantee[dim] for dim, units in asked if self.guarantee[dim]):
+        if not self.keeps_guarantee(request):
             return Verdict.NO
         falls_short = any(self.held[dim] - units < self.ceiling[dim] <= self.held[dim] for dim, units in asked)
         return Verdict.LAST_RESORT if falls_short else Verdict.YES

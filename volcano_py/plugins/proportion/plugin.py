@@ -211,6 +211,14 @@ class Proportion(Plugin):
             for slot, request, core in units_by_queue(self._ssn.ledger, unit)
         )
 
+    def is_guaranteed(self, need: Need, unit: Unit) -> bool:
+        claimant = self._accounts[need.task.job.queue.name]
+        return any(
+            self._by_slot[slot].loses_guarantee(request, claimant)
+            for slot, request, _ in units_by_queue(self._ssn.ledger, unit)
+            if slot in self._by_slot
+        )
+
     def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:
         """Those that would go if they were the first to go; pods of one class and queue come to the same."""
         if point != "reclaimable":

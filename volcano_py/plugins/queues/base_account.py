@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -62,6 +63,18 @@ class BaseAccount:
     def may_give(self) -> bool:
         """Its pods can be reclaimed: it is a leaf with a place in the tree, and reclaimable."""
         return self.info is not None and self.info.reclaimable and self.fault is None and not self.children
+
+    def keeps_guarantee(self, request: Sequence[int]) -> bool:
+        """Whether it holds what it is guaranteed when `request` [R] is gone."""
+        return all(
+            self.held[dim] - units >= self.guarantee[dim]
+            for dim, units in enumerate(request)
+            if units and self.guarantee[dim]
+        )
+
+    def loses_guarantee(self, request: Sequence[int], claimant: Self) -> bool:
+        """Whether it, or a queue above it alone, falls below its guarantee when `claimant` gets `request` [R]."""
+        return not all(each.keeps_guarantee(request) for each in self.chain if each not in claimant.chain)
 
     def promise(self, amounts: Amounts) -> None:
         """A job that may claim these was admitted."""

@@ -42,7 +42,7 @@ class Columns:
         whole = np.zeros(len(candidates), dtype=np.bool_)
         if self._attempt.level.whole and self._attempt.scheme.takes_whole:
             whole = (gangs.may_go_whole() & ~stays.whole)[job]
-            if self._attempt.scheme.point == "preemptable" and not ssn.ask.preempts_equals:
+            if self._must_be_lesser():
                 whole &= ssn.ledger.jobs.priority[job] < task.job.priority
             if task.task_class.best_effort:
                 whole &= ~gangs.request_something()[job]
@@ -65,6 +65,13 @@ class Columns:
             turn=self._attempt.pool.turn[candidates],
         )
 
+    def _must_be_lesser(self) -> bool:
+        """Whether only jobs of a lower priority may go whole."""
+        scheme = self._attempt.scheme
+        return (
+            scheme.point == "preemptable" and not scheme.among_deadlocked and not self._attempt.ssn.ask.preempts_equals
+        )
+
     def wanted(self, task: Task) -> Wanted:
         """What places are made for: the task and those like it."""
         ssn, dims = self._attempt.ssn, task.task_class.requested
@@ -81,9 +88,13 @@ class Columns:
         room = np.maximum(wanted.idle // wanted.request, 0).sum(axis=0)
         short = room < wanted.count
         lacking[dims] = short if short.any() else True
-        return Need(task, self.request_of_rest(), lacking)
+        return self.need_of(task, lacking)
 
-    def request_of_rest(self) -> NDArray[np.int64]:
+    def need_of(self, task: Task, lacking: NDArray[np.bool_]) -> Need:
+        """What units are evicted for, where these resources are lacking."""
+        return Need(task, self._request_of_rest(), lacking, self._attempt.scheme.among_deadlocked)
+
+    def _request_of_rest(self) -> NDArray[np.int64]:
         """[R] what the tasks request together that the gang still lacks."""
         classes = self._attempt.ssn.ledger.tasks.task_class[self._attempt.rest()]
         request: NDArray[np.int64] = self._attempt.ssn.ledger.classes.request[classes].sum(axis=0)

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from volcano_py.api.wording import explain
+from volcano_py.framework.eviction.scheme import Scheme
 from volcano_py.framework.eviction.units import Unit
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
@@ -58,10 +59,10 @@ class Draft:
         places: the places that are promised.
     """
 
-    def __init__(self, ssn: Session, job: Job, action: str) -> None:
+    def __init__(self, ssn: Session, job: Job, scheme: Scheme) -> None:
         self._ssn = ssn
         self._job = job
-        self._action = action
+        self._scheme = scheme
         self._statement = ssn.statement()
         self.evictions: list[Eviction] = []
         self.places: list[Place] = []
@@ -90,7 +91,7 @@ class Draft:
         ssn, message = self._ssn, self._message(unit, task)
         classes = ssn.ledger.tasks.task_class[unit.rows]
         operations = [
-            self._statement.evict(unit.job, ssn.task_class(int(rows[0])), rows, self._action, message)
+            self._statement.evict(unit.job, ssn.task_class(int(rows[0])), rows, self._scheme.action, message)
             for rows in (unit.rows[classes == row] for row in dict.fromkeys(classes.tolist()))
         ]
         self.evictions.append(Eviction(unit, task, tuple(operations)))
@@ -169,9 +170,12 @@ class Draft:
             ssn.task_info(task.row).key, job.queue.name, task.priority if in_own_job else job.priority
         )
         queue = ssn.snapshot.queue_names[tasks.queue[first]]
-        if unit.is_whole and len(unit.rows) > 1:
+        if unit.is_whole and (len(unit.rows) > 1 or self._scheme.among_deadlocked):
             gang = explain.Party(unit.job.key, queue, unit.job.priority)
-            return explain.gang_makes_room(gang, claimant, pods=len(unit.rows), minimum=unit.job.min_member)
+            why = explain.gang_makes_room
+            if self._scheme.among_deadlocked:
+                why = explain.deadlocked_gang_makes_room
+            return why(gang, claimant, pods=len(unit.rows), minimum=unit.job.min_member)
         priority = int(tasks.priority[first]) if in_own_job else unit.job.priority
         victim = explain.Party(ssn.task_info(first).key, queue, priority)
         return explain.makes_room(victim, claimant, node=ssn.snapshot.nodes[tasks.node[first]].name)

@@ -99,7 +99,9 @@ class Search:
         if not scheme.may_take(task.job.queue, self._attempt.rest()):
             return False
         self._taking.begin()
-        candidates = ssn.ask.possible_victims(scheme.point, task, scheme.candidates(task))
+        candidates = scheme.candidates(task)
+        if not scheme.among_deadlocked:
+            candidates = ssn.ask.possible_victims(scheme.point, task, candidates)
         if not len(candidates):
             return False
         room = ssn.ask.allocatable(task.job.queue, task.task_class)
@@ -166,7 +168,7 @@ class Search:
         wanted = Wanted(np.array([units]), 1, np.zeros((1, 1), dtype=np.int64), np.ones(1))
         lacking = np.zeros(len(task.task_class.request), dtype=np.bool_)
         lacking[dim] = True
-        need = Need(task, self._columns.request_of_rest(), lacking)
+        need = self._columns.need_of(task, lacking)
         stock = self._columns.stock(task, candidates[counts], self._taking.stays, dims).on_one_node()
         for bundle in Bundles(stock, wanted, self._columns.facts(dims)):
             mark = draft.checkpoint()
