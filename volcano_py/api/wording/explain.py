@@ -395,7 +395,7 @@ def gang_makes_room(gang: Party, pod: Party, *, pods: int, minimum: int) -> str:
 
 def deadlocked_gang_makes_room(gang: Party, pod: Party, *, pods: int, minimum: int) -> str:
     """Why an incomplete gang is evicted for another one: each holds places that the other needs."""
-    why = "both gangs are incomplete and hold places that the other needs, so the one that comes last in order is evicted"
+    why = "both gangs are incomplete and hold places that the other needs, so the last in order is evicted"
     return f"{_versus(gang, pod)}: {why}, {pods} pod{'s' * (pods != 1)} (minimum {minimum})"
 
 
