@@ -58,7 +58,7 @@ async def test_it_does_not_decide_on_an_old_picture(
         for daemon in (leader, standby):
             pods = await seen(daemon, namespace)
             assert len(pods) == 3, pods
-            assert all(each["told"] for each in pods.values()), pods
+            assert all(each["reported"] for each in pods.values()), pods
 
     await cluster.eventually("both know that all pods wait", told)
     proxy.plan = Lagging()

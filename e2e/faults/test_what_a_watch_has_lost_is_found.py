@@ -42,7 +42,7 @@ async def a_pod_that_waits_for_a_label(
     async def told() -> None:
         known = await seen(daemon, namespace, "odd")
         assert known is not None
-        assert known["told"]
+        assert known["reported"]
 
     await namespace.cluster.eventually("the daemon has seen the pod's condition", told)
     proxy.plan = LosingPods()

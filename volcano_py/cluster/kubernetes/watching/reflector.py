@@ -1,7 +1,7 @@
 """Keeps a sink in step with one kind of objects: list, then watch, resume, and list again when the watch cannot go on.
 
-What the sink may rely on, whatever the network and the server do: see `protocol.Sink`. How an
-old version is recognized: see `versions.py`.
+What the sink may rely on, whatever the network and the server do: see `protocol.Sink`. What it gets of a list, an event
+or an answer: see `sink_feed.py`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable, Iterable
-from typing import NoReturn, TypeVar
+from collections.abc import Callable
+from typing import NoReturn
 
 import msgspec
 import structlog
@@ -26,20 +26,18 @@ from volcano_py.cluster.kubernetes.http.errors import (
     RequestError,
     UnreachableError,
 )
-from volcano_py.cluster.kubernetes.http.unreadable import Identity, RawEvent, identify, stream_error
+from volcano_py.cluster.kubernetes.http.unreadable import RawEvent, identify, stream_error
 from volcano_py.cluster.kubernetes.http.watch_stream import WatchStream
 from volcano_py.cluster.kubernetes.watching.decoding import Decoder
 from volcano_py.cluster.kubernetes.watching.early_lists import EarlyList
 from volcano_py.cluster.kubernetes.watching.failure_log_throttle import FailureLogThrottle
 from volcano_py.cluster.kubernetes.watching.kinds import Kind
 from volcano_py.cluster.kubernetes.watching.reflector_stats import ReflectorStats
-from volcano_py.cluster.kubernetes.watching.versions import Versions, version_of
-from volcano_py.cluster.kubernetes.watching.write_echoes import WriteEchoes
+from volcano_py.cluster.kubernetes.watching.sink_feed import SinkFeed
+from volcano_py.cluster.kubernetes.watching.versions import version_of
 from volcano_py.cluster.protocol import BadObjectHandler, Sink
 
 log = structlog.get_logger(__name__)
-
-T = TypeVar("T")
 
 # Seconds; the server ends a watch after a time between this and twice this, as client-go asks it to, so that the
 # watches of many clients spread over the API servers behind one address.
@@ -50,11 +48,7 @@ STALL_AFTER = 120.0
 # Seconds; a watch that ends sooner and brought nothing is a failure, or a broken proxy would be asked in a hot loop.
 _SHORTEST_WATCH = 1.0
 _BACKOFF_BASE, _BACKOFF_CAP = 0.2, 10.0  # seconds; a restarted API server must not be found late
-# What the event loop does of a list before others have their turn: so many objects at most, or so many seconds.
-_SLICE_OBJECTS = 200
-_SLICE_SECONDS = 0.01
-_SLICE_BYTES = 1 << 20  # decoded; some 10 ms
-_FIRST_OBJECTS = 10  # of a first list, handed on as a whole
+_SLICE_BYTES = 1 << 20  # of a list, decoded before others have their turn; some 10 ms
 # Seconds after which a resource that was not served, or forbidden, is asked for again: it takes an upgrade to appear.
 _ABSENT_FOR = 300.0
 # Seconds for which an optional resource has to be forbidden before it is done without: a server that has just started
@@ -93,17 +87,13 @@ class Reflector:
         """Where the watch resumes; "" when a list is needed first."""
         self.listed_from = float("-inf")
         """Monotonic time at which the newest list that the sink has was begun."""
-        self._client, self._sink, self._clock = client, sink, clock
+        self._client, self._clock = client, clock
         self._begun = begun
-        self._on_bad_object = on_bad_object or _ignore
         self._on_followed = on_followed
         self._page_size, self._watch_lasts = page_size, watch_lasts
         self._stall_after, self._resync_every = stall_after, resync_every
         self._rng = rng or random.Random()
         self._backoff = Backoff(_BACKOFF_BASE, _BACKOFF_CAP, self._rng)
-        self._versions = Versions()
-        self._echoes = WriteEchoes()
-        self._unreadable: dict[str, str] = {}
         self._stream: WatchStream | None = None
         self._wanted: list[asyncio.Future[None]] = []  # callers that wait for a list that has not begun yet
         self._failure_log = FailureLogThrottle(kind.name, clock)
@@ -115,16 +105,17 @@ class Reflector:
         self._hurry = asyncio.Event()
         self._lists = self._watches = self._events = self._failures = 0
         self._decoder = Decoder(kind)
+        self._feed = SinkFeed(kind.name, sink, self._decoder, clock, on_bad_object or _ignore)
 
     def stats(self) -> ReflectorStats:
         """The numbers now."""
         return ReflectorStats(
-            objects=len(self._versions),
-            unreadable=len(self._unreadable),
+            objects=len(self._feed),
+            unreadable=self._feed.unreadable,
             lists=self._lists,
             watches=self._watches,
             events=self._events,
-            stale_events=self._versions.stale,
+            stale_events=self._feed.stale,
             failures=self._failures,
             behind=self.behind if self.synced.is_set() else 0.0,
             silent_for=max(0.0, self._clock.monotonic() - self._heard),
@@ -145,10 +136,8 @@ class Reflector:
     def learn(self, obj: ApiObject) -> None:
         """The server has shown this object in an answer. If that is newer than what is known, it counts like an event,
         and older versions that lists and watches bring later do not undo it."""
-        meta = metadata_of(obj)
-        if self.synced.is_set() and self._versions.is_new(meta.key, meta.resource_version):
-            self._echoes.note(obj)
-            self._hand_on(meta, meta.key, obj)
+        if self.synced.is_set():
+            self._feed.answered(obj)
 
     async def relist(self) -> None:
         """Return when the sink has a list that was begun after this call, or the server has said again that there is
@@ -216,10 +205,10 @@ class Reflector:
         them, those that were seen are taken to exist."""
         if isinstance(error, ForbiddenError) and not self._does_without:
             log.warning("not allowed to watch; deciding without these objects", kind=self.kind.name, error=str(error))
-        is_gone = isinstance(error, NotFoundError) and len(self._versions) > 0
+        is_gone = isinstance(error, NotFoundError) and len(self._feed) > 0
         if is_gone or not self.synced.is_set():
             log.info("kind not available; assuming there are no objects", kind=self.kind.name, error=str(error))
-            await self._take_over([], {}, "")
+            await self._feed.listed([], {}, "", is_first=not self.synced.is_set())
             self.synced.set()
         self.resource_version = ""
         self._follow(None)
@@ -257,8 +246,7 @@ class Reflector:
         except BaseException:
             self._wanted += wanted
             raise
-        objects = self._echoes.with_newest(objects, version)
-        await self._take_over(objects, bad, version)
+        await self._feed.listed(objects, bad, version, is_first=not self.synced.is_set())
         self._lists += 1
         self.listed_from = begun_at
         self._current_until = max(self._current_until, begun_at)
@@ -300,58 +288,8 @@ class Reflector:
                     except msgspec.MsgspecError as error:
                         identity = identify(item)
                         bad[identity.key] = identity.uid
-                        self._report(identity, error)
+                        self._feed.report(identity, error)
         return objects, bad, version
-
-    async def _take_over(self, objects: list[ApiObject], bad: dict[str, str], version: str) -> None:
-        """Hand on what is new in a list, in slices: in a large cluster that takes seconds.
-
-        The sink gets the beginning of a first list as a whole, and of everything else what a watch would have shown.
-        What is gone comes last, so that no node ever seems emptier than it is.
-        """
-        again, self._unreadable = self._unreadable, bad
-        before, still_there = list(self._versions.items()), dict(bad)
-        if not self.synced.is_set() and not before:
-            self._begin(objects[:_FIRST_OBJECTS])
-        async for obj in self._in_slices(objects):
-            meta = metadata_of(obj)
-            key = meta.key
-            still_there[key] = meta.uid
-            # What an answer has shown meanwhile is newer than the list.
-            if key in again or not (self._versions.has(key, meta) or self._echoes.has(key)):
-                self._hand_on(meta, key, obj)
-        async for key, uid in self._in_slices(before):
-            if still_there.get(key) != uid == self._versions.uid_of(key):
-                self._versions.drop(key)
-                self._give(self._sink.delete, self._tombstone(key, uid))
-        self._versions.listed(version)
-
-    async def _in_slices(self, items: Iterable[T]) -> AsyncIterator[T]:
-        """Each of them, with turns for others in between; objects differ in what they cost."""
-        done, since = 0, self._clock.monotonic()
-        for item in items:
-            yield item
-            done += 1
-            if done == _SLICE_OBJECTS or self._clock.monotonic() > since + _SLICE_SECONDS:
-                await asyncio.sleep(0)
-                done, since = 0, self._clock.monotonic()
-
-    def _begin(self, objects: list[ApiObject]) -> None:
-        """Hand on the beginning of a first list: there may be objects, or none."""
-        if not self._replaced(objects):
-            for obj in objects:
-                self._give(self._sink.upsert, obj)
-        for meta in map(metadata_of, objects):
-            self._versions.note(meta.key, meta.uid, meta.resource_version)
-
-    def _replaced(self, objects: list[ApiObject]) -> bool:
-        """Whether the sink has taken the list; if not, handing on one by one shows which object it cannot take."""
-        try:
-            self._sink.replace(self.kind.name, objects)
-        except Exception:
-            log.exception("part of a list could not be applied", kind=self.kind.name)
-            return False
-        return True
 
     # -- watch ---------------------------------------------------------------------------------------------------
 
@@ -437,30 +375,8 @@ class Reflector:
         self._apply(change, obj)
 
     def _apply(self, change: str, obj: ApiObject) -> None:
-        meta = metadata_of(obj)
-        key, uid = meta.key, meta.uid
-        if change == "DELETED":
-            if self._unreadable.get(key) == uid:
-                del self._unreadable[key]
-            gone = self._versions.forget(key, uid, meta.resource_version)
-            if gone is not None:
-                self._give(self._sink.delete, obj if gone == uid else self._tombstone(key, gone))
-        elif self._versions.is_new(key, meta.resource_version):
-            self._hand_on(meta, key, obj)
-        self._echoes.passed(key, meta)
-        self._advance(meta.resource_version)
-
-    def _hand_on(self, meta: ObjectMeta, key: str, obj: ApiObject) -> None:
-        self._unreadable.pop(key, None)
-        self._replace_namesake(meta)
-        self._versions.note(key, meta.uid, meta.resource_version)
-        self._give(self._sink.upsert, obj)
-
-    def _replace_namesake(self, meta: ObjectMeta) -> None:
-        """The deletion of a predecessor may have been lost, or may come late and then finds nothing."""
-        before = self._versions.uid_of(meta.key)
-        if before is not None and before != meta.uid:
-            self._give(self._sink.delete, self._tombstone(meta.key, before))
+        self._feed.changed(change, obj)
+        self._advance(metadata_of(obj).resource_version)
 
     def _take_unusual(self, line: bytes, error: Exception | None) -> None:
         """A bookmark, an error of the server, or an object that cannot be read."""
@@ -486,33 +402,13 @@ class Reflector:
             return
         elif error is not None:
             self._events += 1
-            self._unreadable[identity.key] = identity.uid
-            self._report(identity, error)
+            self._feed.changed_unreadably(identity, error)
         self._advance(identity.resource_version)
 
     def _advance(self, version: str) -> None:
         """Resume after this version; never before one that was seen, should events come out of order."""
         if version and (version_of(version) < 0 or version_of(version) > version_of(self.resource_version)):
             self.resource_version = version
-
-    # -- the sink ------------------------------------------------------------------------------------------------
-
-    def _give(self, method: Callable[[str, ApiObject], None], obj: ApiObject) -> None:
-        try:
-            method(self.kind.name, obj)
-        except Exception as error:
-            # One object that the sink cannot take must stop neither the others nor the daemon.
-            meta = metadata_of(obj)
-            log.exception("object could not be applied", kind=self.kind.name, object=meta.key)
-            self._unreadable[meta.key] = meta.uid
-            self._on_bad_object(self.kind.name, meta.key, meta.uid, error)
-
-    def _report(self, identity: Identity, error: Exception) -> None:
-        log.warning("object unreadable", kind=self.kind.name, object=identity.key, error=str(error))
-        self._on_bad_object(self.kind.name, identity.key, identity.uid, error)
-
-    def _tombstone(self, key: str, uid: str) -> ApiObject:
-        return self._decoder.bare(ObjectMeta.known_by(key, uid))
 
 
 def _release(waiting: list[asyncio.Future[None]]) -> None:
