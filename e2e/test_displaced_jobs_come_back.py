@@ -12,20 +12,8 @@ from e2e.harness.daemon import Daemon
 from e2e.harness.jobs import Jobs, job, task
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import Object, queue
+from e2e.harness.preemption import PREEMPTING, URGENT
 from e2e.harness.waiting import COLLECTED_SECONDS
-
-PREEMPTING = """
-actions: "enqueue, allocate, preempt, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-    enablePreemptable: false
-  - name: conformance
-- plugins:
-  - name: predicates
-  - name: nodeorder
-"""
 
 RECLAIMING = """
 actions: "enqueue, allocate, reclaim, backfill"
@@ -40,12 +28,6 @@ tiers:
   - name: nodeorder
 """
 
-URGENT: Object = {
-    "apiVersion": "scheduling.k8s.io/v1",
-    "kind": "PriorityClass",
-    "metadata": {"name": "e2e-urgent"},
-    "value": 1000,
-}
 RESTARTED = [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}]
 
 Configure = Callable[[str], Awaitable[None]]

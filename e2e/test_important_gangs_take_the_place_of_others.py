@@ -9,26 +9,7 @@ from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import gang, pod, pod_group
-
-PREEMPTING = """
-actions: "enqueue, allocate, preempt, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-    enablePreemptable: false
-  - name: conformance
-- plugins:
-  - name: predicates
-  - name: nodeorder
-"""
-
-URGENT = {
-    "apiVersion": "scheduling.k8s.io/v1",
-    "kind": "PriorityClass",
-    "metadata": {"name": "e2e-urgent"},
-    "value": 1000,
-}
+from e2e.harness.preemption import PREEMPTING, URGENT
 
 
 async def test_a_gang_of_higher_priority_gets_the_nodes_of_one_of_lower_priority(

@@ -53,6 +53,20 @@ async def two_replicas(
     return daemons[0], proxies[0], daemons[1]
 
 
+async def leader_is_at_work(cluster: Cluster, journal: Journal) -> None:
+    async def busy() -> None:
+        assert len(journal.bindings) > FULL
+
+    await cluster.eventually("the leader is at work", busy)
+
+
+async def second_binds(cluster: Cluster, journal: Journal) -> None:
+    async def takes_over() -> None:
+        assert journal.bindings[-1][1] == "second", journal.bindings[-1]
+
+    await cluster.eventually("the second replica binds", takes_over)
+
+
 async def test_a_leader_that_notices_goes_on(
     cluster: Cluster,
     control_plane: ControlPlane,
@@ -100,19 +114,11 @@ async def test_a_leader_that_cannot_notice_has_stopped_before_another_begins(
     async with AsyncExitStack() as stack:
         await in_background(stack, witness.run())
         await in_background(stack, keep_pods_coming(namespace, pool))
-
-        async def busy() -> None:
-            assert len(journal.bindings) > FULL
-
-        await cluster.eventually("the leader is at work", busy)
+        await leader_is_at_work(cluster, journal)
         proxy.plan = Always(lambda call: call.group == "leases", Fault.SILENT, SILENT_SECONDS)
         await cluster.delete(LEASE_PATH)
         await standby.wait_leading()
-
-        async def takes_over() -> None:
-            assert journal.bindings[-1][1] == "second", journal.bindings[-1]
-
-        await cluster.eventually("the standby binds", takes_over)
+        await second_binds(cluster, journal)
         proxy.plan = Calm()
 
     assert leader.process.exit_code != 0
@@ -145,20 +151,12 @@ async def test_a_replica_that_finds_no_lease_but_bound_pods_waits(
     async with AsyncExitStack() as stack:
         await in_background(stack, witness.run())
         await in_background(stack, keep_pods_coming(namespace, pool))
-
-        async def busy() -> None:
-            assert len(journal.bindings) > FULL
-
-        await cluster.eventually("the leader is at work", busy)
+        await leader_is_at_work(cluster, journal)
         first.plan = Always(lambda call: call.group == "leases", Fault.SILENT, SILENT_SECONDS)
         await cluster.delete(LEASE_PATH)
         gate.open()
         await successor.wait_leading()
-
-        async def takes_over() -> None:
-            assert journal.bindings[-1][1] == "second", journal.bindings[-1]
-
-        await cluster.eventually("the successor binds", takes_over)
+        await second_binds(cluster, journal)
         first.plan = Calm()
 
     of_first = [sent for sent, replica, _ in journal.bindings if replica == "first"]

@@ -10,8 +10,8 @@ from e2e.conftest import SimulatedNodes
 from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
 from e2e.harness.objects import gang, pod, pod_group, volcano_job
+from e2e.harness.preemption import PREEMPTING, URGENT
 from e2e.harness.tenant import Tenant
-from e2e.test_important_gangs_take_the_place_of_others import PREEMPTING, URGENT
 from volcano_py.local.client import APIError
 
 _CLASS = "e2e-urgent"

@@ -24,6 +24,18 @@ def shipped_with(timeout: str) -> str:
     return text + f"configurations:\n- name: enqueue\n  arguments: {{promiseTimeout: {timeout}}}\n"
 
 
+async def promise_the_cluster_twice(attacker: Tenant) -> None:
+    """PodGroups without pods that ask for all there is; the first one is admitted."""
+    whole = {"cpu": str(_NODES * _CPU)}
+    await attacker.apply(*(pod_group(f"empty-{index}", 1, minResources=whole) for index in range(2)))
+    await attacker.namespace.wait_pod_group("empty-0", "Inqueue")
+
+
+async def apply_pods_that_fit_nowhere(attacker: Tenant) -> None:
+    """26 pods, `useless-0` to `useless-25`."""
+    await attacker.apply(*(pod(f"useless-{index}", cpu="1", node_selector={"pool": "none"}) for index in range(26)))
+
+
 async def test_a_job_within_its_part_runs_and_a_larger_one_when_the_promise_has_lapsed(
     attacker: Tenant,
     victim: Tenant,
@@ -34,12 +46,8 @@ async def test_a_job_within_its_part_runs_and_a_larger_one_when_the_promise_has_
     """The attacker gets a message that says what happened to its promise."""
     await configure(shipped_with("24h"))
     await simulated_nodes(_NODES, cpu=str(_CPU))
-    whole = {"cpu": str(_NODES * _CPU)}
-    await attacker.apply(*(pod_group(f"empty-{index}", 1, minResources=whole) for index in range(2)))
-    await attacker.namespace.wait_pod_group("empty-0", "Inqueue")
-    await attacker.apply(
-        *(pod(f"useless-{index}", cpu="1", node_selector={"pool": "nobody-has-it"}) for index in range(26))
-    )
+    await promise_the_cluster_twice(attacker)
+    await apply_pods_that_fit_nowhere(attacker)
 
     await victim.apply(volcano_job("small", 2, cpu="2"))
     await victim.namespace.wait_phases(Running=2)
@@ -62,9 +70,7 @@ async def test_a_deployment_within_its_part_runs_and_grows_next_to_promises_of_t
     """Its pods come one by one, and their PodGroup after them; a larger number waits until the promises have lapsed."""
     await configure(shipped_with("24h"))
     await simulated_nodes(_NODES, cpu=str(_CPU))
-    whole = {"cpu": str(_NODES * _CPU)}
-    await attacker.apply(*(pod_group(f"empty-{index}", 1, minResources=whole) for index in range(2)))
-    await attacker.namespace.wait_pod_group("empty-0", "Inqueue")
+    await promise_the_cluster_twice(attacker)
 
     await victim.apply(deployment("web", 1, cpu="1"))
     await victim.namespace.wait_phases(Running=1)
@@ -80,9 +86,7 @@ async def test_pods_and_gangs_and_jobs_run_next_to_pods_that_fit_no_node(
 ) -> None:
     """With the shipped configuration as it is; the attacker's pods still say what an autoscaler listens to."""
     await simulated_nodes(_NODES, cpu=str(_CPU))
-    await attacker.apply(
-        *(pod(f"useless-{index}", cpu="1", node_selector={"pool": "nobody-has-it"}) for index in range(26))
-    )
+    await apply_pods_that_fit_nowhere(attacker)
     told = await attacker.namespace.wait_told("useless-25", reason="Unschedulable")
     assert "NodesRefuse" in str(told.status)
     work = volcano_job("work", 2, cpu="1")

@@ -29,9 +29,9 @@ from volcano_py.state.classes.unsupported import unsupported
 from volcano_py.state.table.axis import CPU, MEMORY, IntVector
 from volcano_py.state.table.units import whole_units
 from volcano_py.state.terms.affinity import AffinityTerm, affinity_fault, affinity_terms
-from volcano_py.state.terms.pod_terms import PodTerm
+from volcano_py.state.terms.pod_terms import PodTerm, distinct
+from volcano_py.state.terms.profiles import Profile
 from volcano_py.state.terms.spread import Spread, spread_fault, spreads_of
-from volcano_py.state.terms.term_book import Profile, distinct
 from volcano_py.state.volumes.disks import Disk, disks_of
 from volcano_py.state.volumes.needs import Need
 

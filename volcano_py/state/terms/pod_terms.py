@@ -74,3 +74,8 @@ def matches(term: PodTerm, namespace: str, labels: Mapping[str, str], namespace_
     if namespace in term.namespaces:
         return True
     return term.namespace_selector is not None and meets(term.namespace_selector, namespace_labels)
+
+
+def distinct(terms: Iterable[PodTerm]) -> tuple[PodTerm, ...]:
+    """Each term once, in the order in which they come."""
+    return tuple(dict.fromkeys(terms))

@@ -15,24 +15,17 @@ slices: `settle_some` does a part of that work, a picture has all of it.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.state.terms.anchors import Anchor, anchors_of_labels, ways_to_anchor
 from volcano_py.state.terms.pod_terms import NAMESPACE_NAME, PodTerm, matches
-
-Profile = tuple[int, ...]
-"""Slots of terms, ascending."""
-
-Anchor = tuple[str, ...]
-"""A condition without which a term does not match: a label with its value, a label, or a namespace."""
-
-_ANYWHERE: Final[Anchor] = ("anywhere",)
+from volcano_py.state.terms.profiles import Profile, Profiles, with_term, without_term
 
 _SLICE: Final = 2_000
 """Sets of labels that one slice of work looks at, and terms that it compares them with; about 5 ms. A single term is
@@ -79,7 +72,7 @@ class TermBook:
         self._free_sets: list[int] = []
         self._slot_of_set: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
         self._profile_of = array("i")
-        self._profiles = _Profiles()
+        self._profiles = Profiles()
         self._terms: list[_Term | None] = []
         self._free_terms: list[int] = []
         self._slot_of_term: dict[PodTerm, int] = {}
@@ -116,7 +109,7 @@ class TermBook:
             return
         self._set_profile(slot, ())
         if slot < self._indexed:
-            for anchor in _anchors_of_set(found):
+            for anchor in anchors_of_labels(found.namespace, found.labels):
                 self._sets_by[anchor].discard(slot)
                 if not self._sets_by[anchor]:
                     del self._sets_by[anchor]
@@ -145,12 +138,16 @@ class TermBook:
         return slot
 
     def _index_set(self, slot: int, labels: _LabelSet) -> None:
-        for anchor in _anchors_of_set(labels):
+        for anchor in anchors_of_labels(labels.namespace, labels.labels):
             self._sets_by.setdefault(anchor, set()).add(slot)
 
     def _terms_near(self, labels: _LabelSet) -> set[int]:
         """Slots of the terms that may match a set of labels."""
-        return {term for anchor in _anchors_of_set(labels) for term in self._terms_by.get(anchor, ())}
+        return {
+            term
+            for anchor in anchors_of_labels(labels.namespace, labels.labels)
+            for term in self._terms_by.get(anchor, ())
+        }
 
     def _match_set(self, slot: int, near: set[int]) -> bool:
         """Compare a set of labels with these terms; whether that changed anything."""
@@ -232,7 +229,7 @@ class TermBook:
     def _anchors_of_term(self, term: PodTerm) -> tuple[Anchor, ...]:
         """Conditions of which a pod that matches meets one; the term is looked up by each of these. None: it matches no
         pod. Of several possibilities, the one at which there are fewest terms."""
-        return min(_ways_to_anchor(term), key=self._crowd, default=())
+        return min(ways_to_anchor(term), key=self._crowd, default=())
 
     def _crowd(self, anchors: tuple[Anchor, ...]) -> int:
         return sum(len(self._terms_by.get(anchor, ())) for anchor in anchors)
@@ -278,14 +275,14 @@ class TermBook:
             known.is_entered = True
             found = self._matching_sets(known)
             new = found - known.matched
-            self._move(new, slot, _with)
+            self._move(new, slot, with_term)
             known.matched |= new
             return len(found)
         self._take_out(slot, known)
         return len(known.matched)
 
     def _take_out(self, slot: int, known: _Term) -> None:
-        self._move(known.matched, slot, _without)
+        self._move(known.matched, slot, without_term)
         for anchor in known.anchors:
             self._terms_by[anchor].discard(slot)
             if not self._terms_by[anchor]:
@@ -366,73 +363,3 @@ class TermBook:
             profiles=self._profiles.known.copy(),
             profile_of=np.array(self._profile_of, dtype=np.int32),
         )
-
-
-class _Profiles:
-    """Numbers for profiles, for as long as a set of labels has them; number 0 for the empty one stays."""
-
-    def __init__(self) -> None:
-        self.known: list[Profile] = [()]
-        self._numbers: dict[Profile, int] = {(): 0}
-        self._holders = [1]
-        self._free: list[int] = []
-
-    def take(self, profile: Profile) -> int:
-        number = self._numbers.get(profile)
-        if number is None:
-            if self._free:
-                number = self._free.pop()
-            else:
-                number = len(self.known)
-                self.known.append(())
-                self._holders.append(0)
-            self.known[number] = profile
-            self._numbers[profile] = number
-        self._holders[number] += 1
-        return number
-
-    def give_back(self, number: int) -> None:
-        self._holders[number] -= 1
-        if self._holders[number] == 0:
-            del self._numbers[self.known[number]]
-            self.known[number] = ()
-            self._free.append(number)
-
-
-def _anchors_of_set(labels: _LabelSet) -> Iterator[Anchor]:
-    yield _ANYWHERE
-    yield ("namespace", labels.namespace)
-    for key, value in labels.labels.items():
-        yield ("label", key)
-        yield ("label", key, value)
-
-
-def _ways_to_anchor(term: PodTerm) -> list[tuple[Anchor, ...]]:
-    """Each is a list of conditions of which every pod that matches meets one."""
-    if term.selector is None:
-        return []
-    narrow = [one for one in term.selector if one.operator == "In"]
-    if narrow:
-        fewest = min(len(one.values) for one in narrow)
-        return [tuple(("label", one.key, value) for value in one.values) for one in narrow if len(one.values) == fewest]
-    exists = [one for one in term.selector if one.operator == "Exists"]
-    if exists:
-        return [(("label", one.key),) for one in exists]
-    if term.namespace_selector is None:
-        return [tuple(("namespace", name) for name in term.namespaces)]
-    return [(_ANYWHERE,)]
-
-
-def _with(profile: Profile, term: int) -> Profile:
-    place = bisect_left(profile, term)
-    return (*profile[:place], term, *profile[place:])
-
-
-def _without(profile: Profile, term: int) -> Profile:
-    place = bisect_left(profile, term)
-    return (*profile[:place], *profile[place + 1 :])
-
-
-def distinct(terms: Iterable[PodTerm]) -> tuple[PodTerm, ...]:
-    """Each term once, in the order in which they come."""
-    return tuple(dict.fromkeys(terms))

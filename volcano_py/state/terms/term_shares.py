@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterable
 
 from volcano_py.api.bounds import CROWDED_TERMS, TERMS, TERMS_IN_ALL
+from volcano_py.state.terms.anchors import Anchor
 from volcano_py.state.terms.pod_terms import PodTerm
-from volcano_py.state.terms.term_book import Anchor, TermBook
+from volcano_py.state.terms.term_book import TermBook
 
 
 class TermShares:

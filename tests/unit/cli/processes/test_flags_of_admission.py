@@ -19,7 +19,7 @@ from volcano_py.daemon.options import AdmissionOptions, DaemonOptions
 def options(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs the command up to where the daemon would start."""
     made: list[DaemonOptions] = []
-    monkeypatch.setattr(run_module, "_run", made.append)
+    monkeypatch.setattr(run_module, "serve", made.append)
 
     def run(*arguments: str) -> AdmissionOptions:
         result = click.testing.CliRunner().invoke(main, ["run", *arguments])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from volcano_py.cli.processes.run import OTHERS_IN_FLIGHT
+from volcano_py.cli.processes.serving import OTHERS_IN_FLIGHT
 from volcano_py.cluster.kubernetes.writing import events, evictor, volume_binder
 from volcano_py.cluster.kubernetes.writing import status_writer as status
 from volcano_py.cluster.kubernetes.writing.turns import Turns

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import volcano_py.cli.processes.run as cli
+from volcano_py.cli.processes import serving
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.credentials import CredentialsError
 from volcano_py.daemon.options import CONTROLLERS, DaemonOptions
@@ -19,14 +20,14 @@ ALL = frozenset(CONTROLLERS)
 def options(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> DaemonOptions:
     """The options with which the daemon would have been started."""
     started: list[DaemonOptions] = []
-    monkeypatch.setattr(cli, "_run", started.append)
+    monkeypatch.setattr(cli, "serve", started.append)
     result = CliRunner().invoke(cli.run, arguments)
     assert result.exit_code == 0, result.output
     return started[0]
 
 
 def refusal(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
-    monkeypatch.setattr(cli, "_run", lambda _options: pytest.fail("it started"))
+    monkeypatch.setattr(cli, "serve", lambda _options: pytest.fail("it started"))
     result = CliRunner().invoke(cli.run, arguments)
     assert result.exit_code == 2
     return " ".join(result.output.split())
@@ -143,5 +144,5 @@ async def test_each_binding_under_way_has_a_connection_and_others_have_some(
 
     monkeypatch.setattr(KubernetesClient, "connect", connect)
     with pytest.raises(click.ClickException, match="none here"):
-        await cli._serve(DaemonOptions(binds_in_flight=at_once))
-    assert asked_for == [at_once + cli.OTHERS_IN_FLIGHT]
+        await serving._serve(DaemonOptions(binds_in_flight=at_once))
+    assert asked_for == [at_once + serving.OTHERS_IN_FLIGHT]
