@@ -14,6 +14,7 @@ ADMISSION: Final = "volcano-py-admission"
 """The Service, the Secret and the webhook configurations of our own admission."""
 
 SCHEDULING_API: Final = "scheduling.volcano.sh/v1beta1"
+TOPOLOGY_API: Final = "topology.volcano.sh/v1alpha1"
 
 # Links a pod to its PodGroup; the only key the scheduler itself looks at.
 GROUP_NAME: Final = "scheduling.k8s.io/group-name"

@@ -20,7 +20,7 @@ import msgspec
 import orjson
 import yaml
 
-from volcano_py.api import objects, volumes, workloads
+from volcano_py.api import hyper_nodes, objects, volumes, workloads
 from volcano_py.api.json_values import is_deeper_than
 from volcano_py.api.objects import ApiObject, Container, Node, ObjectMeta, Pod, PriorityClass, metadata_of
 from volcano_py.api.wording.summarize import counted
@@ -61,6 +61,7 @@ _OF_GROUP: Final[Mapping[str, Mapping[str, type[ApiObject]]]] = {
         "CSIDriver": volumes.CSIDriver,
         "CSIStorageCapacity": volumes.CSIStorageCapacity,
     },
+    "topology.volcano.sh": {"HyperNode": hyper_nodes.HyperNode},
 }
 """API group → kind → what its objects are read as."""
 _CLUSTER_SCOPED: Final = frozenset(
@@ -74,6 +75,7 @@ _CLUSTER_SCOPED: Final = frozenset(
         "CSINode",
         "CSIDriver",
         "NodeMetrics",
+        "HyperNode",
     }
 )
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})

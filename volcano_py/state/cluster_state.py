@@ -32,6 +32,7 @@ from volcano_py.state.table.stores import Store
 from volcano_py.state.terms.spread_defaults import SpreadDefaults
 from volcano_py.state.terms.term_book import TermBook
 from volcano_py.state.terms.term_shares import TermShares
+from volcano_py.state.topology.hyper_nodes import HyperNodes
 from volcano_py.state.volumes.pod_claims import PodClaims
 
 ChangeListener = Callable[[bool], None]
@@ -81,6 +82,7 @@ class ClusterState:
         # in this order, as terms come from the others
         self._put_off = (self._spread_defaults, self._classes, self._groups, self._terms)
         self._loads = Loads(self.ledger, self._nodes)
+        self._hyper_nodes = HyperNodes()
         self._stores: dict[str, Store] = {
             **self._claims.volumes.stores,
             **self._spread_defaults.selections.stores,
@@ -92,6 +94,7 @@ class ClusterState:
             "ResourceQuota": self._quotas,
             "PodDisruptionBudget": self._budgets,
             "NodeMetrics": self._loads,
+            "HyperNode": self._hyper_nodes,
             _PRIORITY_CLASS: priorities,
         }
         self._snapshots = 0
@@ -228,6 +231,8 @@ class ClusterState:
             loads=self._loads.by_node(),
             offers_version=self._nodes.offers_version,
             queues_version=self._queues.version,
+            hyper_nodes=self._hyper_nodes.all(),
+            hyper_nodes_version=self._hyper_nodes.version,
         )
 
     def node(self, name: str) -> NodeInfo | None:

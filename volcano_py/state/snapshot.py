@@ -16,6 +16,7 @@ from volcano_py.state.queues.quotas import Quota
 from volcano_py.state.table.ledger import Ledger
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.terms.term_book import TermPicture
+from volcano_py.state.topology.hyper_nodes import HyperNodeInfo
 from volcano_py.state.volumes.storage import Storage
 
 
@@ -78,6 +79,10 @@ class Snapshot(msgspec.Struct, frozen=True):
     """Node name → how much of it is really in use, for nodes that were measured, however long ago."""
     offers_version: int = 0
     queues_version: int = 0
+    hyper_nodes: tuple[HyperNodeInfo, ...] = ()
+    """By name."""
+    hyper_nodes_version: int = 0
+    """Another number whenever one of them has changed."""
 
     def with_classes_split(self) -> Snapshot:
         """The same, whose ledger is changed, with classes split by the terms that match their pods."""

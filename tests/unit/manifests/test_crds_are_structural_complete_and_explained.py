@@ -79,11 +79,30 @@ PODGROUP_FIELDS = {
     "status.succeeded": "integer",
     "status.failed": "integer",
 }
+HYPERNODE_FIELDS = {
+    "spec.tier": "integer",
+    "spec.tierName": "string",
+    "spec.members[].type": "string",
+    "spec.members[].selector.exactMatch.name": "string",
+    "spec.members[].selector.regexMatch.pattern": "string",
+    "spec.members[].selector.labelMatch.matchLabels": "object",
+    "spec.members[].selector.labelMatch.matchExpressions[].key": "string",
+    "spec.members[].selector.labelMatch.matchExpressions[].operator": "string",
+    "spec.members[].selector.labelMatch.matchExpressions[].values": "array",
+    "status.nodeCount": "integer",
+    "status.conditions[].type": "string",
+    "status.conditions[].status": "string",
+    "status.conditions[].observedGeneration": "integer",
+    "status.conditions[].lastTransitionTime": "string",
+    "status.conditions[].reason": "string",
+    "status.conditions[].message": "string",
+}
 FIELDS = {
     "queues.scheduling.volcano.sh": QUEUE_FIELDS,
     "podgroups.scheduling.volcano.sh": PODGROUP_FIELDS,
+    "hypernodes.topology.volcano.sh": HYPERNODE_FIELDS,
 }
-BOTH = pytest.mark.parametrize("name", list(FIELDS))
+EACH = pytest.mark.parametrize("name", list(FIELDS))
 
 
 @pytest.fixture(scope="session")
@@ -97,7 +116,7 @@ def at(root: Node, path: str) -> Node:
     return root
 
 
-@BOTH
+@EACH
 def test_every_field_of_the_api_is_declared_with_its_type(definition: Callable[[str], Node], name: str) -> None:
     root = schema(definition(name))
     for path, kind in FIELDS[name].items():
@@ -109,7 +128,7 @@ def test_every_field_of_the_api_is_declared_with_its_type(definition: Callable[[
             assert node["type"] == kind, path
 
 
-@BOTH
+@EACH
 def test_no_field_is_declared_that_the_api_does_not_have(definition: Callable[[str], Node], name: str) -> None:
     leaves = {
         path
@@ -119,7 +138,7 @@ def test_no_field_is_declared_that_the_api_does_not_have(definition: Callable[[s
     assert leaves - {"apiVersion", "kind"} == set(FIELDS[name])
 
 
-@BOTH
+@EACH
 def test_every_node_has_a_type_and_an_explanation(definition: Callable[[str], Node], name: str) -> None:
     """What the API server calls structural, and what `kubectl explain` shows."""
     for path, node in nodes(schema(definition(name))):
@@ -132,7 +151,7 @@ def test_every_node_has_a_type_and_an_explanation(definition: Callable[[str], No
         assert (node.get("type") == "array") == ("items" in node), path
 
 
-@BOTH
+@EACH
 def test_defaults_are_values_the_field_accepts(definition: Callable[[str], Node], name: str) -> None:
     for path, node in nodes(schema(definition(name))):
         if "default" in node:
@@ -143,7 +162,7 @@ def test_defaults_are_values_the_field_accepts(definition: Callable[[str], Node]
                 assert node.get("minimum", default) <= default <= node.get("maximum", default), path
 
 
-@BOTH
+@EACH
 def test_quantities_that_a_rule_reads_are_bounded(definition: Callable[[str], Node], name: str) -> None:
     """The API server refuses a definition whose rules it cannot prove cheap; bounds are what it proves that with."""
     found = 0
@@ -152,10 +171,10 @@ def test_quantities_that_a_rule_reads_are_bounded(definition: Callable[[str], No
             found += 1
             assert node["maxProperties"] <= 1024, path
             assert node["additionalProperties"]["maxLength"] <= 64, path
-    assert found == {"queues.scheduling.volcano.sh": 3, "podgroups.scheduling.volcano.sh": 1}[name]
+    assert found == {"queues.scheduling.volcano.sh": 3, "podgroups.scheduling.volcano.sh": 1}.get(name, 0)
 
 
-@BOTH
+@EACH
 def test_every_rule_says_in_words_what_to_do(definition: Callable[[str], Node], name: str) -> None:
     root = schema(definition(name))
     rules = [rule for node in (root, *(node for _, node in nodes(root))) for rule in rules_of(node)]
@@ -166,8 +185,8 @@ def test_every_rule_says_in_words_what_to_do(definition: Callable[[str], Node], 
 
 
 def test_names_are_those_users_type(definition: Callable[[str], Node]) -> None:
-    queue, podgroup = (definition(name)["spec"] for name in FIELDS)
-    assert (queue["scope"], podgroup["scope"]) == ("Cluster", "Namespaced")
+    queue, podgroup, hyper_node = (definition(name)["spec"] for name in FIELDS)
+    assert [each["scope"] for each in (queue, podgroup, hyper_node)] == ["Cluster", "Namespaced", "Cluster"]
     assert queue["names"] == {
         "kind": "Queue", "listKind": "QueueList", "plural": "queues", "singular": "queue",
         "shortNames": ["q", "queue-v1beta1"],
@@ -176,26 +195,36 @@ def test_names_are_those_users_type(definition: Callable[[str], Node]) -> None:
         "kind": "PodGroup", "listKind": "PodGroupList", "plural": "podgroups", "singular": "podgroup",
         "shortNames": ["pg", "podgroup-v1beta1"],
     }  # fmt: skip
-    for spec in (queue, podgroup):
-        assert spec["group"] == "scheduling.volcano.sh"
+    assert hyper_node["names"] == {
+        "kind": "HyperNode", "listKind": "HyperNodeList", "plural": "hypernodes", "singular": "hypernode",
+        "shortNames": ["hn"],
+    }  # fmt: skip
+    for spec, group, name in (
+        (queue, "scheduling.volcano.sh", "v1beta1"),
+        (podgroup, "scheduling.volcano.sh", "v1beta1"),
+        (hyper_node, "topology.volcano.sh", "v1alpha1"),
+    ):
+        assert spec["group"] == group
         (only,) = spec["versions"]
-        assert (only["name"], only["served"], only["storage"]) == ("v1beta1", True, True)
+        assert (only["name"], only["served"], only["storage"]) == (name, True, True)
 
 
-def test_only_queues_have_a_status_subresource(definition: Callable[[str], Node]) -> None:
+def test_all_but_podgroups_have_a_status_subresource(definition: Callable[[str], Node]) -> None:
     """Clients of Volcano write a PodGroup's status by updating the object; with the subresource it would be dropped."""
-    queue, podgroup = (version(definition(name)) for name in FIELDS)
-    assert queue["subresources"] == {"status": {}}
+    queue, podgroup, hyper_node = (version(definition(name)) for name in FIELDS)
+    assert queue["subresources"] == hyper_node["subresources"] == {"status": {}}
     assert "status" not in podgroup.get("subresources", {})
 
 
-def test_a_helm_uninstall_keeps_the_queues(definition: Callable[[str], Node]) -> None:
-    annotations = definition("queues.scheduling.volcano.sh")["metadata"]["annotations"]
+@pytest.mark.parametrize("name", ["queues.scheduling.volcano.sh", "hypernodes.topology.volcano.sh"])
+def test_a_helm_uninstall_keeps_queues_and_hyper_nodes(definition: Callable[[str], Node], name: str) -> None:
+    annotations = definition(name)["metadata"]["annotations"]
     assert annotations["helm.sh/resource-policy"] == "keep"
 
 
 def test_columns_keep_the_names_and_order_scripts_rely_on(definition: Callable[[str], Node]) -> None:
-    queue, podgroup = (version(definition(name))["additionalPrinterColumns"] for name in FIELDS)
+    queue, podgroup, hyper_node = (version(definition(name))["additionalPrinterColumns"] for name in FIELDS)
+    assert [each["name"] for each in hyper_node] == ["Tier", "TierName", "NodeCount", "Age"]
     assert queue[0]["name"] == "PARENT"
     assert queue[0]["jsonPath"] == ".spec.parent"
     assert [(each["name"], each["jsonPath"], each.get("priority", 0)) for each in podgroup] == [
@@ -207,7 +236,7 @@ def test_columns_keep_the_names_and_order_scripts_rely_on(definition: Callable[[
     ]
 
 
-@BOTH
+@EACH
 def test_columns_show_fields_that_exist(definition: Callable[[str], Node], name: str) -> None:
     root = schema(definition(name))
     for column in version(definition(name))["additionalPrinterColumns"]:
@@ -239,10 +268,18 @@ def test_columns_show_fields_that_exist(definition: Callable[[str], Node], name:
         ("podgroups", "spec.subGroupPolicy[].minSubGroups", {"default": 0}),
         ("podgroups", "spec.subGroupPolicy[].matchLabelKeys", {"x-kubernetes-list-type": "atomic"}),
         ("podgroups", "status.phase", {"enum": ["Pending", "Running", "Unknown", "Inqueue", "Completed"]}),
+        ("hypernodes", "spec.tier", {"minimum": 0, "default": 0}),
+        ("hypernodes", "spec.tierName", {"maxLength": 253}),
+        ("hypernodes", "spec.members", {"minItems": 1}),
+        ("hypernodes", "spec.members[].type", {"enum": ["Node", "HyperNode"]}),
+        ("hypernodes", "spec.members[].selector.exactMatch.name", {"minLength": 1, "maxLength": 253}),
+        ("hypernodes", "spec.members[].selector.regexMatch.pattern", {"minLength": 1}),
+        ("hypernodes", "status.nodeCount", {"minimum": 0, "format": "int64"}),
     ],
 )
 def test_limits_and_defaults_are_volcanos(
     definition: Callable[[str], Node], name: str, path: str, constraints: dict[str, object]
 ) -> None:
-    node = at(schema(definition(f"{name}.scheduling.volcano.sh")), path)
+    (full,) = (each for each in FIELDS if each.startswith(f"{name}."))
+    node = at(schema(definition(full)), path)
     assert {key: node.get(key) for key in constraints} == constraints

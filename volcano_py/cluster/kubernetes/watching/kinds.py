@@ -8,8 +8,8 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.api import objects, volumes, workloads
-from volcano_py.api.names import SCHEDULING_API
+from volcano_py.api import hyper_nodes, objects, volumes, workloads
+from volcano_py.api.names import SCHEDULING_API, TOPOLOGY_API
 from volcano_py.api.objects import ApiObject
 from volcano_py.cluster.kubernetes.http.paths import ApiPath, field_selector
 from volcano_py.cluster.kubernetes.http.transport import JSON
@@ -93,6 +93,9 @@ CSI_DRIVER: Final = Kind(
 CSI_STORAGE_CAPACITY: Final = Kind(
     "CSIStorageCapacity", ApiPath(_STORAGE, "csistoragecapacities"), volumes.CSIStorageCapacity, optional=True
 )
+HYPER_NODE: Final = Kind(
+    "HyperNode", ApiPath(TOPOLOGY_API, "hypernodes"), hyper_nodes.HyperNode, namespaced=False, optional=True
+)
 SELECTING_KINDS: Final = (SERVICE, REPLICATION_CONTROLLER, REPLICA_SET, STATEFUL_SET)
 """Kinds whose selectors say which pods belong together; such pods are spread by default."""
 VOLUME_KINDS: Final = (
@@ -112,6 +115,7 @@ STATE_KINDS: Final = (
     RESOURCE_QUOTA,
     PRIORITY_CLASS,
     POD_DISRUPTION_BUDGET,
+    HYPER_NODE,
     *SELECTING_KINDS,
     *VOLUME_KINDS,
 )
@@ -135,6 +139,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             RESOURCE_QUOTA,
             PRIORITY_CLASS,
             POD_DISRUPTION_BUDGET,
+            HYPER_NODE,
             *SELECTING_KINDS,
             DAEMON_SET,
             JOB,

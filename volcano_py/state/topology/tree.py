@@ -1,0 +1,239 @@
+"""The tree of HyperNodes over the nodes of one snapshot, as columns.
+
+Domains are numbered depth-first, so what is below a domain is a range of numbers, and nodes sorted by their nearest
+domain are a range for every domain. What all domains have room for is then one cumulative sum.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.api.effects import ObjectRef
+from volcano_py.api.objects import NodeSelectorTerm, SelectorRequirement
+from volcano_py.api.wording.summarize import counted, summarize
+from volcano_py.state.nodes.index import NodeIndex
+from volcano_py.state.nodes.terms import term_mask
+from volcano_py.state.table.ledger import NOWHERE, Rows
+from volcano_py.state.topology.hyper_nodes import Fault, FaultReason, HyperNodeInfo
+from volcano_py.state.topology.links import parents_of
+from volcano_py.state.topology.patterns import Patterns
+
+ROOT_NAME: Final = "<cluster-top-hypernode>"
+"""Volcano's name of the domain above all others."""
+ROOT: Final = 0
+"""Its number."""
+_ROOT_INFO: Final = HyperNodeInfo(ObjectRef("HyperNode", "", ROOT_NAME, ""), tier=0, tier_name="")
+
+
+class Tree(msgspec.Struct, frozen=True, eq=False):
+    """H domains, the first of which is the root: it holds every node, also those in no HyperNode, and its tier is one
+    above the highest.
+
+    Attributes:
+        names: [H]
+        tiers: [H] the lower, the nearer.
+        tier_names: [H] what the tier is called by the HyperNode; "" for nothing.
+        parent: [H] the domain above; -1 for the root.
+        end: [H] the domains below a domain, and itself, are those from its own number to before this one.
+        nearest: [N] the lowest domain that a node is in; -1 for nodes that do not exist.
+        order: [M] rows of the nodes that exist, depth-first, and in a domain by name.
+        place: [N] the place of each node in `order`; M for nodes that do not exist.
+        starts: [H + 1] the nodes of a domain are `order[starts[d]:starts[end[d]]]`.
+        faults: what is wrong with HyperNodes, sorted.
+    """
+
+    names: tuple[str, ...]
+    tiers: NDArray[np.int64]
+    tier_names: tuple[str, ...]
+    parent: NDArray[np.intp]
+    end: NDArray[np.intp]
+    nearest: NDArray[np.intp]
+    order: Rows
+    place: Rows
+    starts: NDArray[np.intp]
+    faults: tuple[Fault, ...]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def has_hyper_nodes(self) -> bool:
+        return len(self) > 1
+
+    def nodes(self, domain: int) -> Rows:
+        """[K] rows of its nodes, depth-first."""
+        return self.order[self.starts[domain] : self.starts[self.end[domain]]]
+
+    def sums(self, per_node: NDArray[Any]) -> NDArray[Any]:
+        """[H, …] the sum over the nodes of each domain; `per_node` [N, …] are integers."""
+        total = np.zeros((len(self.order) + 1, *per_node.shape[1:]), dtype=np.int64)
+        np.cumsum(per_node[self.order], axis=0, out=total[1:])
+        sums: NDArray[Any] = total[self.starts[self.end]] - total[self.starts[:-1]]
+        return sums
+
+    def common(self, domains: NDArray[np.intp]) -> int:
+        """The lowest domain that all of these, at least one, are in."""
+        first, last = int(domains.min()), int(domains.max())
+        while self.end[first] <= last:
+            first = int(self.parent[first])
+        return first
+
+    def ancestors(self, domain: int) -> list[int]:
+        """The domain itself, then those above it."""
+        found = [domain]
+        while (domain := int(self.parent[domain])) >= ROOT:
+            found.append(domain)
+        return found
+
+    def holds(self, domain: int, others: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """[K] which of the domains are the domain or below it."""
+        held: NDArray[np.bool_] = (others >= domain) & (others < self.end[domain])
+        return held
+
+    def common_tiers(self, domain: int) -> NDArray[np.int64]:
+        """[H] the tier of the lowest domain that each domain shares with this one."""
+        tiers = np.empty(len(self), dtype=np.int64)
+        for above in reversed(self.ancestors(domain)):
+            tiers[above : self.end[above]] = self.tiers[above]
+        return tiers
+
+    def tier_of_name(self) -> dict[str, int]:
+        """Tier name → tier. A name that several tiers have is the highest of them, so that nothing is kept out that one
+        of them allows."""
+        found: dict[str, int] = {}
+        for name, tier in zip(self.tier_names, self.tiers.tolist(), strict=True):
+            if name:
+                found[name] = max(tier, found.get(name, tier))
+        return found
+
+    def described(self, domain: int) -> str:
+        """For messages: `rack-7 (rack, tier 1)`."""
+        if domain == ROOT:
+            return "the whole cluster"
+        name = self.tier_names[domain]
+        return (
+            f"{self.names[domain]} ({name}, tier {self.tiers[domain]})"
+            if name
+            else (f"{self.names[domain]} (tier {self.tiers[domain]})")
+        )
+
+
+def build(
+    infos: Sequence[HyperNodeInfo], index: NodeIndex, present: NDArray[np.bool_], patterns: Patterns | None = None
+) -> Tree:
+    """The tree of these HyperNodes, sorted by name. `present` [N] are the nodes that exist; `patterns` remembers what
+    was compared for an earlier tree."""
+    patterns = patterns or Patterns()
+    wanted = [pattern for info in infos for pattern in info.patterns]
+    if wanted:
+        patterns.follow(wanted, (name for name, row in index.rows.items() if present[row]))
+    parents, faults = parents_of(infos)
+    order, parent, end = _numbered(infos, parents)
+    members = _Members(index, present, patterns)
+    nearest = np.full(len(index.nodes), NOWHERE, dtype=np.intp)
+    for number in sorted(range(1, len(order)), key=lambda at: (order[at].tier, order[at].name)):
+        info = order[number]
+        rows, unknown = members.of(info)
+        if unknown:
+            text = f"nodes that do not exist are among its members: {summarize(unknown)}"
+            faults.append(Fault(info.name, FaultReason.UNKNOWN_MEMBER, text))
+        faults.extend(_claim(number, rows, nearest, order, end, index))
+    nearest[present & (nearest < 0)] = ROOT
+    tiers = [info.tier for info in order[1:]]
+    rows = np.flatnonzero(present)
+    rows = rows[np.lexsort((index.name_rank[rows], nearest[rows]))]
+    place = np.full(len(present), len(rows), dtype=np.intp)
+    place[rows] = np.arange(len(rows))
+    return Tree(
+        names=(ROOT_NAME, *(info.name for info in order[1:])),
+        tiers=np.array([max(tiers, default=0) + 1, *tiers], dtype=np.int64),
+        tier_names=("", *(info.tier_name for info in order[1:])),
+        parent=parent,
+        end=end,
+        nearest=nearest,
+        order=rows,
+        place=place,
+        starts=np.searchsorted(nearest[rows], np.arange(len(order) + 1)),
+        faults=tuple(sorted({*faults, *(fault for info in infos for fault in info.faults)})),
+    )
+
+
+def _numbered(
+    infos: Sequence[HyperNodeInfo], parents: Mapping[str, str]
+) -> tuple[list[HyperNodeInfo], NDArray[np.intp], NDArray[np.intp]]:
+    """HyperNodes depth-first, siblings by name, after a place for the root; parent and end of each."""
+    below: defaultdict[str, list[HyperNodeInfo]] = defaultdict(list)
+    for info in infos:
+        below[parents.get(info.name, "")].append(info)
+    order: list[HyperNodeInfo] = [_ROOT_INFO]
+    number_of = {"": ROOT}
+    left = below[""][::-1]
+    while left:
+        info = left.pop()
+        number_of[info.name] = len(order)
+        order.append(info)
+        left.extend(reversed(below[info.name]))
+    parent = np.array([NOWHERE, *(number_of[parents.get(info.name, "")] for info in order[1:])], dtype=np.intp)
+    end = np.arange(1, len(order) + 1)
+    for number in range(len(order) - 1, ROOT, -1):
+        end[parent[number]] = max(end[parent[number]], end[number])
+    return order, parent, end
+
+
+def _claim(
+    number: int,
+    rows: Rows,
+    nearest: NDArray[np.intp],
+    order: Sequence[HyperNodeInfo],
+    end: NDArray[np.intp],
+    index: NodeIndex,
+) -> list[Fault]:
+    """Give the domain those of its nodes that are in none yet. A node that is in a domain below it is in it already;
+    one that is elsewhere stays there."""
+    holders = nearest[rows]
+    nearest[rows[holders < 0]] = number
+    elsewhere = (holders >= 0) & ~((holders >= number) & (holders < end[number]))
+    faults: list[Fault] = []
+    for holder in np.unique(holders[elsewhere]).tolist():
+        shared = [index.nodes[row].name for row in rows[elsewhere & (holders == holder)].tolist()]
+        kept, other = order[holder].name, order[number].name
+        verb = "is a member" if len(shared) == 1 else "are members"
+        text = f"{counted(len(shared), 'node')} {verb} of {kept} and of {other} ({summarize(shared)}); used in {kept}"
+        faults += [Fault(name, FaultReason.SHARED_NODE, text) for name in (kept, other)]
+    return faults
+
+
+class _Members:
+    """The nodes that HyperNodes select."""
+
+    def __init__(self, index: NodeIndex, present: NDArray[np.bool_], patterns: Patterns) -> None:
+        self._index = index
+        self._present = present
+        self._patterns = patterns
+
+    def of(self, info: HyperNodeInfo) -> tuple[Rows, list[str]]:
+        """[K] rows of its nodes, each once, and the names of those that do not exist."""
+        found: list[int] = []
+        unknown: list[str] = []
+        for name in info.nodes:
+            row = self._index.rows.get(name)
+            if row is None or not self._present[row]:
+                unknown.append(name)
+            else:
+                found.append(row)
+        found.extend(self._index.rows[name] for pattern in info.patterns for name in self._patterns.names(pattern))
+        rows = np.array(found, dtype=np.intp)
+        for selector in info.selectors:
+            labels = [
+                SelectorRequirement(key=key, operator="In", values=[value])
+                for key, value in selector.match_labels.items()
+            ]
+            term = NodeSelectorTerm(match_expressions=[*labels, *selector.match_expressions])
+            rows = np.concatenate((rows, np.flatnonzero(term_mask(self._index, term) & self._present)))
+        return np.unique(rows), unknown
