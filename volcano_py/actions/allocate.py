@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording import explain
+from volcano_py.api.wording import explain_ceilings
 from volcano_py.framework.action import Action
 from volcano_py.framework.job import FitError, Job
 from volcano_py.framework.ordering.namespace_order import Waiting, waiting_in
@@ -80,7 +80,7 @@ class Allocate(Action):
     @staticmethod
     def _drop(ssn: Session, queue: QueueInfo, works: Waiting[Work]) -> None:
         """The queue holds all it deserves: note that as the reason of its jobs."""
-        refusal = Refusal(Reason.OVER_DESERVED, explain.queue_overused(queue.name))
+        refusal = Refusal(Reason.OVER_DESERVED, explain_ceilings.queue_overused(queue.name))
         for work in works:
             ssn.findings.note(work.job, refusal)
 

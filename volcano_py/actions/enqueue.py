@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import Any
 
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording.explain import nothing_freed, promise_lapsed, waits_for_earlier
+from volcano_py.api.wording.explain_ceilings import nothing_freed, promise_lapsed, waits_for_earlier
 from volcano_py.framework.action import Action
 from volcano_py.framework.job import Job
 from volcano_py.framework.ordering.heaps import Heap

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from volcano_py.api.reasons import Rank, Reason
-from volcano_py.api.wording import explain, explain_gangs
-from volcano_py.api.wording.explain import Ceiling, Shortage
+from volcano_py.api.wording import explain, explain_ceilings, explain_gangs, explain_nodes
+from volcano_py.api.wording.explain_ceilings import Ceiling
+from volcano_py.api.wording.explain_nodes import Shortage
 from volcano_py.observe.metrics import CATALOGUE, Definition, MetricKind
 
 DEFAULT_DIRECTORY: Final = Path("docs/reference")
@@ -64,11 +65,11 @@ EXAMPLES: Final[Mapping[Reason, str]] = {
     ),
     Reason.PLUGIN_ERROR: explain.plugin_failed("my-policy"),
     Reason.NOT_ENOUGH_TASKS: explain_gangs.not_enough_tasks("ml/train", 2, 3),
-    Reason.NEVER_FITS: explain.never_fits("cpu", 64 * _CPU, 32 * _CPU, node="n7"),
+    Reason.NEVER_FITS: explain_nodes.never_fits("cpu", 64 * _CPU, 32 * _CPU, node="n7"),
     Reason.SCHEDULING_GATED: explain.scheduling_gated(["example.com/quota"]),
     Reason.VOLUME_NOT_READY: "PersistentVolumeClaim team/data does not exist; create it",
-    Reason.QUEUE_CLOSED: explain.queue_closed("team-a", "Closing"),
-    Reason.OVER_CAPABILITY: explain.over_ceiling(
+    Reason.QUEUE_CLOSED: explain_ceilings.queue_closed("team-a", "Closing"),
+    Reason.OVER_CAPABILITY: explain_ceilings.over_ceiling(
         "team-a",
         "memory",
         allocated=48 * _GI,
@@ -78,31 +79,31 @@ EXAMPLES: Final[Mapping[Reason, str]] = {
         kind=Ceiling.CAPABILITY,
         holder="ml/train-1 holds 40Gi",
     ),
-    Reason.OVER_DESERVED: explain.over_ceiling(
+    Reason.OVER_DESERVED: explain_ceilings.over_ceiling(
         "team-a", "cpu", allocated=12 * _CPU, asked=8 * _CPU, ceiling=16 * _CPU, kind=Ceiling.DESERVED
     ),
-    Reason.PROMISE_LAPSED: explain.promise_lapsed(60),
-    Reason.CLUSTER_OVERCOMMITTED: explain.cluster_overcommitted(
+    Reason.PROMISE_LAPSED: explain_ceilings.promise_lapsed(60),
+    Reason.CLUSTER_OVERCOMMITTED: explain_ceilings.cluster_overcommitted(
         "cpu", used=70 * _CPU, inqueue=20 * _CPU, asked=10 * _CPU, allocatable=80 * _CPU, factor=1.2
     ),
-    Reason.OVER_QUOTA: explain.over_quota(
+    Reason.OVER_QUOTA: explain_ceilings.over_quota(
         "ml", "compute", "requests.cpu", resource="cpu", used=12 * _CPU, promised=0, asked=8 * _CPU, hard=16 * _CPU
     ),
     Reason.REFUSED_BY_PLUGIN: explain.refused_by_plugin("night-shift", "jobs of namespace ml start after 20:00 only"),
-    Reason.NODES_REFUSE: explain.nodes_refuse(
+    Reason.NODES_REFUSE: explain_nodes.nodes_refuse(
         3,
-        {explain.insufficient_reason("cpu"): 2, explain.untolerated_taint("dedicated", "ml"): 1},
+        {explain_nodes.insufficient_reason("cpu"): 2, explain_nodes.untolerated_taint("dedicated", "ml"): 1},
         [Shortage("cpu", 8 * _CPU, 3500, "n1", others_refuse=True)],
         ["Not tolerated: dedicated=ml:NoSchedule (1 node); add a toleration, or remove the taint"],
     ),
-    Reason.PLACES_HELD: explain.nodes_refuse(
+    Reason.PLACES_HELD: explain_nodes.nodes_refuse(
         3,
         {
-            explain.insufficient_reason("cpu"): 1,
-            explain.held_for("ml/train", "which is to start by 2026-11-24 12:30 UTC"): 2,
+            explain_nodes.insufficient_reason("cpu"): 1,
+            explain_nodes.held_for("ml/train", "which is to start by 2026-11-24 12:30 UTC"): 2,
         },
     ),
-    Reason.GANG_INCOMPLETE: explain.gang_incomplete(2, 3, 3),
+    Reason.GANG_INCOMPLETE: explain_gangs.gang_incomplete(2, 3, 3),
     Reason.WAITING_FOR_RELEASE: explain_gangs.waiting_for_release(
         ["n1"], explain_gangs.Leavers(["batch/old-0", "batch/old-1"], ["batch/old"], ["team-b"]), held_for=60.0
     ),

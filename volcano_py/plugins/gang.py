@@ -9,8 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording.explain import gang_incomplete
-from volcano_py.api.wording.explain_gangs import PodMaker, ShortRole, not_enough_of_roles, not_enough_tasks
+from volcano_py.api.wording.explain_gangs import (
+    PodMaker,
+    ShortRole,
+    gang_incomplete,
+    not_enough_of_roles,
+    not_enough_tasks,
+)
 from volcano_py.framework.eviction.starving import counts_beyond_minimum
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.plugin import Key, Plugin

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording.explain import cluster_overcommitted
+from volcano_py.api.wording.explain_ceilings import cluster_overcommitted
 from volcano_py.config.arguments import Arguments, argument
 from volcano_py.config.flags import Flags
 from volcano_py.config.values import AtLeast

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from volcano_py.api.quantity import Rounding
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording.explain import over_quota
+from volcano_py.api.wording.explain_ceilings import over_quota
 from volcano_py.framework.job import Job
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session

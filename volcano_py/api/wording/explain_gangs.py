@@ -1,4 +1,4 @@
-"""Sentences about pods of gangs that do not exist, and about pods that gangs wait for; as in `explain.py`."""
+"""Sentences about gangs: pods that have no place, that do not exist, or that a gang waits for; see `explain.py`."""
 
 from __future__ import annotations
 
@@ -30,6 +30,25 @@ class ShortRole(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         return f"role {self.name} has {self.existing} of {self.minimum} pods"
+
+
+def gang_incomplete(
+    placed: int, total: int, min_member: int, *, short: Sequence[ShortRole] = (), cause: str = ""
+) -> str:
+    """`2 of 3 pods have a place, minMember is 3: 1 more must fit before any is bound`, and why it does not. `short`:
+    roles of which too few pods have a place."""
+    missing = max(min_member - placed, sum(role.minimum - role.existing for role in short), 0)
+    roles = f", minTaskMember is not met ({summarize([role.text for role in short])})" if short else ""
+    sentence = (
+        f"{placed} of {counted(total, 'pod')} {'has' if placed == 1 else 'have'} a place, minMember is "
+        f"{min_member}{roles}: {missing} more must fit before any is bound"
+    )
+    return f"{sentence}; {cause}" if cause else sentence
+
+
+def gang_unschedulable(missing: int, total: int, summary: str) -> str:
+    """Volcano's message of the condition Unschedulable: `1/3 tasks in gang unschedulable: …`."""
+    return f"{missing}/{total} tasks in gang unschedulable: {summary}"
 
 
 def not_enough_tasks(

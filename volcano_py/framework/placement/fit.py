@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording.explain import (
+from volcano_py.api.wording.explain import cut
+from volcano_py.api.wording.explain_nodes import (
     Shortage,
-    cut,
     held_for,
     insufficient_reason,
     never_fits,

@@ -10,7 +10,7 @@ import numpy as np
 
 from volcano_py.api import names
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording import explain
+from volcano_py.api.wording import explain, explain_gangs
 from volcano_py.api.wording.explain_gangs import held_up, waiting_for_another_try, waiting_for_release
 from volcano_py.framework.eviction.reservations import HELD_FOR
 from volcano_py.framework.job import Job
@@ -97,7 +97,7 @@ def gang_message(job: Job, verdict: Refusal) -> str:
     """Volcano's `n/m tasks in gang unschedulable` between our code and the reason."""
     missing = max(job.min_member - job.ready, 0) or job.pending_tasks
     return explain.message(
-        verdict.reason, explain.gang_unschedulable(missing, max(job.tasks, job.min_member), verdict.message)
+        verdict.reason, explain_gangs.gang_unschedulable(missing, max(job.tasks, job.min_member), verdict.message)
     )
 
 
@@ -164,7 +164,7 @@ def _gang(ssn: Session, job: Job, waiting: Iterable[int] | Rows) -> str:
     causes = sorted({error.refusal.message for error in ssn.findings.fit_errors.get(job.row, {}).values()})
     cause = f"with {'it' if placed == 1 else 'them'} in place, {causes[0]}" if causes else ""
     short = list(short_roles(ssn, job, np.array(found, dtype=np.intp))) if job.info.min_task_member else ()
-    return explain.gang_incomplete(placed, job.tasks, job.min_member, short=short, cause=cause)
+    return explain_gangs.gang_incomplete(placed, job.tasks, job.min_member, short=short, cause=cause)
 
 
 def _waits_for_release(ssn: Session, rows: list[int]) -> Refusal:

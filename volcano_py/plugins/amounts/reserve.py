@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording.explain import insufficient_reason
+from volcano_py.api.wording.explain_nodes import insufficient_reason
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.amounts import amount, numbers
-from volcano_py.api.wording.explain import Ceiling, over_ceiling
+from volcano_py.api.wording.explain_ceilings import Ceiling, over_ceiling
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.accounts import Accounts
 from volcano_py.plugins.capacity.headroom import Bound

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from volcano_py.api.queues.fields import QueueField
 from volcano_py.api.reasons import Reason
 from volcano_py.api.report import NamespaceShare
-from volcano_py.api.wording.explain import invalid_queue, queue_closed
+from volcano_py.api.wording.explain import invalid_queue
+from volcano_py.api.wording.explain_ceilings import queue_closed
 from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.placement.row_groups import group_rows

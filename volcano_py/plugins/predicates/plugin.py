@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording.explain import NODE_PORTS_TAKEN
+from volcano_py.api.wording.explain_nodes import NODE_PORTS_TAKEN
 from volcano_py.config.flags import Flags
 from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.job import Placement

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording.explain import POD_AFFINITY_MISMATCH, POD_ANTI_AFFINITY_MISMATCH, POD_KEPT_AWAY
+from volcano_py.api.wording.explain_nodes import POD_AFFINITY_MISMATCH, POD_ANTI_AFFINITY_MISMATCH, POD_KEPT_AWAY
 from volcano_py.framework.placement.pod_counts import Numbers, PodCounts, Tally
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.plugin import Reach

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from volcano_py.api.objects import Taint, Toleration
-from volcano_py.api.wording.explain import untolerated_taint
+from volcano_py.api.wording.explain_nodes import untolerated_taint
 from volcano_py.state.nodes.terms import whole_number
 
 REFUSING_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})

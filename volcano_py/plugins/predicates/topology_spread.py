@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording.explain import SPREAD_LABEL_MISSING, SPREAD_MISMATCH
+from volcano_py.api.wording.explain_nodes import SPREAD_LABEL_MISSING, SPREAD_MISMATCH
 from volcano_py.api.wording.summarize import summarize
 from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.placement.pod_counts import EACH_NODE, Tally

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.wording.explain import NODE_AFFINITY_MISMATCH, NODE_UNSCHEDULABLE
+from volcano_py.api.wording.explain_nodes import NODE_AFFINITY_MISMATCH, NODE_UNSCHEDULABLE
 from volcano_py.plugins.predicates.taints import UNSCHEDULABLE, is_tolerated, refusal_of
 from volcano_py.state.nodes.index import Key, NodeIndex
 from volcano_py.state.nodes.terms import Mask, affinity_mask, selector_mask

@@ -7,7 +7,7 @@ from typing import Any
 
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.amounts import amount
-from volcano_py.api.wording.explain import Ceiling, over_ceiling
+from volcano_py.api.wording.explain_ceilings import Ceiling, over_ceiling
 from volcano_py.plugins.proportion.account import QueueAccount
 from volcano_py.plugins.queues.kept_for_others import KeptForOthers
 from volcano_py.state.task_class import Refusal

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording.explain import invalid_queue, queue_closed
+from volcano_py.api.wording.explain import invalid_queue
+from volcano_py.api.wording.explain_ceilings import queue_closed
 from volcano_py.api.wording.summarize import summarize
 from volcano_py.plugins.queues.base_account import BaseAccount
 from volcano_py.state.task_class import Refusal

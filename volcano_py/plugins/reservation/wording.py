@@ -6,7 +6,7 @@ import math
 from datetime import UTC, datetime
 from typing import Final
 
-from volcano_py.api.wording.explain import held_for
+from volcano_py.api.wording.explain_nodes import held_for
 from volcano_py.plugins.reservation.places import Places
 
 _SHOWN_NODES: Final = 4

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from volcano_py.api.names import PREEMPTABLE, REVOCABLE_ZONE
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording import explain
+from volcano_py.api.wording import explain_gangs
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.eviction.victims import expendable_first
 from volcano_py.framework.job import Job, Task
@@ -108,7 +108,7 @@ class Tdm(Plugin):
         placed = job.ready + job.waiting + job.best_effort_pending
         if placed >= job.min_member:
             return PERMIT
-        return reject(Reason.GANG_INCOMPLETE, explain.gang_incomplete(placed, job.tasks, job.min_member))
+        return reject(Reason.GANG_INCOMPLETE, explain_gangs.gang_incomplete(placed, job.tasks, job.min_member))
 
     # -- victims ---------------------------------------------------------------------------------------------------
 

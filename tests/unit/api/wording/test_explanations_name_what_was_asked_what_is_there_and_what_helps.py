@@ -7,36 +7,37 @@ from typing import Any
 import pytest
 
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording import explain, explain_gangs
-from volcano_py.api.wording.explain import Ceiling, Shortage
+from volcano_py.api.wording import explain, explain_ceilings, explain_gangs, explain_nodes
+from volcano_py.api.wording.explain_ceilings import Ceiling
 from volcano_py.api.wording.explain_gangs import Leavers, PodMaker, ShortRole
+from volcano_py.api.wording.explain_nodes import Shortage
 
 CPU = 1000
 KI, MI, GI = 1 << 10, 1 << 20, 1 << 30
 
 
 def test_nodes_are_summed_up_in_the_words_of_kube_scheduler() -> None:
-    counts = {explain.untolerated_taint("dedicated", "ml"): 1, explain.insufficient_reason("cpu"): 2}
-    assert explain.nodes_summary(3, counts) == (
+    counts = {explain_nodes.untolerated_taint("dedicated", "ml"): 1, explain_nodes.insufficient_reason("cpu"): 2}
+    assert explain_nodes.nodes_summary(3, counts) == (
         "0/3 nodes are unavailable: 2 Insufficient cpu, 1 node(s) had untolerated taint {dedicated: ml}."
     )
 
 
 def test_the_order_of_refusals_does_not_depend_on_how_many_there_are() -> None:
-    few = explain.nodes_summary(12, {"Insufficient cpu": 9, "Too many pods": 3})
-    many = explain.nodes_summary(12, {"Too many pods": 3, "Insufficient cpu": 10})
+    few = explain_nodes.nodes_summary(12, {"Insufficient cpu": 9, "Too many pods": 3})
+    many = explain_nodes.nodes_summary(12, {"Too many pods": 3, "Insufficient cpu": 10})
     assert few == "0/12 nodes are unavailable: 9 Insufficient cpu, 3 Too many pods."
     assert many == "0/12 nodes are unavailable: 10 Insufficient cpu, 3 Too many pods."
 
 
 def test_a_cluster_without_nodes_and_nodes_without_reasons_have_a_sentence_too() -> None:
-    assert explain.nodes_summary(0, {}) == "0/0 nodes are unavailable: there are no nodes."
-    assert explain.nodes_summary(3, {"Insufficient cpu": 0}) == "0/3 nodes are unavailable."
+    assert explain_nodes.nodes_summary(0, {}) == "0/0 nodes are unavailable: there are no nodes."
+    assert explain_nodes.nodes_summary(3, {"Insufficient cpu": 0}) == "0/3 nodes are unavailable."
 
 
 def test_hundreds_of_different_taints_do_not_make_a_message_of_hundreds_of_lines() -> None:
-    counts = {explain.untolerated_taint("owner", f"u{n:03d}"): 1 for n in range(300)}
-    message = explain.nodes_summary(302, counts | {"Insufficient cpu": 2})
+    counts = {explain_nodes.untolerated_taint("owner", f"u{n:03d}"): 1 for n in range(300)}
+    message = explain_nodes.nodes_summary(302, counts | {"Insufficient cpu": 2})
     assert message.startswith("0/302 nodes are unavailable: 2 Insufficient cpu, 1 node(s) had untolerated taint")
     assert message.endswith("{owner: u010}, 289 for 289 other reasons.")
 
@@ -67,52 +68,52 @@ def test_hundreds_of_different_taints_do_not_make_a_message_of_hundreds_of_lines
     ],
 )
 def test_a_shortage_says_what_was_asked_and_what_is_free_at_best(shortage: Shortage, sentence: str) -> None:
-    assert explain.insufficient(shortage) == sentence
+    assert explain_nodes.insufficient(shortage) == sentence
 
 
 def test_the_refusal_of_all_nodes_ends_with_the_shortages() -> None:
     shortages = [Shortage("cpu", 8 * CPU, 3500, "n1"), Shortage("memory", 64 * GI, 1536 * MI, "n2")]
-    assert explain.nodes_refuse(2, {"Insufficient cpu": 2}, shortages) == (
+    assert explain_nodes.nodes_refuse(2, {"Insufficient cpu": 2}, shortages) == (
         "0/2 nodes are unavailable: 2 Insufficient cpu. The pod asks 8 cpu; the emptiest node, n1, has 3.5 cpu free. "
         "The pod asks 64Gi memory; the emptiest node, n2, has 1.5Gi memory free."
     )
 
 
 def test_what_fits_no_node_even_when_empty_says_what_would() -> None:
-    assert explain.never_fits("cpu", 64 * CPU, 32 * CPU, node="n7") == (
+    assert explain_nodes.never_fits("cpu", 64 * CPU, 32 * CPU, node="n7") == (
         "asks 64 cpu; the largest node, n7, has 32 cpu even when empty: ask for less or add a larger node"
     )
-    assert explain.never_fits("nvidia.com/gpu", 1, 0) == (
+    assert explain_nodes.never_fits("nvidia.com/gpu", 1, 0) == (
         "asks 1 nvidia.com/gpu; no node offers nvidia.com/gpu: remove the request or add a node that does"
     )
 
 
 def test_the_largest_node_is_one_that_would_take_the_pod() -> None:
-    assert explain.never_fits("cpu", 64 * CPU, 32 * CPU, node="n7", others_refuse=True) == (
+    assert explain_nodes.never_fits("cpu", 64 * CPU, 32 * CPU, node="n7", others_refuse=True) == (
         "asks 64 cpu; the largest suitable node, n7, has 32 cpu even when empty: ask for less or add a larger node"
     )
-    assert explain.never_fits("nvidia.com/gpu", 1, 0, others_refuse=True) == (
+    assert explain_nodes.never_fits("nvidia.com/gpu", 1, 0, others_refuse=True) == (
         "asks 1 nvidia.com/gpu; no suitable node offers nvidia.com/gpu: remove the request or add a node that does"
     )
-    assert explain.never_fits_together({"cpu": 8 * CPU, "nvidia.com/gpu": 1}, others_refuse=True) == (
+    assert explain_nodes.never_fits_together({"cpu": 8 * CPU, "nvidia.com/gpu": 1}, others_refuse=True) == (
         "asks 8 cpu, 1 nvidia.com/gpu; no single suitable node has all of that even when empty: ask for "
         "less or add a larger node"
     )
 
 
 def test_a_gang_says_how_many_have_a_place_and_how_many_are_missing() -> None:
-    assert explain.gang_incomplete(2, 3, 3) == (
+    assert explain_gangs.gang_incomplete(2, 3, 3) == (
         "2 of 3 pods have a place, minMember is 3: 1 more must fit before any is bound"
     )
-    assert explain.gang_incomplete(1, 4, 3, cause="0/2 nodes are unavailable: 2 Insufficient cpu.") == (
+    assert explain_gangs.gang_incomplete(1, 4, 3, cause="0/2 nodes are unavailable: 2 Insufficient cpu.") == (
         "1 of 4 pods has a place, minMember is 3: 2 more must fit before any is bound; "
         "0/2 nodes are unavailable: 2 Insufficient cpu."
     )
-    assert explain.gang_incomplete(2, 3, 2, short=[ShortRole("worker", 0, 1)]) == (
+    assert explain_gangs.gang_incomplete(2, 3, 2, short=[ShortRole("worker", 0, 1)]) == (
         "2 of 3 pods have a place, minMember is 2, minTaskMember is not met (role worker has 0 of 1 pods): "
         "1 more must fit before any is bound"
     )
-    assert explain.gang_unschedulable(1, 3, "0/2 nodes are unavailable.") == (
+    assert explain_gangs.gang_unschedulable(1, 3, "0/2 nodes are unavailable.") == (
         "1/3 tasks in gang unschedulable: 0/2 nodes are unavailable."
     )
 
@@ -150,7 +151,7 @@ def test_the_creator_of_the_pods_is_named() -> None:
 
 
 def test_a_ceiling_says_whose_it_is_what_is_held_and_what_is_asked() -> None:
-    assert explain.over_ceiling(
+    assert explain_ceilings.over_ceiling(
         "team-a", "cpu", allocated=12 * CPU, asked=8 * CPU, ceiling=16 * CPU, kind=Ceiling.DESERVED
     ) == (
         "queue team-a: 12 cpu allocated + 8 asked > 16 deserved; "
@@ -159,7 +160,7 @@ def test_a_ceiling_says_whose_it_is_what_is_held_and_what_is_asked() -> None:
 
 
 def test_a_ceiling_above_names_both_queues_the_promises_and_the_holder() -> None:
-    assert explain.over_ceiling(
+    assert explain_ceilings.over_ceiling(
         "org",
         "memory",
         allocated=48 * GI,
@@ -173,26 +174,30 @@ def test_a_ceiling_above_names_both_queues_the_promises_and_the_holder() -> None
         "queue org, above team-a: 48Gi memory allocated (ml/train-1 holds 40Gi) + 8Gi promised + 16Gi asked > "
         "64Gi capability; wait until jobs of the queue finish, or raise its spec.capability"
     )
-    assert explain.over_ceiling("team-a", "pods", allocated=1, asked=1, ceiling=1, kind=Ceiling.REAL_CAPABILITY) == (
+    assert explain_ceilings.over_ceiling(
+        "team-a", "pods", allocated=1, asked=1, ceiling=1, kind=Ceiling.REAL_CAPABILITY
+    ) == (
         "queue team-a: 1 pod allocated + 1 asked > 1 left by other queues' guarantees; "
         "wait until jobs of the queue finish, or lower the guarantees of other queues"
     )
 
 
 def test_the_queues_whose_guarantees_leave_no_more_are_named() -> None:
-    told = explain.over_ceiling(
+    told = explain_ceilings.over_ceiling(
         "q", "cpu", allocated=0, asked=1000, ceiling=0, kind=Ceiling.REAL_CAPABILITY, kept="a: 1 cpu"
     )
     assert "> 0 left by other queues' guarantees (a: 1 cpu); wait until" in told
 
 
 def test_a_ceiling_missed_by_one_byte_can_be_seen() -> None:
-    message = explain.over_ceiling("q", "memory", allocated=64 * GI, asked=1, ceiling=64 * GI, kind=Ceiling.CAPABILITY)
+    message = explain_ceilings.over_ceiling(
+        "q", "memory", allocated=64 * GI, asked=1, ceiling=64 * GI, kind=Ceiling.CAPABILITY
+    )
     assert message.startswith("queue q: 64Gi memory allocated + 1 asked > 64Gi capability; ")
 
 
 def test_an_overcommitted_cluster_says_how_its_limit_comes_about() -> None:
-    assert explain.cluster_overcommitted(
+    assert explain_ceilings.cluster_overcommitted(
         "cpu", used=70 * CPU, inqueue=20 * CPU, asked=10 * CPU, allocatable=80 * CPU, factor=1.2
     ) == (
         "cluster: 70 cpu used + 20 promised + 10 asked > 96 (80 allocatable x overcommit-factor 1.2); "
@@ -204,7 +209,7 @@ def test_an_overcommitted_cluster_says_how_its_limit_comes_about() -> None:
     ("sentence", "text"),
     [
         (
-            explain.queue_closed("team-a", "Closing"),
+            explain_ceilings.queue_closed("team-a", "Closing"),
             (
                 "queue team-a is Closing and starts no jobs: open it (volcano-py queue open --name team-a) or choose "
                 "another queue"
@@ -309,25 +314,25 @@ def test_what_others_wrote_is_cut_before_it_is_repeated() -> None:
 
 def test_a_job_larger_than_the_ceiling_is_not_advised_to_wait() -> None:
     asked: Any = {"allocated": 0, "asked": 6 * CPU, "ceiling": 4 * CPU}
-    assert explain.over_ceiling("q", "cpu", **asked, kind=Ceiling.CAPABILITY).endswith(
+    assert explain_ceilings.over_ceiling("q", "cpu", **asked, kind=Ceiling.CAPABILITY).endswith(
         "> 4 capability; ask for less, or raise its spec.capability"
     )
-    assert explain.over_ceiling("q", "cpu", **asked, kind=Ceiling.DESERVED).endswith(
+    assert explain_ceilings.over_ceiling("q", "cpu", **asked, kind=Ceiling.DESERVED).endswith(
         "> 4 deserved; wait until jobs of the queue finish, or raise its weight"
     ), "what a queue deserves grows when others ask for less"
-    assert explain.cluster_overcommitted(
+    assert explain_ceilings.cluster_overcommitted(
         "cpu", used=0, inqueue=0, asked=9 * CPU, allocatable=4 * CPU, factor=1.2
     ).endswith("; ask for less, add nodes or raise the factor")
-    assert explain.cluster_overcommitted("x/gpu", used=0, inqueue=0, asked=1, allocatable=0, factor=1.2) == (
+    assert explain_ceilings.cluster_overcommitted("x/gpu", used=0, inqueue=0, asked=1, allocatable=0, factor=1.2) == (
         "asks 1 x/gpu; no node offers x/gpu: remove the request or add a node that does"
     )
-    assert explain.over_quota(
+    assert explain_ceilings.over_quota(
         "ml", "compute", "cpu", resource="cpu", used=0, promised=0, asked=9 * CPU, hard=4 * CPU
     ).endswith("; ask for less, or raise the quota")
 
 
 def test_a_message_opens_with_its_code() -> None:
-    assert explain.message(Reason.QUEUE_CLOSED, explain.queue_closed("a", "Closed")) == (
+    assert explain.message(Reason.QUEUE_CLOSED, explain_ceilings.queue_closed("a", "Closed")) == (
         "QueueClosed: queue a is Closed and starts no jobs: open it (volcano-py queue open --name a) or choose another "
         "queue"
     )

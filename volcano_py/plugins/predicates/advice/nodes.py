@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from volcano_py.api.objects import Taint
-from volcano_py.api.wording.explain import NODE_AFFINITY_MISMATCH, NODE_UNSCHEDULABLE
+from volcano_py.api.wording.explain_nodes import NODE_AFFINITY_MISMATCH, NODE_UNSCHEDULABLE
 from volcano_py.api.wording.summarize import counted, summarize
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.plugins.predicates.advice.selectors import unmet

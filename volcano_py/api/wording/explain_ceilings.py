@@ -1,0 +1,139 @@
+"""Sentences about ceilings: a queue, a namespace or the cluster would hold more than it may; and about promises."""
+
+from __future__ import annotations
+
+from enum import Enum
+from fractions import Fraction
+from typing import Final
+
+from volcano_py.api.wording.amounts import numbers, with_name
+from volcano_py.api.wording.explain_nodes import no_node_offers
+
+_OPEN: Final = "volcano-py queue open --name"
+_ITS_JOBS: Final = "wait until jobs of the queue finish"
+_ASK_LESS: Final = "ask for less"
+
+
+class Ceiling(Enum):
+    """What stops a queue: the word in the sentence, for what to wait, and what would help otherwise. Waiting
+    does not help a job that asks for more than the ceiling, unless the ceiling moves with what others ask for."""
+
+    CAPABILITY = ("capability", _ITS_JOBS, "raise its spec.capability", False)
+    REAL_CAPABILITY = (
+        "left by other queues' guarantees",
+        _ITS_JOBS,
+        "lower the guarantees of other queues",
+        True,
+    )
+    CLUSTER = ("in the whole cluster", "wait until jobs finish", "add nodes", False)
+    DESERVED = ("deserved", _ITS_JOBS, "raise its weight", True)
+
+    def __init__(self, word: str, wait: str, change: str, moves: bool) -> None:
+        self.word = word
+        self._wait = wait
+        self._change = change
+        self._moves = moves
+
+    def remedy(self, *, is_hopeless: bool) -> str:
+        """What would help; `is_hopeless`: the ceiling is too low even if nothing were held."""
+        return f"{_ASK_LESS if is_hopeless and not self._moves else self._wait}, or {self._change}"
+
+
+def over_ceiling(
+    queue: str,
+    resource: str,
+    *,
+    allocated: int,
+    asked: int,
+    ceiling: int,
+    kind: Ceiling,
+    inqueue: int = 0,
+    above: str = "",
+    holder: str = "",
+    kept: str = "",
+) -> str:
+    """`queue team-a: 12 cpu allocated + 8 asked > 16 deserved; …`.
+
+    Args:
+        queue: the queue whose ceiling it is.
+        inqueue: promised to admitted jobs that hold nothing yet.
+        above: the job's own queue, when `queue` is an ancestor of it.
+        holder: the job that holds most of it, ready to read (`ml/train-1 holds 10 cpu`).
+        kept: whose guarantees leave no more than `ceiling`, ready to read (`train: 20 cpu and 3 more`).
+    """
+    held, promised, wanted, limit, _ = numbers(
+        resource, allocated, inqueue, asked, ceiling, allocated + inqueue + asked
+    )
+    whose = f"queue {queue}, above {above}" if above else f"queue {queue}"
+    waiting = f" + {promised} promised" if inqueue else ""
+    held_by = f" ({holder})" if holder else ""
+    kept_for = f" ({kept})" if kept else ""
+    return (
+        f"{whose}: {with_name(resource, held)} allocated{held_by}{waiting} + {wanted} asked > {limit} "
+        f"{kind.word}{kept_for}; {kind.remedy(is_hopeless=asked > ceiling)}"
+    )
+
+
+def cluster_overcommitted(
+    resource: str, *, used: int, inqueue: int, asked: int, allocatable: int, factor: float
+) -> str:
+    """The overcommit plugin's refusal: the cluster is promised to others up to its factor."""
+    # the factor as written: 1.15 of 100 is 115, not the 114.99… of binary floats
+    limit = int(allocatable * Fraction(repr(factor)))
+    held, promised, wanted, most, total, _ = numbers(
+        resource, used, inqueue, asked, limit, allocatable, used + inqueue + asked
+    )
+    if not allocatable:
+        return f"asks {with_name(resource, wanted)}; {no_node_offers(resource)}"
+    first = _ASK_LESS if asked > limit else "wait until jobs finish"
+    return (
+        f"cluster: {with_name(resource, held)} used + {promised} promised + {wanted} asked > {most} "
+        f"({total} allocatable x overcommit-factor {factor:g}); {first}, add nodes or raise the factor"
+    )
+
+
+def over_quota(
+    namespace: str, quota: str, name: str, *, resource: str, used: int, promised: int, asked: int, hard: int
+) -> str:
+    """The resourcequota plugin's refusal; `name` is as in the quota (`requests.cpu`), `resource` what it is about."""
+    held, kept, wanted, most, _ = numbers(resource, used, promised, asked, hard, used + promised + asked)
+    waiting = f" + {kept} promised" if promised else ""
+    return (
+        f"namespace {namespace}: {held} {name} used{waiting} + {wanted} asked > {most} of ResourceQuota {quota}; "
+        f"{_ASK_LESS if asked > hard else 'wait until pods of the namespace finish'}, or raise the quota"
+    )
+
+
+def promise_lapsed(seconds: float) -> str:
+    """A job that was admitted had no pods for too long."""
+    return (
+        f"none of its pods was created within {seconds:g}s of its admission, so other jobs may use its resources: see "
+        "the events of the controller that creates its pods; it is admitted again after the jobs that were waiting then"
+    )
+
+
+def nothing_freed(seconds: float) -> str:
+    """A job was admitted because evictions could make room for it, but got no place in time."""
+    return (
+        f"it was admitted because evictions could make room for it, but got no place within {seconds:g}s, so other "
+        "jobs may use its resources; it is admitted again after the jobs that were waiting then"
+    )
+
+
+def waits_for_earlier(job: str) -> str:
+    """A job whose namespace lost a promise in this queue, while `job` was waiting already."""
+    return (
+        f"a job of this namespace was admitted and did not start in time; PodGroup {job} was waiting then "
+        "and is admitted first"
+    )
+
+
+def queue_overused(queue: str) -> str:
+    return (
+        f"queue {queue} holds all it deserves of every resource: wait until its jobs finish or other queues ask for "
+        "less, or raise its weight"
+    )
+
+
+def queue_closed(queue: str, state: str) -> str:
+    return f"queue {queue} is {state} and starts no jobs: open it ({_OPEN} {queue}) or choose another queue"

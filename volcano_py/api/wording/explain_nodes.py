@@ -1,0 +1,137 @@
+"""Sentences about nodes that refuse a pod: kube-scheduler's summary, what was asked, what is free, what would help.
+
+See `explain.py` for what holds for all sentences. `nodes_summary` alone ends with a full stop, as kube-scheduler's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from volcano_py.api.wording.amounts import amount, amounts, numbers, with_name
+from volcano_py.api.wording.summarize import plural
+
+# Distinct refusals in one message. A taint with a value of its own on each of 5,000 nodes would otherwise make a
+# condition of half a megabyte; the note of an Event is cut at 1,024 characters by the API server.
+MOST_REFUSALS: Final = 12
+LONGEST_LINE: Final = 300  # characters of a message on one line; tables show the first line only
+
+# kube-scheduler's words for what a node refuses: dashboards, runbooks and people's eyes search for them.
+TOO_MANY_PODS: Final = "Too many pods"
+NODE_UNSCHEDULABLE: Final = "node(s) were unschedulable"
+NODE_AFFINITY_MISMATCH: Final = "node(s) didn't match Pod's node affinity/selector"
+NODE_PORTS_TAKEN: Final = "node(s) didn't have free ports for the requested pod ports"
+POD_AFFINITY_MISMATCH: Final = "node(s) didn't match pod affinity rules"
+POD_ANTI_AFFINITY_MISMATCH: Final = "node(s) didn't match pod anti-affinity rules"
+POD_KEPT_AWAY: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
+SPREAD_MISMATCH: Final = "node(s) didn't match pod topology spread constraints"
+SPREAD_LABEL_MISSING: Final = f"{SPREAD_MISMATCH} (missing required label)"
+
+
+def insufficient_reason(resource: str) -> str:
+    """What a node without room says, in kube-scheduler's words."""
+    return TOO_MANY_PODS if resource == "pods" else f"Insufficient {resource}"
+
+
+def held_for(job: str, when: str = "") -> str:
+    """What a node says whose room is kept for a job: `node(s) were held for ml/train, which is to start …`."""
+    return f"node(s) were held for {job}{f', {when}' if when else ''}"
+
+
+def untolerated_taint(key: str, value: str) -> str:
+    """What a tainted node says: `node(s) had untolerated taint {dedicated: ml}`."""
+    return f"node(s) had untolerated taint {{{key}: {value}}}"
+
+
+def nodes_summary(total_nodes: int, counts: Mapping[str, int]) -> str:
+    """`0/3 nodes are unavailable: 2 Insufficient cpu, 1 node(s) were unschedulable.`
+
+    Sorted by the refusal's text, not by its count, so that the order stays when a count changes. Beyond
+    `MOST_REFUSALS` the rarest are summed up: `…, 40 for 31 other reasons.`
+    """
+    if total_nodes == 0:
+        return "0/0 nodes are unavailable: there are no nodes."
+    refusals = {reason: int(count) for reason, count in counts.items() if count > 0}
+    head = f"0/{total_nodes} nodes are unavailable"
+    if not refusals:
+        return f"{head}."
+    listed = sorted(refusals, key=lambda reason: (-refusals[reason], reason))
+    rest = listed[MOST_REFUSALS:]
+    parts = [f"{refusals[reason]} {reason}" for reason in sorted(listed[:MOST_REFUSALS])]
+    if rest:
+        parts.append(f"{sum(refusals[reason] for reason in rest)} for {len(rest)} other {plural('reason', len(rest))}")
+    return f"{head}: {', '.join(parts)}."
+
+
+class Shortage(msgspec.Struct, frozen=True):
+    """A resource that no node has enough of: `free` is the most that any node (`node`, if known) has left.
+
+    With `others_refuse` there are nodes that refuse the pod whatever they have left, and are not counted among these.
+    """
+
+    resource: str
+    asked: int
+    free: int
+    node: str = ""
+    others_refuse: bool = False
+
+
+def insufficient(shortage: Shortage) -> str:
+    """`asks 8 cpu; the emptiest node, n1, has 3.5 cpu free`."""
+    resource = shortage.resource
+    which = "suitable node" if shortage.others_refuse else "node"
+    if shortage.free <= 0:
+        return f"asks {amount(resource, shortage.asked)}; no {which} has any {resource} free"
+    asked, free = numbers(resource, shortage.asked, shortage.free)
+    node = f", {shortage.node}," if shortage.node else ""
+    sentence = f"asks {with_name(resource, asked)}; the emptiest {which}{node} has {with_name(resource, free)} free"
+    return sentence if shortage.free < shortage.asked else f"{sentence} but refuses the pod for another reason"
+
+
+def nodes_refuse(
+    total_nodes: int, counts: Mapping[str, int], shortages: Iterable[Shortage] = (), advice: Iterable[str] = ()
+) -> str:
+    """The summary over all nodes, then what was asked and how much of it is free at best, then what would help.
+
+    `advice` is sentences without a full stop. Where all is more than `LONGEST_LINE`, each stands on a line of its own.
+    """
+    asked = [f"The pod {insufficient(shortage)}." for shortage in shortages]
+    fact = " ".join([nodes_summary(total_nodes, counts), *asked])
+    tail = [sentence if sentence.endswith("…") else f"{sentence}." for sentence in advice]
+    message = " ".join([fact, *tail])
+    return message if len(message) <= LONGEST_LINE else "\n".join([fact, *tail])
+
+
+def never_fits(resource: str, asked: int, largest: int, *, node: str = "", others_refuse: bool = False) -> str:
+    """`asks 64 cpu; the largest node, n7, has 32 cpu even when empty: ask for less or add a larger node`. With
+    `others_refuse` there are larger nodes, which refuse the pod whatever is on them."""
+    which = _which_node(others_refuse)
+    if largest <= 0:
+        return f"asks {amount(resource, asked)}; {no_node_offers(resource, which)}"
+    wanted, most = numbers(resource, asked, largest)
+    named = f", {node}," if node else ""
+    return (
+        f"asks {with_name(resource, wanted)}; the largest {which}{named} has {with_name(resource, most)} even when "
+        "empty: ask for less or add a larger node"
+    )
+
+
+def _which_node(others_refuse: bool) -> str:
+    return "suitable node" if others_refuse else "node"
+
+
+def no_node_offers(resource: str, which: str = "node") -> str:
+    """`no node offers nvidia.com/gpu: remove the request or add a node that does`."""
+    # That a pod takes the place of one is nothing that its author could leave out.
+    fix = "set status.allocatable.pods of a node," if resource == "pods" else "remove the request"
+    return f"no {which} offers {resource}: {fix} or add a node that does"
+
+
+def never_fits_together(asked: Mapping[str, int], *, others_refuse: bool = False) -> str:
+    """For what some node has of each, but no node of all; `others_refuse` as in `never_fits`."""
+    which = _which_node(others_refuse)
+    return (
+        f"asks {amounts(asked)}; no single {which} has all of that even when empty: ask for less or add a larger node"
+    )
