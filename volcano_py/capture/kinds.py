@@ -13,18 +13,8 @@ from volcano_py.cluster.load import metrics_server
 
 KINDS: Final = (
     kinds.POD,
-    kinds.NODE,
-    kinds.QUEUE,
-    kinds.POD_GROUP,
-    kinds.NAMESPACE,
-    kinds.PRIORITY_CLASS,
-    kinds.RESOURCE_QUOTA,
-    kinds.POD_DISRUPTION_BUDGET,
-    *kinds.SELECTING_KINDS,
-    kinds.DAEMON_SET,
-    kinds.JOB,
+    *(kind for kind in kinds.KINDS.values() if kind is not kinds.POD),
     kinds.VOLCANO_JOB,
-    *kinds.VOLUME_KINDS,
 )
 """In the order in which they are read. Pods come first: all others are read as they were at that moment."""
 
@@ -57,6 +47,7 @@ CONSEQUENCES: Final[Mapping[str, str]] = MappingProxyType(
         "PersistentVolumeClaim": _VOLUMES,
         "PersistentVolume": _VOLUMES,
         "StorageClass": _VOLUMES,
+        "HyperNode": "jobs that ask for network topology wait, because no domain is known",
         "CSINode": "nodes take any number of volumes",
         "CSIDriver": "capacities of storage do not count",
         "CSIStorageCapacity": "capacities of storage do not count",

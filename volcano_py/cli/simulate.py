@@ -12,12 +12,16 @@ from rich.table import Table
 from rich.text import Text
 
 from volcano_py.api.go_values import format_duration
+from volcano_py.capture.start import simulation_of
+from volcano_py.cli.options.captured import Source, captured_configuration, source_options
 from volcano_py.cli.options.configuration import load_configuration
 from volcano_py.cli.options.durations import DURATION
 from volcano_py.cli.options.manifests import read_documents
 from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.printing.output import console, log_aside, output_option, print_data
-from volcano_py.cluster.manifests import ManifestError, passed_over, stored
+from volcano_py.cluster.manifests import Document, ManifestError, passed_over, stored
+from volcano_py.config import SchedulerConfiguration
+from volcano_py.framework.registry import Registry
 from volcano_py.operator.podgroups.generated_group import GroupRules
 from volcano_py.play import Play, PlayResult
 from volcano_py.scheduler import builtin_registry
@@ -27,7 +31,8 @@ EPILOG = """\b
 Examples:
   volcano-py simulate --filename examples/sample
   volcano-py simulate -f nodes.yaml -f jobs/ --scheduler-conf volcano-scheduler.conf --output json
-  kubectl get nodes,queues,podgroups,pods -A -o yaml | volcano-py simulate -f -
+  volcano-py simulate --from-cluster              # what the live scheduler would do next
+  volcano-py simulate --from cluster.capture --scheduler-conf new.conf
 
   volcano-py simulate -f nodes.yaml -f stream.yaml --play 2h
 
@@ -42,14 +47,15 @@ come at their creation times, pods end, and how much was used and how long each 
     "-f",
     "filenames",
     multiple=True,
-    required=True,
     type=click.Path(path_type=Path, allow_dash=True),
     help="Manifest file or folder (repeatable); - reads standard input.",
 )
+@source_options
 @click.option(
     "--scheduler-conf",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="volcano-scheduler.conf, or a ConfigMap with one in it. [default: the built-in configuration]",
+    help="volcano-scheduler.conf, or a ConfigMap with one in it. [default: that of the cluster; with --filename the"
+    " built-in configuration]",
 )
 @click.option("--cycles", type=click.IntRange(min=0), help="Run exactly this many cycles.")
 @click.option("--until-stable", is_flag=True, help="Run until a cycle changes nothing. [default]")
@@ -59,29 +65,17 @@ come at their creation times, pods end, and how much was used and how long each 
     help="Let so much time pass, such as 2h: objects come at their creationTimestamp, and pods end after the runtime "
     "that they declare.",
 )
-@click.option(
-    "--scheduler-name",
-    "scheduler_names",
-    multiple=True,
-    default=("volcano",),
-    show_default=True,
-    help="schedulerName of the pods to schedule (repeatable).",
-)
-@click.option(
-    "--default-queue", default="default", show_default=True, help="Queue of work that names none, or `default`."
-)
 @output_option()
 def simulate(
     filenames: tuple[Path, ...],
+    source: Source,
     scheduler_conf: Path | None,
     cycles: int | None,
     until_stable: bool,
     play: float | None,
-    scheduler_names: tuple[str, ...],
-    default_queue: str,
     output: str,
 ) -> None:
-    """Run the same scheduler over manifests in memory, with virtual time and no network.
+    """Run the same scheduler over manifests or a copy of a cluster in memory, with virtual time and no network.
 
     Reads nodes, namespaces, pods and their owners, PodGroups, queues, Volcano Jobs, ResourceQuotas, PriorityClasses,
     PodDisruptionBudgets, services, volumes with their claims, classes and drivers, and NodeMetrics from multi-document
@@ -89,20 +83,23 @@ def simulate(
     """
     if (cycles is not None) + until_stable + (play is not None) > 1:
         raise click.UsageError("--cycles, --until-stable and --play exclude each other")
+    if bool(filenames) == source.is_given:
+        raise click.UsageError(
+            "name what to simulate: manifests with --filename, or a cluster with --from or --from-cluster"
+        )
+    if source.is_given and play is not None:
+        raise click.UsageError("--play needs manifests: name them with --filename")
     log_aside()
     registry = builtin_registry().with_installed()
-    configuration = load_configuration(scheduler_conf, registry)
-    rules = GroupRules(scheduler_names=frozenset(scheduler_names), default_queue=default_queue)
-    documents = read_documents(filenames)
-    try:
-        items = stored(documents)
-        played = None if play is None else Play(items, configuration, registry, rules=rules).run(play)
-    except ManifestError as error:
-        raise click.ClickException(str(error)) from error
-    if played is not None:
-        result = played.simulation
+    documents: list[Document] = []
+    played: PlayResult | None = None
+    if source.is_given:
+        capture = source.capture()
+        result = simulation_of(capture, captured_configuration(capture, scheduler_conf, registry), registry).run(cycles)
     else:
-        result = Simulation(items, configuration, registry, rules=rules).run(cycles)
+        configuration = load_configuration(scheduler_conf, registry)
+        documents = read_documents(filenames)
+        played, result = _of_manifests(documents, configuration, registry, source.rules(), play=play, cycles=cycles)
     if output == "table":
         if played is None:
             _print_tables(result)
@@ -114,6 +111,25 @@ def simulate(
         print_data(result.as_json() if played is None else played.as_json(), output)
     if cycles is None and not result.settled:
         raise click.ClickException(f"the cluster had not settled after {result.cycles} cycles")
+
+
+def _of_manifests(
+    documents: list[Document],
+    configuration: SchedulerConfiguration,
+    registry: Registry,
+    rules: GroupRules,
+    *,
+    play: float | None,
+    cycles: int | None,
+) -> tuple[PlayResult | None, SimulationResult]:
+    try:
+        items = stored(documents)
+        if play is None:
+            return None, Simulation(items, configuration, registry, rules=rules).run(cycles)
+        played = Play(items, configuration, registry, rules=rules).run(play)
+    except ManifestError as error:
+        raise click.ClickException(str(error)) from error
+    return played, played.simulation
 
 
 def _print_tables(result: SimulationResult) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.capture.clusters import CONFIG_MAP, LISTS, config_map, forbid, serve, waiting
 from tests.unit.cluster.fakes import FakeApi, Reply, Request, page, refusal
 from volcano_py.api.objects import PriorityClass
-from volcano_py.capture.kinds import KINDS
+from volcano_py.capture.kinds import CONSEQUENCES, KINDS
 from volcano_py.capture.live import of_cluster
 from volcano_py.capture.model import BUILT_IN, Unread
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
@@ -197,3 +197,10 @@ async def test_a_login_that_is_not_accepted_ends_it(api: FakeApi, client: Kubern
 
     with pytest.raises(UnauthorizedError):
         await of_cluster(client)
+
+
+def test_every_kind_that_the_daemon_follows_is_read() -> None:
+    followed = [*kinds.KINDS.values(), kinds.VOLCANO_JOB]
+
+    assert {kind.name for kind in followed} == {kind.name for kind in KINDS}
+    assert {kind.name for kind in KINDS} <= set(CONSEQUENCES)

@@ -18,6 +18,9 @@ from volcano_py.cli.printing.one_line import plain
 if TYPE_CHECKING:
     from volcano_py.capture.model import Capture
     from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+    from volcano_py.config import SchedulerConfiguration
+    from volcano_py.framework.registry import Registry
+    from volcano_py.operator.podgroups.generated_group import GroupRules
 
 _LIVE: Final = ("kubeconfig", "context", "config_namespace")
 
@@ -42,6 +45,15 @@ class Source(msgspec.Struct, frozen=True):
     def names_cluster(self) -> bool:
         """Whether it says which cluster."""
         return self.kubeconfig is not None or self.context is not None
+
+    def rules(self) -> GroupRules:
+        """Scheduler names and default queue of the command line, for what is no capture."""
+        from volcano_py.operator.podgroups.generated_group import GroupRules
+
+        return GroupRules(
+            scheduler_names=frozenset(self.scheduler_names or (DEFAULT_SCHEDULER_NAME,)),
+            default_queue=self.default_queue or DEFAULT_QUEUE,
+        )
 
     def capture(self) -> Capture:
         """The capture: of the files, else of the cluster. What could not be read is reported on standard error.
@@ -89,6 +101,20 @@ class Source(msgspec.Struct, frozen=True):
             )
 
         return on_cluster(self.kubeconfig, self.context, work)
+
+
+def captured_configuration(capture: Capture, conf: Path | None, registry: Registry) -> SchedulerConfiguration:
+    """That of the file, else the capture's; ends the verb with every problem, line and column, when it is invalid."""
+    from volcano_py.capture.model import CaptureError
+    from volcano_py.capture.start import configuration_of
+    from volcano_py.cli.options.configuration import load_configuration
+
+    if conf is not None:
+        return load_configuration(conf, registry)
+    try:
+        return configuration_of(capture, registry)
+    except CaptureError as error:
+        raise click.ClickException(str(error)) from error
 
 
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:

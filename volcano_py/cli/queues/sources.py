@@ -12,6 +12,9 @@ import click
 
 from volcano_py.api.effects import Effect
 from volcano_py.api.objects import ApiObject
+from volcano_py.capture.model import Capture
+from volcano_py.capture.start import rules_of
+from volcano_py.cli.options.captured import captured_configuration
 from volcano_py.cli.options.cluster_configuration import configuration_of_cluster, source_name
 from volcano_py.cli.options.configuration import load_configuration
 from volcano_py.cli.options.manifests import read_documents
@@ -60,13 +63,25 @@ async def of_cluster(
         items: list[Stored] = []
         for kind in (NODE, QUEUE, POD_GROUP, POD):
             items.extend((kind.name, obj) for obj in await readable(client, kind))
+    return _standing_now(items, configuration, registry, rules, time.time())
+
+
+def of_capture(capture: Capture, conf: Path | None) -> list[Standing]:
+    """The queues at the moment of the capture."""
+    registry = builtin_registry().with_installed()
+    configuration = captured_configuration(capture, conf, registry)
+    return _standing_now(capture.items, configuration, registry, rules_of(capture), capture.taken)
+
+
+def _standing_now(
+    items: Iterable[Stored], configuration: SchedulerConfiguration, registry: Registry, rules: GroupRules, now: float
+) -> list[Standing]:
+    """Nothing is decided; `now` is in seconds since the epoch."""
     state = ClusterState(scheduler_names=rules.scheduler_names, default_queue=rules.default_queue)
     with redirect_stdout(sys.stderr):
-        for name, obj in items:
-            state.upsert(name, obj)
-        report = Scheduler(registry, _carry_out_nothing).run_cycle(
-            state.snapshot(time.time()), configuration, decide=False
-        )
+        for kind, obj in items:
+            state.upsert(kind, obj)
+        report = Scheduler(registry, _carry_out_nothing).run_cycle(state.snapshot(now), configuration, decide=False)
     return standings(report.queues, configuration)
 
 

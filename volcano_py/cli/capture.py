@@ -1,0 +1,44 @@
+"""`volcano-py capture`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from volcano_py.cli.options.captured import Source, source_options
+
+EPILOG = """\b
+Examples:
+  volcano-py capture cluster.capture
+  volcano-py capture --context prod cluster.capture
+  volcano-py simulate --from cluster.capture              # what the scheduler decides on it
+
+The file has what decisions follow from, of one moment: no Secrets, no environment, no commands, no other annotations
+than the scheduler's. Nothing is written to the cluster.
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
+@source_options
+def capture(file: Path, source: Source) -> None:
+    """Write everything that scheduling decisions follow from into one compressed FILE (- is standard output).
+
+    What your rights do not let you read is reported, and what follows from that; the file has it, too.
+    """
+    from volcano_py.capture.file import written
+    from volcano_py.cli.printing.output import log_aside
+
+    log_aside()
+    found = source.capture()
+    content = written(found)
+    if str(file) == "-":
+        sys.stdout.buffer.write(content)
+        return
+    try:
+        file.write_bytes(content)
+    except OSError as error:
+        raise click.ClickException(f"{file}: {error.strerror}") from error
+    click.echo(f"{file}: {len(found.items)} objects of {found.moment}, {len(content)} bytes", err=True)
