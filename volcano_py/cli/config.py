@@ -61,10 +61,8 @@ def check(
         from volcano_py.cli.queues.live_check import ask_cluster
 
         says = ask_cluster(kubeconfig, context, config_namespace, with_configuration=file is None)
-    elif file is None:
-        raise click.UsageError("name a FILE to check, or check the cluster's configuration with --live")
-    elif kubeconfig or context:
-        raise click.UsageError("--kubeconfig and --context name a cluster: they go with --live")
+    else:
+        _check_usage_without_cluster(file, kubeconfig, context)
     text, source = configuration_text(file) if file is not None or says is None else (says.text, says.source)
     registry = builtin_registry().with_installed()
     result = parse_configuration(text, registry.catalogue(), source=source, strict=strict)
@@ -76,6 +74,13 @@ def check(
         print_data({**_data(result), "queues": queues} if live else _data(result), output)
     if result.config is None or any(problem.severity is Severity.ERROR for problem in result.problems):
         raise SystemExit(1)
+
+
+def _check_usage_without_cluster(file: Path | None, kubeconfig: Path | None, context: str | None) -> None:
+    if file is None:
+        raise click.UsageError("name a FILE to check, or check the cluster's configuration with --live")
+    if kubeconfig or context:
+        raise click.UsageError("--kubeconfig and --context name a cluster: they go with --live")
 
 
 def _print_findings(

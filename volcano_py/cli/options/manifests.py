@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -54,7 +55,18 @@ def objects_of(
 
 
 def _object_of(document: Document, kind: str, api_version: str, asked: str | None, namespace: str) -> JsonObject:
-    body, version, own_kind = document.body, document.body.get("apiVersion"), document.body.get("kind")
+    _check_kind(document, kind, api_version)
+    metadata = document.body.get("metadata")
+    if not isinstance(metadata, dict) or not (metadata.get("name") or metadata.get("generateName")):
+        raise CannotMakeError(f"{document.where}: metadata.name is missing: give the {kind} a name")
+    own = metadata.get("namespace")
+    if own:
+        _check_namespace(document, own, asked)
+    return {**document.body, "metadata": {**metadata, "namespace": own or namespace}}
+
+
+def _check_kind(document: Document, kind: str, api_version: str) -> None:
+    version, own_kind = document.body.get("apiVersion"), document.body.get("kind")
     is_of_group = str(version).partition("/")[0] == api_version.partition("/")[0]
     if not is_of_group or own_kind != kind:
         what = "kind is" if is_of_group else f"apiVersion is {version or 'missing'} with kind"
@@ -63,17 +75,15 @@ def _object_of(document: Document, kind: str, api_version: str, asked: str | Non
             f"{document.where}: {what} {own_kind or 'missing'}, not {wanted}; use `kubectl apply` for anything but"
             f" Volcano's {kind}s"
         )
-    metadata = body.get("metadata")
-    if not isinstance(metadata, dict) or not (metadata.get("name") or metadata.get("generateName")):
-        raise CannotMakeError(f"{document.where}: metadata.name is missing: give the {kind} a name")
-    own = metadata.get("namespace")
-    if own and not LABEL.allows(own):
+
+
+def _check_namespace(document: Document, own: Any, asked: str | None) -> None:
+    if not LABEL.allows(own):
         raise CannotMakeError(
             f"{document.where}: metadata.namespace is {own!r}, which is not a valid namespace name: use "
             "lower-case letters, digits and '-'"
         )
-    if own and asked and own != asked:
+    if asked and own != asked:
         raise CannotMakeError(
             f"{document.where}: metadata.namespace is {own}, --namespace says {asked}: leave out one of them"
         )
-    return {**body, "metadata": {**metadata, "namespace": own or namespace}}

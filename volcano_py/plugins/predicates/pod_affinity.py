@@ -96,11 +96,11 @@ class PodAffinity:
 
     def advice(self, task_class: TaskClass, refused: Refused) -> Iterator[str]:
         """What would help a class that these nodes refuse."""
-        required = [one for one in task_class.affinity_terms if one.required]
+        wanted, unwanted = _required(task_class)
         if POD_AFFINITY_MISMATCH in refused:
-            yield company(self._ssn, [one for one in required if not one.anti])
+            yield company(self._ssn, wanted)
         if POD_ANTI_AFFINITY_MISMATCH in refused:
-            yield from apart(self._ssn, [one for one in required if one.anti], refused.rows(POD_ANTI_AFFINITY_MISMATCH))
+            yield from apart(self._ssn, unwanted, refused.rows(POD_ANTI_AFFINITY_MISMATCH))
         if POD_KEPT_AWAY in refused:
             yield from kept_away(self._ssn, task_class, refused.rows(POD_KEPT_AWAY))
 
@@ -128,16 +128,20 @@ class PodAffinity:
         return self._rules_of[task_class.row]
 
 
+def _required(task_class: TaskClass) -> tuple[list[AffinityTerm], list[AffinityTerm]]:
+    """The required terms of podAffinity, and those of podAntiAffinity."""
+    required = [term for term in task_class.affinity_terms if term.required]
+    return [term for term in required if not term.anti], [term for term in required if term.anti]
+
+
 def _rules_for(ssn: Session, task_class: TaskClass) -> _Rules | None:
     """None when nothing applies; without any term in the cluster this costs next to nothing."""
     if not task_class.profile and not task_class.affinity_terms:
         return None
     counts = ssn.pod_counts
-    required = [term for term in task_class.affinity_terms if term.required]
-    together = [one for one in required if not one.anti]
-    apart = [one for one in required if one.anti]
+    together, apart = _required(task_class)
     shunned_by = _shunned_by(counts, task_class)
-    if not required and not shunned_by:
+    if not (together or apart or shunned_by):
         return None
     keeps_off: list[_Ask] = [partial(counts.matching, one.topology_key, (one.term,)) for one in apart]
     return _Rules(

@@ -1,4 +1,4 @@
-"""Anchors: conditions by which terms are looked up for a set of labels."""
+"""Anchors: the conditions that terms are looked up by for a set of labels."""
 
 from __future__ import annotations
 

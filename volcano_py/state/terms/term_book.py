@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.state.terms.anchors import Anchor, anchors_of_labels, ways_to_anchor
-from volcano_py.state.terms.pod_terms import NAMESPACE_NAME, PodTerm, matches
+from volcano_py.state.terms.pod_terms import NAMESPACE_NAME, PodTerm, Requirement, matches
 from volcano_py.state.terms.profiles import Profile, Profiles, with_term, without_term
 
 _SLICE: Final = 2_000
@@ -308,22 +308,24 @@ class TermBook:
         found = set[int]().union(*(by.get(anchor, ()) for anchor in known.anchors))
         if len(found) <= _FEW:
             return {slot for slot in found if self._meets(term, slot)}
-        for key, operator, values in term.selector or ():
-            if operator in ("In", "NotIn"):
-                having = set[int]().union(*(by.get(("label", key, value), ()) for value in values))
-            else:
-                having = by.get(("label", key), set())
-            if operator in ("In", "Exists"):
-                found &= having
-            elif operator in ("NotIn", "DoesNotExist"):
-                found -= having
-            else:
-                return set()
+        for requirement in term.selector or ():
+            found = self._meeting(requirement, found)
         if term.namespace_selector is None:
             return found & set[int]().union(*(by.get(("namespace", name), ()) for name in term.namespaces))
         if term.namespace_selector:
             return {slot for slot in found if self._meets(term, slot)}
         return found
+
+    def _meeting(self, requirement: Requirement, found: set[int]) -> set[int]:
+        """Those of these slots whose labels meet the requirement, by what the index says."""
+        key, operator, values = requirement
+        if operator in ("In", "NotIn"):
+            having = set[int]().union(*(self._sets_by.get(("label", key, value), ()) for value in values))
+        else:
+            having = self._sets_by.get(("label", key), set())
+        if operator in ("In", "Exists"):
+            return found & having
+        return found - having if operator in ("NotIn", "DoesNotExist") else set()
 
     def _matched(self, slot: int) -> set[int]:
         term = self._terms[slot]
