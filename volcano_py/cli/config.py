@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from volcano_py.cli.options.captured import Source, source_options
 from volcano_py.cli.options.cluster_access import cluster_options
 from volcano_py.cli.options.cluster_configuration import config_namespace_option
 from volcano_py.cli.options.configuration import configuration_text
+from volcano_py.cli.options.trials import trial_options
 from volcano_py.cli.printing.output import output_option, print_data
 from volcano_py.config import Severity, format_problems, parse_configuration
 from volcano_py.scheduler import builtin_registry
@@ -28,10 +30,17 @@ Examples:
   volcano-py config check --live capacity.conf      # what this file would ignore of them
 """
 
+_PLAN = """\b
+Examples:
+  volcano-py config plan new.conf                                  # on the live cluster
+  volcano-py config plan --from cluster.capture new.conf
+  volcano-py config plan --from cluster.capture new.conf --fail-on evictions --fail-on stops   # in CI
+"""
+
 
 @click.group()
 def config() -> None:
-    """Check a volcano-scheduler.conf."""
+    """Check a volcano-scheduler.conf, or try it."""
 
 
 @config.command(epilog=_EXAMPLES)
@@ -93,6 +102,21 @@ def _print_findings(
         click.echo(f"queue {queue}: {field.message}")
     if live and result.config is not None and not ignored:
         click.echo("queues: no field is ignored")
+
+
+@config.command(epilog=_PLAN)
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@trial_options
+@source_options
+def plan(file: Path, source: Source, fail_on: tuple[str, ...], cycles: int, output: str) -> None:
+    """Show what FILE (a bare configuration or a ConfigMap) would change in a cluster: the live one, or a capture.
+
+    The scheduler runs in memory until nothing changes, by the cluster's configuration and by FILE. Exits 3 when
+    something changes, or what --fail-on names.
+    """
+    from volcano_py.cli.trials.running import run_trial
+
+    run_trial(source, scheduler_conf=file, fail_on=fail_on, cycles=cycles, output=output)
 
 
 def _data(result: ParseResult) -> dict[str, Any]:

@@ -32,6 +32,7 @@ class MemoryCluster:
     Attributes:
         binds: namespace/name → node, of all bindings made.
         evictions: namespace/name of all evicted pods, in order.
+        evict_effects: their evictions, which say why.
         events: all events, in order.
         evicted: the last state of evicted pods that are gone, by namespace/name, until there is one of that name again.
         changes: how often an object was changed or removed.
@@ -42,6 +43,7 @@ class MemoryCluster:
         self._objects: dict[str, dict[str, ApiObject]] = {}
         self.binds: dict[str, str] = {}
         self.evictions: list[str] = []
+        self.evict_effects: list[Evict] = []
         self.evicted: dict[str, Pod] = {}
         self._leaving: set[str] = set()
         self.events: list[Event] = []
@@ -137,6 +139,7 @@ class MemoryCluster:
         pod = self._pod(evict.pod.key, evict.pod.uid)
         if pod is not None:
             self.evictions.append(evict.pod.key)
+            self.evict_effects.append(evict)
             self._leaving.add(evict.pod.uid)
             # when it happened does not matter: it is gone before the next cycle
             moment = pod.metadata.creation_timestamp or datetime.fromtimestamp(0, tz=UTC)

@@ -1,0 +1,183 @@
+"""`what-if` and `config plan`: tables, JSON, and exit statuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.unit.capture.clusters import serve, waiting
+from tests.unit.cli.cluster import UserOfCluster
+from tests.unit.what_if.clusters import CLUSTER, NEW_JOB
+from volcano_py.capture.file import written
+from volcano_py.cli.main import main
+from volcano_py.cli.options.trials import FINDINGS
+from volcano_py.what_if.difference import Finding
+from volcano_py.what_if.trial import MOST_CYCLES
+
+RAISE = ("--set", "queue/research.spec.capability.cpu=16")
+RECLAIM = """
+actions: "enqueue, allocate, reclaim"
+tiers:
+- plugins: [{name: priority}, {name: gang, enablePreemptable: false}, {name: predicates}, {name: proportion}]
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> str:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(CLUSTER, encoding="utf-8")
+    return str(path)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+def test_what_starts_is_printed_and_the_status_says_that_something_changes(cluster: str) -> None:
+    result = run("what-if", "--from", cluster, *RAISE)
+
+    assert result.exit_code == 3
+    assert "│ team/train │ 2 wait: OverCapability │ 2 placed │" in result.output
+    assert "│ research │ allocated cpu  │ 6       │ 14   │" in result.output
+    assert result.output.endswith("Pods: 2 more placed\n")
+
+
+def test_nothing_to_tell_is_a_sentence_and_status_0(cluster: str) -> None:
+    result = run("what-if", "--from", cluster, "--set", "queue/research.spec.weight=1")
+
+    assert (result.exit_code, result.output) == (0, "Nothing changes.\n")
+
+
+def test_all_changes_may_be_given_at_once(cluster: str, tmp_path: Path) -> None:
+    job, conf = tmp_path / "job.yaml", tmp_path / "new.conf"
+    job.write_text(NEW_JOB.replace("CPU", "4"), encoding="utf-8")
+    conf.write_text(RECLAIM, encoding="utf-8")
+    changes = [
+        "--add-nodes",
+        "gpu-2=2",
+        "--remove-node",
+        "gpu-1",
+        "--cordon",
+        "gpu-2",
+        "--delete",
+        "podgroup/team/train",
+    ]
+
+    result = run(
+        "what-if",
+        "--from",
+        cluster,
+        *changes,
+        *RAISE,
+        "--submit",
+        str(job),
+        "--scheduler-conf",
+        str(conf),
+        "-o",
+        "json",
+    )
+
+    found = json.loads(result.stdout)
+    assert result.exit_code == 3
+    assert {each["podGroup"]: each["after"]["placed"] for each in found["work"]} == {
+        "team/extra": 1,
+        "team/old": 0,
+        "team/train": 0,
+    }
+    assert found["idle"]["cpu"] == {"before": "10", "after": "12"}
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "status"),
+    [((), 3), (("evictions",), 0), (("evictions", "changes"), 3), (("waits",), 0), (("nothing",), 0)],
+    ids=str,
+)
+def test_what_makes_the_status_3_can_be_chosen(cluster: str, fail_on: tuple[str, ...], status: int) -> None:
+    chosen = [option for finding in fail_on for option in ("--fail-on", finding)]
+
+    assert run("what-if", "--from", cluster, *RAISE, *chosen).exit_code == status
+
+
+def test_a_new_configuration_is_planned_with_who_would_be_evicted(cluster: str, tmp_path: Path) -> None:
+    conf, job = tmp_path / "new.conf", tmp_path / "job.yaml"
+    conf.write_text(RECLAIM, encoding="utf-8")
+    job.write_text(NEW_JOB.replace("CPU", "3"), encoding="utf-8")
+    small = tmp_path / "small.yaml"
+    small.write_text(
+        CLUSTER.replace('cpu: "8", memory', 'cpu: "6", memory').replace("name: gpu-2", "name: gpu-1"), "utf-8"
+    )
+
+    result = run("config", "plan", "--from", str(small), "--from", str(job), str(conf), "--fail-on", "evictions")
+
+    assert result.exit_code == 3
+    assert "│ team/old-0 │ reclaim │" in result.output
+    assert "1 more evicted" in result.output
+
+
+def test_the_same_configuration_changes_nothing(cluster: str, tmp_path: Path) -> None:
+    conf = tmp_path / "same.conf"
+    conf.write_text(RECLAIM, encoding="utf-8")
+    indented = "".join(f"    {line}\n" for line in RECLAIM.strip().splitlines())
+    installed = tmp_path / "map.yaml"
+    installed.write_text(
+        "kind: ConfigMap\nmetadata: {name: volcano-scheduler-configmap}\ndata:\n  volcano-scheduler.conf: |\n"
+        + indented,
+        encoding="utf-8",
+    )
+
+    result = run("config", "plan", "--from", cluster, "--from", str(installed), str(conf))
+
+    assert (result.exit_code, result.output) == (0, "Nothing changes.\n")
+
+
+def test_a_run_that_is_ended_says_so(cluster: str) -> None:
+    result = run("what-if", "--from", cluster, *RAISE, "--cycles", "1")
+
+    assert "The cluster had not settled after 1 cycles: more may change.\n" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        ((), 2, "name a change to try, such as --add-nodes gpu-1=3; see --help"),
+        (("--delete", "pod/none"), 1, "--delete pod/none: there is no pod none in the cluster"),
+    ],
+    ids=["no change", "no object"],
+)
+def test_what_cannot_be_tried_is_an_error(cluster: str, arguments: tuple[str, ...], status: int, message: str) -> None:
+    result = run("what-if", "--from", cluster, *arguments)
+
+    assert result.exit_code == status
+    assert message in result.stderr
+
+
+def test_a_configuration_of_the_cluster_that_is_invalid_is_an_error(tmp_path: Path) -> None:
+    from volcano_py.capture.model import Capture
+
+    path = tmp_path / "cluster.capture"
+    path.write_bytes(written(Capture(taken=1.0, items=(), configuration="tiers: 7\n", source="ConfigMap a/b")))
+
+    result = run("what-if", "--from", str(path), "--submit", str(tmp_path / "none.yaml"))
+    assert "none.yaml: no such file or folder" in result.stderr
+    result = run("what-if", "--from", str(path), "--add-nodes", "a=1")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "ConfigMap a/b is invalid" in result.stderr
+
+
+def test_options_and_findings_agree() -> None:
+    assert set(FINDINGS) == set(Finding)
+    assert "default: 500" in run("what-if", "--help").output
+    assert MOST_CYCLES == 500
+
+
+@pytest.mark.real_time
+async def test_the_live_cluster_is_tried_on_with_the_users_login(user: UserOfCluster) -> None:
+    serve(user.api, {"Pod": (waiting("alone"),)})
+
+    result = await user.run("what-if", "--set", "pod/alone.spec.priority=7")
+
+    assert (result.exit_code, result.stdout) == (0, "Nothing changes.\n")
+    assert {request.method for request in user.api.requests} == {"GET"}

@@ -1,0 +1,135 @@
+"""Trials on a small cluster: who starts, who stops, who waits for what, who is evicted for whom, and what is idle."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from tests.unit.what_if.clusters import NEW_JOB, captured
+from volcano_py.capture.model import Capture
+from volcano_py.capture.start import configuration_of
+from volcano_py.config import SchedulerConfiguration, parse_configuration
+from volcano_py.scheduler import builtin_registry
+from volcano_py.what_if.changes import AddNodes, Change, Delete, RemoveNode, SetField, applied
+from volcano_py.what_if.difference import Difference, Finding
+from volcano_py.what_if.trial import tried
+
+REGISTRY = builtin_registry()
+HIGH = "kind: PriorityClass\nmetadata: {name: high}\nvalue: 100\n"
+RECLAIM = """
+actions: "enqueue, allocate, reclaim"
+tiers:
+- plugins: [{name: priority}, {name: gang, enablePreemptable: false}, {name: predicates}, {name: proportion}]
+"""
+NOW = 2e9
+
+
+def conf(text: str) -> SchedulerConfiguration:
+    found = parse_configuration(text, REGISTRY.catalogue()).config
+    assert found is not None
+    return found
+
+
+def trial(
+    *changes: Change, capture: Capture | None = None, new: SchedulerConfiguration | None = None, cycles: int = 50
+) -> Difference:
+    capture = capture or captured()
+    return tried(
+        capture,
+        REGISTRY,
+        configuration_of(capture, REGISTRY),
+        changes=changes,
+        new_configuration=new,
+        most_cycles=cycles,
+    )
+
+
+def test_without_a_difference_nothing_is_found() -> None:
+    found = trial(SetField("queue/web.front.spec.weight=1"))
+
+    assert found.findings == frozenset()
+    assert found.as_json() == {
+        "changes": False,
+        "settled": True,
+        "work": [],
+        "evictions": [],
+        "noLongerEvicted": [],
+        "queues": {},
+        "idle": {},
+    }
+
+
+def test_a_raised_ceiling_lets_a_gang_start_and_what_was_idle_is_used() -> None:
+    found = trial(SetField("queue/research.spec.capability.cpu=16"))
+
+    (work,) = found.work
+    assert (work.name, work.starts, work.stops, work.waits) == ("team/train", 2, 0, False)
+    assert work.reasons[0] is not None
+    assert work.reasons[0].reason == "OverCapability"
+    assert work.reasons[1] is None
+    assert found.findings == {Finding.CHANGES}
+    json = found.as_json()
+    assert json["queues"]["research"]["allocated"]["cpu"] == {"before": "6", "after": "14"}
+    assert json["queues"]["research"]["share"] == {"before": "0.75", "after": "1.00"}
+    assert json["idle"]["cpu"] == {"before": "10", "after": "2"}
+
+
+def test_work_that_waits_for_another_reason_is_found() -> None:
+    found = trial(SetField("queue/research.spec.capability.cpu=16"), Delete("node/gpu-2"))
+
+    (work,) = found.work
+    assert (work.starts, work.waits) == (0, True)
+    assert [why.reason for why in work.reasons if why is not None] == ["OverCapability", "NodesRefuse"]
+    assert Finding.WAITS in found.findings
+
+
+def test_work_on_a_removed_node_stops() -> None:
+    found = trial(RemoveNode("gpu-1"))
+
+    assert {work.name: (work.starts, work.stops) for work in found.work} == {"team/old": (0, 1), "team/train": (2, 0)}
+    assert Finding.STOPS in found.findings
+
+
+def test_new_nodes_lie_idle_where_a_ceiling_binds() -> None:
+    found = trial(AddNodes("gpu-2=1"))
+
+    assert found.work == ()
+    assert found.as_json()["idle"]["cpu"] == {"before": "10", "after": "18"}
+
+
+def crowded() -> Capture:
+    """One node that is nearly full, and a pod of another queue that has a right to half of it."""
+    capture = captured(HIGH, NEW_JOB.replace("CPU", "4"))
+    return replace(capture, items=tuple(applied([Delete("node/gpu-2"), Delete("pg/train")], capture.items, NOW)))
+
+
+def test_who_is_evicted_is_found_with_for_whom_and_by_what() -> None:
+    found = trial(capture=crowded(), new=conf(RECLAIM))
+
+    (evicted,) = found.evictions
+    assert (evicted.pod, evicted.group, evicted.action) == ("team/old-0", "team/old", "reclaim")
+    assert "team/extra-0" in evicted.why
+    assert found.findings == {Finding.CHANGES, Finding.EVICTIONS, Finding.STOPS}
+    assert found.spared == ()
+    assert found.as_json()["evictions"] == [
+        {"pod": "team/old-0", "podGroup": "team/old", "action": "reclaim", "why": evicted.why}
+    ]
+
+
+def test_who_is_spared_is_found_when_the_configuration_no_longer_evicts() -> None:
+    found = trial(capture=replace(crowded(), configuration=RECLAIM), new=conf(RECLAIM.replace(", reclaim", "")))
+
+    assert found.evictions == ()
+    assert [each.pod for each in found.spared] == ["team/old-0"]
+    assert {work.name: (work.starts, work.stops) for work in found.work} == {"team/old": (1, 0), "team/extra": (0, 1)}
+
+
+def test_a_run_that_is_ended_early_says_so() -> None:
+    assert not trial(SetField("queue/research.spec.capability.cpu=16"), cycles=1).settled
+
+
+@pytest.mark.parametrize("gang", [1, 2])
+def test_a_trial_twice_finds_the_same(gang: int) -> None:
+    changes = [SetField("queue/research.spec.capability.cpu=16"), SetField(f"pg/train.spec.minMember={gang}")]
+
+    assert trial(*changes) == trial(*changes)

@@ -1,0 +1,1 @@
+"""Trials of changes: `what-if` and `config plan`."""
