@@ -12,7 +12,8 @@ from volcano_py.cli.options.captured import Source, source_options
 EPILOG = """\b
 Examples:
   volcano-py capture cluster.capture
-  volcano-py capture --context prod cluster.capture
+  volcano-py capture --anonymize for-a-bug-report.capture
+  volcano-py capture --from cluster.capture --anonymize for-a-bug-report.capture
   volcano-py simulate --from cluster.capture              # what the scheduler decides on it
 
 The file has what decisions follow from, of one moment: no Secrets, no environment, no commands, no other annotations
@@ -22,18 +23,22 @@ than the scheduler's. Nothing is written to the cluster.
 
 @click.command(epilog=EPILOG)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
+@click.option(
+    "--anonymize", is_flag=True, help="Replace all names, and values of labels, always by the same ones; keep numbers."
+)
 @source_options
-def capture(file: Path, source: Source) -> None:
+def capture(file: Path, anonymize: bool, source: Source) -> None:
     """Write everything that scheduling decisions follow from into one compressed FILE (- is standard output).
 
     What your rights do not let you read is reported, and what follows from that; the file has it, too.
     """
+    from volcano_py.capture.anonymous import anonymized
     from volcano_py.capture.file import written
     from volcano_py.cli.printing.output import log_aside
 
     log_aside()
     found = source.capture()
-    content = written(found)
+    content = written(anonymized(found) if anonymize else found)
     if str(file) == "-":
         sys.stdout.buffer.write(content)
         return

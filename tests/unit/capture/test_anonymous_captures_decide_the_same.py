@@ -1,0 +1,206 @@
+"""`--anonymize`: no name is left, and decisions are the same but for names."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.unit.capture.clusters import LISTS
+from volcano_py.api.objects import Pod, metadata_of
+from volcano_py.capture.anonymous import anonymized
+from volcano_py.capture.file import written
+from volcano_py.capture.manifests import of_manifests
+from volcano_py.capture.model import Capture, Unread
+from volcano_py.capture.start import configuration_of, simulation_of
+from volcano_py.cli.main import main
+from volcano_py.cluster.manifests import Document, read_paths, read_text
+from volcano_py.scheduler import builtin_registry
+from volcano_py.simulation import SimulationResult
+
+PROJECT = Path(__file__).parents[3]
+
+CLUSTER = """
+kind: Node
+metadata:
+  name: acme-gpu-1
+  labels: {acme.com/pool: tesla, topology.kubernetes.io/zone: eu-west, kubernetes.io/hostname: acme-gpu-1}
+spec: {taints: [{key: acme.com/team, value: rocket, effect: NoSchedule}]}
+status: {allocatable: {cpu: "4", memory: 16Gi, pods: "110", acme.com/gpu: "2"}}
+---
+kind: Node
+metadata:
+  name: acme-cpu-10
+  labels: {acme.com/pool: plain, topology.kubernetes.io/zone: eu-east, kubernetes.io/hostname: acme-cpu-10}
+status: {allocatable: {cpu: "8", memory: 16Gi, pods: "110"}}
+---
+kind: Queue
+metadata: {name: rocket.science}
+spec: {weight: 3, capability: {cpu: "6"}}
+---
+kind: PriorityClass
+metadata: {name: launch-day}
+value: 500
+---
+kind: Namespace
+metadata: {name: rocket}
+---
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: engine-test, namespace: rocket}
+spec:
+  schedulerName: volcano
+  minAvailable: 2
+  queue: rocket.science
+  priorityClassName: launch-day
+  tasks:
+  - name: burner
+    replicas: 2
+    template:
+      metadata: {labels: {acme.com/part: nozzle}}
+      spec:
+        tolerations: [{key: acme.com/team, operator: Equal, value: rocket}]
+        affinity:
+          podAntiAffinity:
+            requiredDuringSchedulingIgnoredDuringExecution:
+            - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {acme.com/part: nozzle}}}
+        containers: [{name: secret-sauce, image: "registry.acme.com/sauce:1.2", resources: {requests: {cpu: "2"}}}]
+---
+kind: PodGroup
+apiVersion: scheduling.volcano.sh/v1beta1
+metadata: {name: payload, namespace: rocket}
+spec: {minMember: 1, queue: rocket.science}
+status: {phase: Inqueue}
+---
+kind: Pod
+metadata: {name: payload-0, namespace: rocket, annotations: {scheduling.k8s.io/group-name: payload}}
+spec:
+  schedulerName: volcano
+  nodeSelector: {acme.com/pool: plain}
+  containers: [{name: main, resources: {requests: {cpu: "2"}}}]
+---
+kind: Pod
+metadata: {name: too-large-7, namespace: rocket, annotations: {scheduling.volcano.sh/queue-name: rocket.science}}
+spec:
+  schedulerName: volcano
+  affinity:
+    nodeAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+        nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [acme-gpu-1]}]}]
+  containers: [{name: main, resources: {requests: {cpu: "1"}}}]
+"""
+
+NAMES = (
+    "acme",
+    "gpu-1",
+    "tesla",
+    "rocket",
+    "science",
+    "launch",
+    "engine",
+    "burner",
+    "nozzle",
+    "sauce",
+    "payload",
+    "plain",
+)
+
+
+def decided(capture: Capture) -> SimulationResult:
+    registry = builtin_registry()
+    return simulation_of(capture, configuration_of(capture, registry), registry).run()
+
+
+def in_other_names(capture: Capture, other: Capture) -> dict[str, str]:
+    """Name → other name, of all objects; the items of both are in one order."""
+    pairs = list(zip(capture.items, other.items, strict=True))
+    return {metadata_of(old).key: metadata_of(new).key for (_, old), (_, new) in pairs}
+
+
+def test_no_name_is_left_but_amounts_and_well_known_words_are() -> None:
+    text = gzip.decompress(written(anonymized(of_manifests(read_text(CLUSTER))))).decode()
+    objects = text.partition('"objects":')[2]
+
+    assert [name for name in NAMES if name in objects and name != "acme"] == []
+    for kept in (
+        "topology.kubernetes.io/zone",
+        '"16Gi"',
+        "NoSchedule",
+        "In",
+    ):
+        assert kept in objects
+
+
+@pytest.mark.parametrize("source", ["cluster", "examples/sample", "examples/jobs"])
+def test_decisions_are_the_same_but_for_names(source: str) -> None:
+    documents = read_text(CLUSTER) if source == "cluster" else read_paths([PROJECT / source])
+    capture = of_manifests(documents)
+    other = anonymized(capture)
+    names = in_other_names(capture, other)
+
+    before, after = decided(capture), decided(other)
+
+    assert before.binds, "something is placed"
+    assert len(after.binds) == len(before.binds)
+    assert len(after.unschedulable) == len(before.unschedulable)
+    known = {pod: node for pod, node in before.binds.items() if pod in names}
+    assert {names[pod]: names[node] for pod, node in known.items()} == {
+        pod: node for pod, node in after.binds.items() if pod in names.values()
+    }
+    assert sorted(names[node] for node in before.binds.values()) == sorted(after.binds.values())
+    assert [each.partition(":")[0] for _, each in sorted(before.unschedulable.items())] == [
+        each.partition(":")[0] for _, each in sorted(after.unschedulable.items())
+    ]
+    assert sorted(group["phase"] for group in before.pod_groups.values()) == sorted(
+        group["phase"] for group in after.pod_groups.values()
+    )
+
+
+def test_the_same_word_is_the_same_other_word_everywhere() -> None:
+    other = anonymized(of_manifests(read_text(CLUSTER)))
+    pods = {pod.metadata.name: pod for _, pod in other.items if isinstance(pod, Pod)}
+    queue, job = (
+        next(metadata_of(obj).name for kind, obj in other.items if kind == of) for of in ("Queue", "VolcanoJob")
+    )
+    team = next(metadata_of(obj).namespace for kind, obj in other.items if kind == "VolcanoJob")
+
+    assert {pod.metadata.namespace for pod in pods.values()} == {team}
+    assert queue.partition(".")[0] == team
+    assert {name.rpartition("-")[2] for name in pods} == {"0", "7"}
+    assert job.count("-") == 1
+
+
+def test_what_the_configuration_names_stays() -> None:
+    capture = Capture(
+        taken=1.0,
+        items=of_manifests(read_text(CLUSTER)).items,
+        configuration="actions: allocate\n# tesla\n",
+        default_queue="rocket.science",
+        leader="acme-host_1",
+        unread=(Unread("Pod rocket/payload-0", "rocket is wrong", "it counts as absent"),),
+    )
+    other = anonymized(capture)
+
+    assert "tesla" in repr(other.items)
+    assert other.configuration == capture.configuration
+    assert other.default_queue in {metadata_of(obj).name for kind, obj in other.items if kind == "Queue"}
+    assert "acme" not in other.leader
+    assert other.unread == (Unread("Pod", "", "it counts as absent"),)
+
+
+def test_anonymizing_twice_gives_the_same_file() -> None:
+    capture = of_manifests([Document("f", 1, {"kind": "Pod", **each}) for each in LISTS["Pod"]])
+
+    assert written(anonymized(capture)) == written(anonymized(capture))
+
+
+def test_the_command_line_writes_it(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(CLUSTER, encoding="utf-8")
+    path = tmp_path / "other.capture"
+
+    result = CliRunner().invoke(main, ["capture", "--anonymize", "--from", str(tmp_path / "cluster.yaml"), str(path)])
+
+    assert result.exit_code == 0, result.output
+    assert path.read_bytes() == written(anonymized(of_manifests(read_text(CLUSTER))))
