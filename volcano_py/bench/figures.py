@@ -74,7 +74,7 @@ class Timeline:
         return min(self.bound.values(), default=0.0)
 
 
-class _Ref(msgspec.Struct, rename="camel"):
+class _Ref(msgspec.Struct, rename="camel", frozen=True):
     resource: str = ""
     namespace: str = ""
     name: str = ""
@@ -85,6 +85,10 @@ class _Status(msgspec.Struct):
     code: int = 0
 
 
+class _User(msgspec.Struct):
+    username: str = ""
+
+
 class _Entry(msgspec.Struct, rename="camel"):
     stage: str = ""
     verb: str = ""
@@ -92,16 +96,19 @@ class _Entry(msgspec.Struct, rename="camel"):
     stage_timestamp: datetime | None = None
     object_ref: _Ref = msgspec.field(default_factory=_Ref)
     response_status: _Status = msgspec.field(default_factory=_Status)
+    user: _User = msgspec.field(default_factory=_User)
 
 
 _DECODER = msgspec.json.Decoder(_Entry)
+_WRITES = frozenset({"create", "patch", "update"})
 
 
 class AuditLog:
     """Reads what was appended since the last look."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, writer: str = "") -> None:
+        """`writer`: the user whose writes `last_first_write` follows; the log must have all of them."""
+        self._path, self._writer = path, writer
         self._offset = 0
         self._rest = b""
         # by namespace, as the count of a namespace's bindings is asked for many times
@@ -110,6 +117,8 @@ class AuditLog:
         self._jobs: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self._writes: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self._throttled: Counter[str] = Counter()
+        self._written: defaultdict[str, set[tuple[str, _Ref]]] = defaultdict(set)
+        self._first_written: dict[str, float] = {}
 
     def timeline(self, namespace: str) -> Timeline:
         """Everything so far about the pods of one namespace."""
@@ -127,6 +136,12 @@ class AuditLog:
         self._read()
         return self._throttled[namespace]
 
+    def last_first_write(self, namespace: str) -> float:
+        """When the writer last wrote something for the first time: created an object, or patched one that it had not
+        patched before, or another subresource of it. Events do not count. Seconds since the epoch; 0 for never."""
+        self._read()
+        return self._first_written.get(namespace, 0.0)
+
     def _read(self) -> None:
         if not self._path.exists():
             return
@@ -141,7 +156,11 @@ class AuditLog:
 
     def _take(self, entry: _Entry) -> None:
         ref, moment = entry.object_ref, entry.stage_timestamp
-        if entry.stage != "ResponseComplete" or entry.verb != "create" or moment is None:
+        if entry.stage != "ResponseComplete" or moment is None:
+            return
+        if entry.user.username == self._writer and entry.verb in _WRITES and ref.resource != "events":
+            self._note_write(entry.verb, ref, moment)
+        if entry.verb != "create":
             return
         what = (ref.resource, ref.subresource)
         code = entry.response_status.code
@@ -155,6 +174,12 @@ class AuditLog:
             target[ref.namespace][key] = moment.timestamp()
         if target is self._created and entry.request_received_timestamp is not None:
             self._writes[ref.namespace][key] = (moment - entry.request_received_timestamp).total_seconds()
+
+    def _note_write(self, verb: str, ref: _Ref, moment: datetime) -> None:
+        written = self._written[ref.namespace]
+        if (verb, ref) not in written:
+            written.add((verb, ref))
+            self._first_written[ref.namespace] = max(moment.timestamp(), self._first_written.get(ref.namespace, 0.0))
 
 
 def cpu_seconds(pid: int) -> float:

@@ -84,25 +84,19 @@ class Strangers:
         self._tenant, self._audit, self._news = tenant, audit, news
         self._made = 0
 
-    async def phase(self, seconds: float, since: asyncio.Event | None = None) -> tuple[Phase, Phase]:
-        """Send probes at once and until `seconds` after `since` is set; wait for their bindings, and report: of all of
-        them, and of those that were sent after `since`."""
+    async def phase(self, seconds: float, since: asyncio.Event | None = None) -> Phase:
+        """Send probes at once and until `seconds` after `since` is set; wait for their bindings, and report."""
         first, started = self._made, time.monotonic()
-        after: int | None = None
         end = float("inf")
         async with asyncio.TaskGroup() as sending:
             while time.monotonic() < end:
-                if after is None and (since is None or since.is_set()):
-                    after, end = self._made, time.monotonic() + seconds
+                if end == float("inf") and (since is None or since.is_set()):
+                    end = time.monotonic() + seconds
                 sending.create_task(self._send(self._made))
                 self._made += 1
                 await asyncio.sleep(max(0.0, started + (self._made - first) * _EVERY - time.monotonic()))
-        assert after is not None, "the end was set with it"
-        await self._wait_bound(range(first, self._made))
-        return self._summary(range(first, self._made)), self._summary(range(after, self._made))
-
-    def _summary(self, probes: range) -> Phase:
-        namespace = self._tenant.namespace
+        probes, namespace = range(first, self._made), self._tenant.namespace
+        await self._wait_bound(probes)
         return summary(self._audit.timeline(namespace), self._news.seen, namespace, probes, time.time())
 
     async def clear(self) -> None:

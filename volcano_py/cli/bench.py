@@ -155,9 +155,9 @@ def _tenants(attacks: Sequence[str], nodes: int, seconds: float, output: str) ->
         out = console()
         out.print(tenant_table(measured, f"tenants: {nodes} nodes, seconds until others' pods are bound"))
         for each in measured:
-            lasting = ", ".join(f"{probe} p90 {each.lasting.latency[probe].p90:.2f} s" for probe in PROBES)
             out.print(f"{each.attack}: {each.title}; {each.refused} requests refused, {each.restarts} replicas ended")
-            out.print(f"  once all of it was there: {lasting}")
+            parts = f"{each.steady.write_p90:.2f} / {each.steady.news_p90:.2f} / {each.steady.rest_p90:.2f}"
+            out.print(f"  steady after {each.settling:.0f} s, then write / news / rest {parts}")
     else:
         print_data({"attacks": [each.as_json() for each in measured]}, output)
 
@@ -168,7 +168,7 @@ def tenant_table(measured: Sequence[Measured], title: str) -> Table:
     table = Table(title=title, title_justify="left")
     for heading in ("Attack", "Probe"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("Before", "During", "After", "p90 ×", "Unbound", "Write / news / rest", "Lease moved"):
+    for heading in ("Before", "During", "Steady", "After", "p90 ×", "Unbound", "Write / news / rest", "Lease moved"):
         table.add_column(heading, justify="right", no_wrap=True)
     for each in measured:
         for probe in PROBES:

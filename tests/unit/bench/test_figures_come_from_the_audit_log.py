@@ -113,3 +113,19 @@ def test_decide_mode_binds_every_pod_and_prints_the_same_fields() -> None:
     assert (run["scheduler"], run["pods"]) == ("volcano-py", 20)
     assert run["pods_per_second"] > 0
     assert run["peak_rss_bytes"] > 0
+
+
+def test_the_last_write_of_something_new_is_known_of_the_writer_alone(path: Path) -> None:
+    me: dict[str, Any] = {"user": {"username": "scheduler"}}
+    path.write_bytes(
+        entry(100, "a", "status", verb="patch", **me)
+        + entry(101, "a", verb="patch", **me)  # another subresource
+        + entry(102, "a", "status", verb="patch", **me)  # again
+        + entry(103, "b", "status", verb="get", **me)
+        + entry(104, "b", "status", verb="patch", user={"username": "tenant"})
+        + entry(105, "e", objectRef={"resource": "events", "namespace": "ns", "name": "e"}, **me)
+        + entry(106, "c", objectRef={"resource": "pods", "namespace": "other", "name": "c"}, **me)
+    )
+    log = AuditLog(path, "scheduler")
+    assert (log.last_first_write("ns"), log.last_first_write("other")) == (101, 106)
+    assert log.last_first_write("nothing") == 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ from rich.console import Console
 
 from volcano_py.bench import strangers
 from volcano_py.bench.figures import AuditLog, Timeline
+from volcano_py.bench.loads import tenant_load
 from volcano_py.bench.loads.attacks import Edit, Manifest
-from volcano_py.bench.loads.tenant_load import Measured
+from volcano_py.bench.loads.tenant_load import Measured, settled
 from volcano_py.bench.news import News, news_of
 from volcano_py.bench.strangers import Latency, Phase, Strangers, summary
 from volcano_py.bench.tenants import Tenant
@@ -83,8 +85,8 @@ def phase(p90: float, unbound: int = 0) -> Phase:
 
 def measured() -> Measured:
     return Measured(
-        attack="misfits", title="2,000 pods", before=phase(0.1), during=phase(0.4, unbound=3), lasting=phase(0.2),
-        after=phase(0.1), refused=7, lease_transitions=2, restarts=1,
+        attack="misfits", title="2,000 pods", before=phase(0.1), during=phase(0.4, unbound=3), steady=phase(0.2),
+        after=phase(0.1), settling=21.5, refused=7, lease_transitions=2, restarts=1,
     )  # fmt: skip
 
 
@@ -93,9 +95,9 @@ def test_the_table_shows_each_kind_of_probe_and_what_became_of_the_lease() -> No
     console.print(tenant_table([measured()], "title"))
     assert isinstance(console.file, io.StringIO)
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in console.file.getvalue().splitlines()]
-    quiet = "0.05 / 0.10 / 0.20"
+    quiet, steady = "0.05 / 0.10 / 0.20", "0.10 / 0.20 / 0.40"
     assert [row for row in rows if row] == [
-        ["misfits", probe, quiet, "0.20 / 0.40 / 0.80", quiet, "4.0", "3", "0.01 / 0.03 / 0.02", "2"]
+        ["misfits", probe, quiet, "0.20 / 0.40 / 0.80", steady, quiet, "4.0", "3", "0.01 / 0.03 / 0.02", "2"]
         for probe in ("pods", "job")
     ]
 
@@ -106,7 +108,7 @@ def test_the_output_for_programs_has_all_figures() -> None:
     assert told["during"]["job"] == {
         "probes": 4, "unbound": 3, "p50_seconds": 0.2, "p90_seconds": 0.4, "worst_seconds": 0.8,
     }  # fmt: skip
-    assert told["lasting"]["pods"]["p90_seconds"] == 0.2
+    assert (told["steady"]["pods"]["p90_seconds"], told["settling_seconds"]) == (0.2, 21.5)
     assert (told["refused_requests"], told["lease_transitions"], told["restarts"]) == (7, 2, 1)
 
 
@@ -232,15 +234,32 @@ class Bindings(AuditLog):
         return Timeline(self._cluster.created, self._cluster.bound, self._cluster.jobs)
 
 
-async def test_probes_that_were_sent_after_all_was_created_are_reported_by_themselves(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_phase_goes_on_for_its_time_after_all_was_created(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strangers, "_EVERY", 0.001)
     cluster = Binding(asyncio.Event())
     others = Strangers(Tenant("ns", cluster), Bindings(cluster), News())
     async with asyncio.timeout(10):
-        during, lasting = await others.phase(0.05, cluster.full)
+        during = await others.phase(0.05, cluster.full)
     for probe in ("pods", "job"):
-        assert 0 < lasting.latency[probe].probes < during.latency[probe].probes
-        assert during.latency[probe].worst == lasting.latency[probe].worst == pytest.approx(0.3)
-    assert lasting.latency["pods"].p50 == pytest.approx(0.3)
+        assert during.latency[probe].probes > 1
+        assert during.latency[probe].worst == pytest.approx(0.3)
+
+
+class Written(AuditLog):
+    """The scheduler wrote something new at each of these moments, and was asked about it before each."""
+
+    def __init__(self, *moments: float) -> None:
+        super().__init__(Path("/nowhere"))
+        self._moments = list(moments)
+
+    def last_first_write(self, namespace: str) -> float:
+        assert namespace == "ns"
+        return self._moments.pop(0) if len(self._moments) > 1 else self._moments[0]
+
+
+async def test_the_steady_state_begins_when_the_scheduler_writes_nothing_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tenant_load, "_LOOK_AGAIN", 0.001)
+    now = time.time()
+    log = Written(now, now + 1, now + 2, now - 60)
+    async with asyncio.timeout(10):
+        assert await settled(log, "ns") == now - 60
