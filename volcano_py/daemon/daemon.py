@@ -93,6 +93,7 @@ class Daemon:
         self._leaders_events = LeadersEvents(self._record, leads=self._leadership.is_leading)
         self._unreadable = UnreadableObjects(self._leaders_events.record, count=self._metrics.intake.bad_object)
         self._live = self._make_live()
+        self._state.status_waits = self._live.status.group_waits
         # What reads: the configuration, the load of nodes, queues through kopf, all other kinds by the informers.
         self._registry = builtin_registry().with_installed()
         self._configuration = self._make_configuration()

@@ -54,6 +54,8 @@ class ClusterState:
         self.scheduler_names = frozenset(scheduler_names)
         self.default_queue = default_queue
         self.on_change = on_change
+        self.status_waits: Callable[[str], bool] = lambda _uid: False
+        """Whether the status of the PodGroup of this UID was handed over and is not written yet."""
         self.ledger = Ledger(ResourceAxis())
         self._terms = TermBook()
         self._classes = ClassBook(self.ledger, TermShares(self._terms))
@@ -201,7 +203,7 @@ class ClusterState:
         """The same, with pods of one class not yet split by profile: `Snapshot.with_classes_split` may do that in
         another thread."""
         self._snapshots += 1
-        self._groups.expire(now)
+        self._groups.expire(now, self.status_waits)
         self._pods.follow_clock(now)
         self._spread_defaults.settle()
         self._classes.settle()

@@ -21,6 +21,8 @@ from volcano_py.state.table.stores import ObjectStore
 from volcano_py.state.task_class import Refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from volcano_py.api.objects import ApiObject
     from volcano_py.state.table.ledger import Ledger
 
@@ -122,14 +124,18 @@ class Groups:
         self._assumed[update.group.key] = (assumed, now + _ECHO_OVERDUE)
         return Change.DECISION if _is_out_again(Phase.of(info.phase), update) else Change.NONE
 
-    def expire(self, now: float) -> None:
-        """What the API server shows counts again where an echo is overdue. Where the clock was set back, none is waited
-        for longer than one that has just been sent."""
+    def expire(self, now: float, waits: Callable[[str], bool]) -> None:
+        """What the API server shows counts again where an echo is overdue; not while the status, by the UID of its
+        PodGroup, still `waits` to be written. Where the clock was set back, none is waited for longer than one that has
+        just been sent."""
         latest = now + _ECHO_OVERDUE
         for key in [key for key, (_, due) in self._assumed.items() if due > latest]:
             self._assumed[key] = (self._assumed[key][0], latest)
         for key in [key for key, (_, due) in self._assumed.items() if due < now]:
-            del self._assumed[key]
+            assumed, _ = self._assumed.pop(key)
+            if waits(assumed.ref.uid):
+                self._assumed[key] = assumed, latest
+                continue
             stored = self._objects.get(key)
             if stored is not None:
                 row, jobs = self._rows[key], self._ledger.jobs

@@ -275,6 +275,21 @@ def test_a_status_on_its_way_counts_as_stored_until_its_echo_is_overdue(watched:
     assert stored_status(watched, 120.0) == ("Pending", ())
 
 
+def test_a_status_that_waits_to_be_written_is_not_overdue(watched: Watched) -> None:
+    """A tenant with thousands of PodGroups keeps the writer busy for longer than any echo takes. Were they pending
+    again meanwhile, every cycle would admit all of them again."""
+    watched.put(pod_group("h", phase="Pending"))
+    queued = {status_of("h", "Inqueue").group.uid}
+    watched.state.status_waits = queued.__contains__
+    watched.state.assume_status(status_of("h", "Inqueue"), now=100.0)
+    watched.quiet()
+    assert stored_status(watched, 120.0) == ("Inqueue", ())
+    assert stored_status(watched, 140.0) == ("Inqueue", ())
+    queued.clear()
+    assert stored_status(watched, 149.0) == ("Inqueue", ()), "it may just have been written"
+    assert stored_status(watched, 151.0) == ("Pending", ()), "it was not written after all"
+
+
 def test_nor_is_an_echo_waited_for_longer_because_the_clock_was_set_back(watched: Watched) -> None:
     watched.put(pod_group("h", phase="Pending"))
     watched.state.assume_status(status_of("h", "Running"), now=4000.0)

@@ -36,6 +36,10 @@ class CoalescingQueue(Generic[K, V]):
     def __contains__(self, key: K) -> bool:
         return key in self._values
 
+    def is_waiting(self, key: K) -> bool:
+        """Whether a value waits for this key, or has been taken and is not done with."""
+        return key in self._values or key in self._taken
+
     def get(self, key: K) -> V | None:
         """What waits for this key."""
         return self._values.get(key)

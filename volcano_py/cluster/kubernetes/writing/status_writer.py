@@ -39,7 +39,8 @@ Key = tuple[type[Status], str]
 Content = tuple[int, str, Mapping[str, str]]
 """What an effect writes to the object: a digest, then the nominated node and the allocated amounts."""
 
-IN_FLIGHT: Final = 8
+IN_FLIGHT: Final = 4
+"""Of one namespace. The API server serves some at a time, and what is sent beyond that only delays bindings."""
 CAPACITY: Final = 50_000
 """Waiting objects; beyond it the cluster has more unwritten pods than a status writer can help."""
 RETRIES: Final = RetryPolicy(give_up_after=15.0, conflicts=True)
@@ -114,6 +115,10 @@ class StatusWriter:
             if dropped is not None:
                 self._on_given_up(dropped[1])
         self._workers.wake()
+
+    def group_waits(self, uid: str) -> bool:
+        """Whether a status of the PodGroup of this UID waits to be written, or is being written."""
+        return self._queue.is_waiting((PodGroupStatusUpdate, uid))
 
     def forget_object(self, uid: str) -> None:
         """The pod, PodGroup or queue is gone."""

@@ -180,6 +180,15 @@ async def test_what_discovery_said_is_asked_again_when_the_path_is_gone(
     assert [patch.path for patch in subject.patches] == [GROUP + "/status", GROUP]
 
 
+async def test_a_group_waits_from_the_moment_it_was_submitted_until_it_is_written(subject: Subject) -> None:
+    status = group()
+    assert not subject.writer.group_waits(status.group.uid)
+    subject.writer.submit([status])
+    assert subject.writer.group_waits(status.group.uid)
+    await subject.write()
+    assert not subject.writer.group_waits(status.group.uid)
+
+
 async def test_resources_that_a_queue_no_longer_holds_are_taken_out(subject: Subject, api: FakeApi) -> None:
     await subject.write(QueueAllocated("q", {"cpu": "4", "memory": "1Gi"}))
     await subject.write(QueueAllocated("q", {"memory": "1Gi"}))
