@@ -86,6 +86,8 @@ class Session(ClusterCopy):
         tell_apart(self, self.dispatch)
         resting = resting or Resting()
         self.resting: dict[int, PendingJob] = resting.recall(self, configuration)
+        # Each was admitted when it came to rest; that of one whose PodGroup is not stored yet is known here alone.
+        self.ledger.jobs.phase[list(self.resting)] = Phase.INQUEUE
         self._barred = Barred(self, self.dispatch, self.ask, resting.classes)
         self._pending = self._collect_pending()
         self.has_nominated_tasks = bool(self.ledger.tasks.nominated.any())

@@ -8,6 +8,7 @@ and reports is the same as if nothing were kept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter, is_
 from typing import Any, Final
 
 import msgspec
@@ -25,7 +26,7 @@ from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.axis import ResourceAxis
 from volcano_py.state.table.ledger import JobTable, Rows, TaskTable
 from volcano_py.state.table.table import Table
-from volcano_py.state.task_class import Signature
+from volcano_py.state.task_class import TaskClass
 
 _MOST_TASKS: Final = 100_000
 """At some 2 KB each; jobs beyond that are looked at in every cycle."""
@@ -34,6 +35,8 @@ _MOST_TASKS: Final = 100_000
 # follows from nodes, nor do the pods among which a pod would be spread.
 _TASK_COLUMNS: Final = tuple(sorted(TaskTable.columns.keys() - {"task_class", "labels", "spread"}))
 _JOB_COLUMNS: Final = tuple(sorted(JobTable.columns))
+_INFO: Final = attrgetter("info")
+_CLASS: Final = attrgetter("task_class")
 
 
 class _Basis(msgspec.Struct, frozen=True, eq=False):
@@ -54,16 +57,14 @@ class _Basis(msgspec.Struct, frozen=True, eq=False):
 class _Task(msgspec.Struct, frozen=True, eq=False):
     row: int
     info: TaskInfo
-    signature: Signature
-    variant: Mapping[str, str]
+    task_class: TaskClass
 
     def is_same(self, cluster: ClusterCopy) -> bool:
         info = cluster.snapshot.tasks[self.row]
         if info is not self.info and not _says_the_same(info, self.info):
             return False
-        task_class = cluster.task_class(self.row)
-        known = task_class.signature
-        return (known is self.signature or known == self.signature) and task_class.variant == self.variant
+        now, known = cluster.task_class(self.row), self.task_class
+        return now is known or (now.signature == known.signature and now.variant == known.variant)
 
 
 class _Job(msgspec.Struct, frozen=True, eq=False):
@@ -98,29 +99,46 @@ class _Rows(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Memory(msgspec.Struct, frozen=True, eq=False):
-    """Jobs that rest, in the order of their rows in both tables."""
+    """Jobs that rest, in the order of their rows in both tables. `owners`: [K] the place in `jobs` of each task."""
 
     jobs: tuple[_Job, ...]
+    tasks: tuple[_Task, ...]
+    owners: NDArray[np.intp]
     job_rows: _Rows
     task_rows: _Rows
 
     @classmethod
     def of(cls, jobs: tuple[_Job, ...], cluster: ClusterCopy) -> _Memory:
         ledger = cluster.snapshot.ledger
-        tasks = (task.row for job in jobs for task in job.tasks)
+        tasks = tuple(task for job in jobs for task in job.tasks)
         return cls(
             jobs,
+            tasks,
+            np.repeat(np.arange(len(jobs)), [len(job.tasks) for job in jobs]),
             _Rows.of(ledger.jobs, (job.row for job in jobs), _JOB_COLUMNS),
-            _Rows.of(ledger.tasks, tasks, _TASK_COLUMNS),
+            _Rows.of(ledger.tasks, (task.row for task in tasks), _TASK_COLUMNS),
         )
 
     def unchanged(self, cluster: ClusterCopy) -> list[_Job]:
         """The jobs for which nothing has changed."""
         ledger, jobs = cluster.snapshot.ledger, self.jobs
         same = self.job_rows.are_same(ledger.jobs)
-        owners = np.repeat(np.arange(len(jobs)), [len(job.tasks) for job in jobs])
-        same[owners[~self.task_rows.are_same(ledger.tasks)]] = False
-        return [jobs[place] for place in np.flatnonzero(same).tolist() if jobs[place].is_same(cluster)]
+        same[self.owners[~self.task_rows.are_same(ledger.tasks)]] = False
+        untouched = self._untouched(cluster).tolist()
+        return [
+            jobs[place] for place in np.flatnonzero(same).tolist() if untouched[place] or jobs[place].is_same(cluster)
+        ]
+
+    def _untouched(self, cluster: ClusterCopy) -> NDArray[np.bool_]:
+        """[J] whether everything known of the job is the very same object as it was. There may be thousands, of which
+        an event touches one, so the loops are in C."""
+        snapshot, rows = cluster.snapshot, self.task_rows.rows
+        found = _are(self.jobs, map(snapshot.jobs.__getitem__, self.job_rows.rows.tolist()))
+        tasks = _are(self.tasks, map(snapshot.tasks.__getitem__, rows.tolist()))
+        classes = map(snapshot.classes.__getitem__, cluster.ledger.tasks.task_class[rows].tolist())
+        tasks &= np.fromiter(map(is_, classes, map(_CLASS, self.tasks)), np.bool_, len(rows))
+        found[self.owners[~tasks]] = False
+        return found
 
 
 class Resting:
@@ -170,8 +188,12 @@ def _hopeless_rows(cluster: ClusterCopy, set_aside: Mapping[int, Rows], job: int
 
 
 def _task(cluster: ClusterCopy, row: int) -> _Task:
-    task_class = cluster.task_class(row)
-    return _Task(row, cluster.task_info(row), task_class.signature, task_class.variant)
+    return _Task(row, cluster.task_info(row), cluster.task_class(row))
+
+
+def _are(known: Sequence[_Job] | Sequence[_Task], now: Iterable[object]) -> NDArray[np.bool_]:
+    """[K] whether the info of each is this very object."""
+    return np.fromiter(map(is_, now, map(_INFO, known)), np.bool_, len(known))
 
 
 def _bounded(jobs: Sequence[_Job]) -> tuple[_Job, ...]:

@@ -32,6 +32,7 @@ from volcano_py.framework.job import Job
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.registry import Registry
+from volcano_py.framework.session import Session
 from volcano_py.framework.views import Codes, NodeView
 from volcano_py.plugins import BUILTIN_PLUGINS
 from volcano_py.scheduler import Scheduler
@@ -157,6 +158,21 @@ def test_a_settled_crowd_is_not_looked_at_and_reported_all_the_same() -> None:
     ]
     assert again.unschedulable_tasks == 3
     assert cluster.sent == []
+
+
+def admits_nothing(_session: Session, job: Job) -> None:
+    raise AssertionError(f"{job.key} is admitted again")
+
+
+def test_one_whose_podgroup_is_not_stored_yet_is_admitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its phase is nowhere but in the cycle; there may be thousands until the controller has written them."""
+    expected = with_meta(pod_group("a", min_resources={"cpu": "1"}, phase=""), uid="")
+    cluster = Cluster(node("n1", cpu="4"), queue("default"), expected, *wanting("a")[1:])
+    cluster.settle()
+    monkeypatch.setattr(Session, "enqueue", admits_nothing)
+    report = cluster.cycle()
+    assert report.action_errors == {}
+    assert [(job.name, job.phase) for job in report.pending] == [("team/a", "Inqueue")]
 
 
 def test_work_that_comes_is_placed_without_a_look_at_the_crowd() -> None:
