@@ -50,7 +50,7 @@ log = structlog.get_logger(__name__)
 
 WORKERS: Final = 8
 """Jobs of a namespace that are worked on at a time."""
-IN_FLIGHT: Final = 16
+IN_FLIGHT: Final = 8
 """Pods of a namespace that are being created or deleted at a time. With 64 instead, an API server on two cores took a
 fifth longer for 250 Jobs, and its watches showed all new pods seconds late, those of other namespaces too."""
 MAX_REQUEUES: Final = 15

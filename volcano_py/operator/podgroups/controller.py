@@ -58,7 +58,7 @@ from volcano_py.operator.run_all import run_all
 log = structlog.get_logger(__name__)
 
 EVENT_REASON: Final = "PodGroupError"
-WORKERS: Final = 16
+WORKERS: Final = 4
 """Requests in flight of one namespace; with more, the API server only answers each of them later, and shows new pods
 of all namespaces later."""
 
