@@ -1,5 +1,5 @@
 # The image of the daemon: docker build -t volcano-py:0.1.0 .
-# Another base, say one pinned by digest: --build-arg PYTHON_IMAGE=python@sha256:…
+# A release has its base by digest: make image. Another base: --build-arg PYTHON_IMAGE=…
 ARG PYTHON_IMAGE=python:3.13.9-slim-trixie
 
 # Stage 1: the project as a wheel, installed with its dependencies into a virtual environment. Nothing is compiled:

@@ -27,7 +27,7 @@ INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast lint types imports unit e2e faults e2e-kind soak bench lock clean
+.PHONY: help run test test-fast lint types imports unit e2e faults e2e-kind soak bench image lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ soak: $(INSTALLED_DEV) ## Inject 1,000 faults and watch the memory through 20 mi
 
 bench: $(INSTALLED) ## Measure (ARGS: see volcano-py bench --help)
 	@$(BIN)/volcano-py bench $(ARGS)
+
+image: ## Build the image of a release (IMAGE=name, DIGEST=sha256:…: that of its base; needs docker)
+	.ci/image "$(IMAGE)" "$(DIGEST)"
 
 # The image is built from these files alone: every package in one version, and every file of it by its hash.
 UV_VERSION := 0.13.9

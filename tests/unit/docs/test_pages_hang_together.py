@@ -40,6 +40,16 @@ def test_links_to_elsewhere_are_encrypted(link: Link) -> None:
     assert link.target.startswith("https://")
 
 
+def test_every_threat_names_tests_that_exist() -> None:
+    """Tests without a folder are in e2e/tenants, as the page says above its table."""
+    page = PROJECT / "SECURITY.md"
+    rows = [line for line in page.read_text().splitlines() if line.startswith("| ")]
+    named = [name for row in rows for name in re.findall(r"`((?:e2e/|tests/|test_)[\w./]+)`", row)]
+    assert len(named) > 10
+    missing = [name for name in named if not ((PROJECT / name).exists() or (PROJECT / "e2e/tenants" / name).exists())]
+    assert not missing
+
+
 def test_every_page_is_reached_from_the_readme() -> None:
     reached, to_visit = set(), [PROJECT / "README.md"]
     while to_visit:
