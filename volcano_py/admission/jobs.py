@@ -9,7 +9,8 @@ from typing import Any, Final
 import msgspec
 import orjson
 
-from volcano_py.admission.pod_groups import queue_violations, topology_violations
+from volcano_py.admission.network import topology_violations
+from volcano_py.admission.pod_groups import queue_violations
 from volcano_py.admission.policies import policy_violations
 from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.admission.semantic_diff import differ, first_difference

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from volcano_py.admission.network import topology_violations
 from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.admission.violation import Violation, Violations, new_violations
 from volcano_py.api.names import ROOT_QUEUE
@@ -41,7 +42,14 @@ def _breaks(group: PodGroup, world: QueueWorld, default_queue: str) -> Iterator[
     yield from queue_violations("spec.queue", spec.queue or default_queue, world)
     yield from topology_violations("spec.networkTopology", spec.network_topology)
     for index, policy in enumerate(spec.sub_group_policy):
-        yield from topology_violations(f"spec.subGroupPolicy[{index}].networkTopology", policy.get("networkTopology"))
+        field = f"spec.subGroupPolicy[{index}]"
+        size, least = policy.get("subGroupSize"), policy.get("minSubGroups")
+        if isinstance(size, int) and size < 1:
+            rule, fix = "is no size of a sub-group", "write 1 or more"
+            yield Violation(field=f"{field}.subGroupSize", value=str(size), rule=rule, fix=fix)
+        if isinstance(least, int) and least < 0:
+            yield _negative(f"{field}.minSubGroups", least)
+        yield from topology_violations(f"{field}.networkTopology", policy.get("networkTopology"))
 
 
 def queue_violations(field: str, name: str, world: QueueWorld, written: str = "") -> Iterator[Violation]:
@@ -63,20 +71,6 @@ def queue_violations(field: str, name: str, world: QueueWorld, written: str = ""
         return
     value = name if written in ("", name) else f"{written} (queue {name} here)"
     yield Violation(field=field, value=value, rule=rule, fix=fix)
-
-
-def topology_violations(field: str, topology: Any) -> Iterator[Violation]:
-    """`highestTierAllowed` and `highestTierName` say the same thing in two ways."""
-    if not isinstance(topology, Mapping):
-        return
-    allowed, name = topology.get("highestTierAllowed"), topology.get("highestTierName")
-    if allowed is not None and name:
-        yield Violation(
-            field=f"{field}.highestTierName",
-            value=str(name),
-            rule=f"is set together with highestTierAllowed, {allowed}",
-            fix="keep one of them",
-        )
 
 
 def _negative(field: str, value: int) -> Violation:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from volcano_py.admission.dependencies import dependency_violations
-from volcano_py.admission.pod_groups import topology_violations
+from volcano_py.admission.network import topology_violations
 from volcano_py.admission.policies import policy_violations
 from volcano_py.admission.violation import NOT_SET, Violation
 from volcano_py.api.quantity import QuantityError, parse_quantity

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
@@ -75,7 +75,21 @@ def group_changes(existing: PodGroup, wanted: JsonObject) -> JsonObject:
     resources = spec.get("minResources")
     if resources is not None and existing.spec.min_resources != resources:
         changes["minResources"] = dict.fromkeys(existing.spec.min_resources or {}) | resources
+    policies = spec.get("subGroupPolicy", [])
+    # Of a job without partitions, what somebody else has written into the group stays.
+    if policies and _with_mode(existing.spec.sub_group_policy) != _with_mode(policies):
+        changes["subGroupPolicy"] = policies
     return {"spec": changes} if changes else {}
+
+
+def _with_mode(policies: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """With the default that the API server fills in."""
+    found: list[Mapping[str, Any]] = []
+    for policy in policies:
+        topology = policy.get("networkTopology")
+        filled = {"networkTopology": {"mode": "hard", **topology}} if isinstance(topology, Mapping) else {}
+        found.append({**policy, **filled})
+    return found
 
 
 def min_resources(job: VolcanoJob, priorities: Mapping[str, int]) -> ResourceList | None:

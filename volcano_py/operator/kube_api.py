@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 
 from volcano_py.api.effects import Event, JsonObject
 from volcano_py.api.json_values import Reader
-from volcano_py.api.names import SCHEDULING_API
+from volcano_py.api.names import SCHEDULING_API, TOPOLOGY_API
 from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference
 from volcano_py.cluster.kubernetes.http.errors import ConflictError, NotFoundError, RequestError, UnprocessableError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
@@ -58,6 +58,11 @@ class KubeApi(Protocol):
 def queue_path(name: str = "", subresource: str = "") -> ApiPath:
     """One queue, or all."""
     return ApiPath(SCHEDULING_API, "queues", name=name, subresource=subresource)
+
+
+def hyper_node_path(name: str = "", subresource: str = "") -> ApiPath:
+    """One HyperNode, or all."""
+    return ApiPath(TOPOLOGY_API, "hypernodes", name=name, subresource=subresource)
 
 
 def pod_group_path(namespace: str, name: str = "") -> ApiPath:

@@ -266,6 +266,29 @@ def test_a_group_follows_an_edited_job() -> None:
     assert changes["minResources"]["cpu"] == "3"
 
 
+def test_sub_groups_are_written_again_when_they_differ() -> None:
+    policy = {"totalPartitions": 2, "partitionSize": 2, "networkTopology": {"highestTierAllowed": 1}}
+    of = job(task(replicas=4, partitionPolicy=policy))
+    wanted = group_of(of, {})
+    stored = group(of)
+    (sub_group,) = stored.spec.sub_group_policy
+    filled = {**sub_group, "networkTopology": {"mode": "hard", "highestTierAllowed": 1}}
+    for found, changes in (
+        ([filled], {}),  # as the API server fills it in
+        ([{**filled, "subGroupSize": 3}], {"spec": {"subGroupPolicy": wanted["spec"]["subGroupPolicy"]}}),
+        ([], {"spec": {"subGroupPolicy": wanted["spec"]["subGroupPolicy"]}}),
+    ):
+        spec = msgspec.structs.replace(stored.spec, sub_group_policy=found)
+        assert group_changes(msgspec.structs.replace(stored, spec=spec), wanted) == changes
+
+
+def test_topology_is_written_when_the_group_is_created_and_never_again() -> None:
+    of = job(task(), networkTopology={"mode": "hard", "highestTierAllowed": 1})
+    edited = group_of(job(task(), networkTopology={"mode": "hard", "highestTierAllowed": 2}), {})
+    assert group_of(of, {})["spec"]["networkTopology"] == {"mode": "hard", "highestTierAllowed": 1}
+    assert group_changes(group(of), edited) == {}
+
+
 @pytest.mark.parametrize(("text", "outdated"), [("0", True), ("1", False), ("2", False), ("", False), ("x", False)])
 def test_a_group_of_an_earlier_version(text: str, outdated: bool) -> None:
     of = job(status={"version": 1})

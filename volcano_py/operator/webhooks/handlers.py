@@ -6,25 +6,27 @@ Each handler is one webhook; its id is the last part of the webhook's URL. All r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
+from itertools import islice
 from typing import Any, Final, Literal, TypeVar, cast
 
 import kopf
 import msgspec
 import structlog
 
-from volcano_py.admission import jobs, pod_groups, queues, templates
+from volcano_py.admission import hyper_nodes, jobs, network, pod_groups, queues, templates
 from volcano_py.admission.jobs import JobContext
 from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.admission.queues import QueueRules
 from volcano_py.admission.sizes import size_violations
 from volcano_py.admission.violation import Violations, denial_message
+from volcano_py.api.hyper_nodes import HyperNode
 from volcano_py.api.json_values import converted
-from volcano_py.api.names import DEFAULT_QUEUE, SCHEDULING_API
+from volcano_py.api.names import DEFAULT_QUEUE, SCHEDULING_API, TOPOLOGY_API
 from volcano_py.api.objects import ApiObject, PodGroup, Queue
 from volcano_py.cluster.kubernetes.http.errors import RequestError
 from volcano_py.jobs.defaults import JobRules
@@ -47,6 +49,7 @@ def _parts(api: str) -> tuple[str, str]:
 _KINDS: Final[Mapping[str, Resource]] = {
     "queues": (*_parts(SCHEDULING_API), "queues"),
     "podgroups": (*_parts(SCHEDULING_API), "podgroups"),
+    "hypernodes": (*_parts(TOPOLOGY_API), "hypernodes"),
     "jobs": (*_parts(BATCH_API), "jobs"),
     "cronjobs": (*_parts(BATCH_API), "cronjobs"),
     "jobflows": (*_parts(FLOW_API), "jobflows"),
@@ -60,6 +63,7 @@ WEBHOOKS: Final[Mapping[str, Resource]] = {
 
 _REFUSED: Final = 422  # as the API server's own validation answers
 _TRY_AGAIN: Final = 503
+_MOST_WARNINGS: Final = 20  # of one request; each is a line of kubectl's output
 
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
 _ApiObject = TypeVar("_ApiObject", bound=ApiObject)
@@ -98,6 +102,7 @@ class AdmissionHandlers:
         handlers: dict[str, Callable[[Review], Awaitable[Any]]] = {
             "validate-queues": self._queue,
             "validate-podgroups": self._pod_group,
+            "validate-hypernodes": self._hyper_node,
             "validate-jobs": self._job,
             **{f"validate-{kind}s": partial(self._template, kind) for kind in templates.KINDS},
             "mutate-queues": self._queue_defaults,
@@ -118,7 +123,9 @@ class AdmissionHandlers:
                 cast(Any, partial(self._run, name, handlers[name]))
             )
 
-    async def _run(self, webhook: str, handler: Callable[[Review], Awaitable[Any]], **_: object) -> None:
+    async def _run(
+        self, webhook: str, handler: Callable[[Review], Awaitable[Any]], warnings: list[str], **_: object
+    ) -> None:
         current = CURRENT.get()
         review = current.review
         begun = asyncio.get_running_loop().time()
@@ -127,6 +134,7 @@ class AdmissionHandlers:
             patch = None if review.is_farewell else await handler(review)
             if patch:
                 current.patch = operations(review.new or {}, patch)
+            warnings.extend(current.warnings)
             outcome = Outcome.ALLOWED
         except kopf.AdmissionError as error:
             if error.code == _REFUSED:
@@ -192,6 +200,7 @@ class AdmissionHandlers:
             return pod_groups.validate_update(before, after, world, default)
 
         _refuse("podgroup", review.name, await self._judged(judge))
+        _warn(network.group_warnings(after.spec))
 
     async def _pod_group_defaults(self, review: Review) -> dict[str, Any]:
         group = _decoded(review.new or {}, PodGroup, "podgroup")
@@ -209,6 +218,17 @@ class AdmissionHandlers:
         else:
             found = await self._judged(lambda world: jobs.validate_create(after, world, context))
         _refuse("job", review.name, found)
+        _warn(network.job_warnings(after.spec))
+
+    async def _hyper_node(self, review: Review) -> None:
+        after = _decoded(review.new or {}, HyperNode, "hypernode")
+        before = None if review.old is None else _decoded_old(review.old, HyperNode)
+        if before is None:
+            _refuse("hypernode", review.name, hyper_nodes.validate_create(after))
+        else:
+            _refuse("hypernode", review.name, hyper_nodes.validate_update(before, after))
+        tiers = await self._view.tiers(hyper_nodes.children(after))
+        _warn(hyper_nodes.warnings(after, tiers))
 
     async def _job_defaults(self, review: Review) -> dict[str, Any]:
         new = review.new or {}
@@ -238,6 +258,11 @@ class AdmissionHandlers:
 def _refuse(kind: str, name: str, violations: Violations) -> None:
     if violations:
         raise kopf.AdmissionError(denial_message(kind, name, violations), code=_REFUSED)
+
+
+def _warn(warnings: Iterable[str]) -> None:
+    """Tell the author, if the request is admitted."""
+    CURRENT.get().warnings.extend(islice(warnings, _MOST_WARNINGS))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 Raw: TypeAlias = Mapping[str, Any]
@@ -58,6 +58,8 @@ class UnderReview:
 
     review: Review
     patch: Operations | None = None
+    warnings: list[str] = field(default_factory=list)
+    """What the author is told though the request is admitted."""
 
 
 CURRENT: ContextVar[UnderReview] = ContextVar("review")

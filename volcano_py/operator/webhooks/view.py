@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import msgspec
 import structlog
 
 from volcano_py.admission.queue_world import QueueFacts, QueueWorld
+from volcano_py.api.hyper_nodes import HyperNode
 from volcano_py.api.json_values import Reader
 from volcano_py.api.objects import ApiObject, Namespace, PodGroup, Queue
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
-from volcano_py.cluster.kubernetes.http.errors import ApiError
+from volcano_py.cluster.kubernetes.http.errors import ApiError, RequestError
 from volcano_py.cluster.kubernetes.http.paths import field_selector
-from volcano_py.operator.kube_api import pod_group_path, queue_path
+from volcano_py.operator.kube_api import hyper_node_path, pod_group_path, queue_path
 
 log = structlog.get_logger(__name__)
 
@@ -35,6 +36,7 @@ _PROMISED_FOR: Final = 2.0
 _MOST_COUNTED: Final = 100  # PodGroups of a queue that a message counts
 _POD_GROUPS: Final = pod_group_path("")
 _QUEUE: Final = Reader(Queue)
+_HYPER_NODE: Final = Reader(HyperNode)
 _METADATA_ONLY: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
@@ -138,6 +140,19 @@ class AdmissionView:
         # Last, so that nothing can be promised between here and the verdict.
         return QueueWorld(self._with_promised(queues), {**self._counts, **counts})
 
+    async def tiers(self, names: Collection[str]) -> Mapping[str, int]:
+        """HyperNode → tier, of those of these names that exist. Nothing is known of them while the API server does not
+        answer: this serves warnings alone."""
+        if not names:
+            return {}
+        try:
+            answer = await self._client.request("GET", hyper_node_path(), within=_READ_WITHIN, urgent=True)
+        except RequestError as error:
+            log.warning("HyperNodes cannot be listed", error=str(error))
+            return {}
+        found = (_tier(raw) for raw in msgspec.json.decode(answer, type=_List).items or ())
+        return {name: tier for name, tier in found if name in names}
+
     def promise(self, queue: Queue) -> None:
         """An edit has just been admitted: reviews that come before it is stored count with it."""
         until = asyncio.get_running_loop().time() + _PROMISED_FOR
@@ -187,6 +202,15 @@ class AdmissionView:
             # A CRD without selectable fields, such as Volcano's own. What the informer has must do.
             return self._counts.get(queue, 0)
         return len(msgspec.json.decode(answer, type=_List).items or ())
+
+
+def _tier(raw: bytes | msgspec.Raw) -> tuple[str, int]:
+    """Name and tier of a HyperNode; no name for one that cannot be read."""
+    try:
+        hyper_node = _HYPER_NODE.decode(bytes(raw))
+    except msgspec.ValidationError:
+        return "", 0
+    return hyper_node.metadata.name, hyper_node.spec.tier
 
 
 def _facts(raw: bytes) -> QueueFacts | None:

@@ -33,6 +33,7 @@ pytestmark = pytest.mark.real_time
 
 GROUP_API = "/apis/scheduling.volcano.sh/v1beta1"
 JOB_API = "/apis/batch.volcano.sh/v1alpha1"
+TOPOLOGY_API = "/apis/topology.volcano.sh/v1alpha1"
 SECRET = "/api/v1/namespaces/volcano-system/secrets/door"
 
 
@@ -43,6 +44,7 @@ class ClusterApi(Server):
         super().__init__()
         self.secret: dict[str, str] = {}
         self.serves_jobs = False
+        self.hyper_nodes: list[dict[str, Any]] | None = []
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         path = request.path
@@ -55,6 +57,17 @@ class ClusterApi(Server):
         if path == JOB_API and self.serves_jobs:
             return web.json_response({"resources": [_kind("jobs", "Job"), _kind("cronjobs", "CronJob")]})
         answer = await super()._answer(request)
+        if path == f"{TOPOLOGY_API}":
+            return web.json_response({"resources": [_kind("hypernodes", "HyperNode")]})
+        if path == f"{TOPOLOGY_API}/hypernodes":
+            if self.hyper_nodes is None:
+                return web.json_response({"kind": "Status", "code": 403}, status=403)
+            return web.json_response({"metadata": {}, "items": self.hyper_nodes})
+        if path == "/apis" and isinstance(answer, web.Response) and answer.text:
+            entry = {"groupVersion": "topology.volcano.sh/v1alpha1", "version": "v1alpha1"}
+            known = json.loads(answer.text)["groups"]
+            known.append({"name": "topology.volcano.sh", "versions": [entry], "preferredVersion": entry})
+            answer = web.json_response({"groups": known})
         if path == "/apis" and self.serves_jobs and isinstance(answer, web.Response) and answer.text:
             groups = json.loads(answer.text)["groups"]
             entry = {"groupVersion": "batch.volcano.sh/v1alpha1", "version": "v1alpha1"}
@@ -133,6 +146,7 @@ class Door:
 
 QUEUE_KIND = ("scheduling.volcano.sh", "v1beta1", "queues")
 GROUP_KIND = ("scheduling.volcano.sh", "v1beta1", "podgroups")
+HYPER_NODE_KIND = ("topology.volcano.sh", "v1alpha1", "hypernodes")
 JOB_KIND = ("batch.volcano.sh", "v1alpha1", "jobs")
 CRON_KIND = ("batch.volcano.sh", "v1alpha1", "cronjobs")
 
@@ -248,6 +262,32 @@ async def test_a_queue_that_was_created_a_moment_ago_counts_for_work(door: Door)
     assert "new" not in door.admission.view.world().queues
     work = raw("work", {"queue": "new"}, namespace="ns")
     assert await door.ask("validate-podgroups", GROUP_KIND, work) == {"allowed": True}
+
+
+async def test_hyper_nodes_are_judged_and_what_is_hardly_meant_is_said(door: Door) -> None:
+    below = {"type": "HyperNode", "selector": {"exactMatch": {"name": "rack"}}}
+    door.api.hyper_nodes = [raw("rack", {"tier": 1}), {"metadata": {"name": "odd"}, "spec": {"tier": "x"}}]
+    refused = await door.ask("validate-hypernodes", HYPER_NODE_KIND, raw("spine", {"tier": 2, "members": []}))
+    assert refused["status"]["message"] == (
+        "hypernode spine: spec.members: at least one member is required; add a node or a HyperNode"
+    )
+    fine = raw("spine", {"tier": 2, "members": [below]})
+    assert await door.ask("validate-hypernodes", HYPER_NODE_KIND, fine) == {"allowed": True}
+    low = raw("spine", {"tier": 1, "members": [below]})
+    assert await door.ask("validate-hypernodes", HYPER_NODE_KIND, low, fine) == {
+        "allowed": True,
+        "warnings": ["spec.tier is 1, not above 1 of its member rack, which is not put below it; write 2 or more"],
+    }
+    door.api.hyper_nodes = None
+    assert await door.ask("validate-hypernodes", HYPER_NODE_KIND, low) == {"allowed": True}
+    work = raw("work", {"queue": "default", "networkTopology": {"mode": "hard"}}, namespace="ns")
+    answer = await door.ask("validate-podgroups", GROUP_KIND, work)
+    assert answer["warnings"] == [
+        (
+            "spec.networkTopology is hard and names no tier, so that it limits nothing; "
+            "set highestTierAllowed or highestTierName"
+        )
+    ]
 
 
 async def test_what_cannot_be_read_is_refused_and_what_is_being_deleted_is_let_go(door: Door) -> None:
