@@ -158,7 +158,7 @@ async def _load(client: KubernetesClient, configuration: str) -> _Listed:
 
 
 async def _leader(client: KubernetesClient, namespace: str, scheduler_names: frozenset[str]) -> str:
-    """Who holds the scheduler's Lease; "" when that cannot be read, which alters no decision."""
+    """Holder of the scheduler's Lease; "" when the Lease cannot be read, which alters no decision."""
     name = min(scheduler_names) if len(scheduler_names) == 1 else names.DEFAULT_SCHEDULER_NAME
     try:
         lease = await client.read(ApiPath(_LEASES, "leases", namespace).of(name), _Lease)

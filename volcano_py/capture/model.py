@@ -49,7 +49,7 @@ class Capture(msgspec.Struct, frozen=True):
     revision: str = ""
     """The resource version of which all lists are; "" where they are of several moments."""
     leader: str = ""
-    """Who held the scheduler's Lease, "" when that is not known."""
+    """Holder of the scheduler's Lease, "" when it is not known."""
     versions: Mapping[str, str] = {}
     """Program → version, such as volcano-py and kubernetes."""
 

@@ -76,7 +76,7 @@ def what_if(
     cycles: int,
     output: str,
 ) -> None:
-    """Try changes on a copy of a cluster: who starts, who waits, who is evicted for it, and what lies idle then.
+    """Try changes on a copy of a cluster: which pods start, wait or are evicted for others, and what lies idle.
 
     Changes are made in this order: --delete, --remove-node, --add-nodes, --cordon, --submit, --set.
     """

@@ -1,4 +1,4 @@
-"""A small cluster as an API server lists it, with much in it that is nobody's business."""
+"""A small cluster as an API server lists it, with much in it that decisions do not need."""
 
 from __future__ import annotations
 

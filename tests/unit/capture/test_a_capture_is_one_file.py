@@ -1,4 +1,4 @@
-"""The file: the same again when it is read, without what nobody needs to know, and errors that name what is wrong."""
+"""The file: the same again when it is read, without what decisions do not need, and errors that name what is wrong."""
 
 from __future__ import annotations
 

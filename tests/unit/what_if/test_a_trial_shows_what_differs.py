@@ -1,4 +1,4 @@
-"""Trials on a small cluster: who starts, who stops, who waits for what, who is evicted for whom, and what is idle."""
+"""Trials on a small cluster: which pods start, stop, wait or are evicted for which others, and what is idle."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def crowded() -> Capture:
     return replace(capture, items=tuple(applied([Delete("node/gpu-2"), Delete("pg/train")], capture.items, NOW)))
 
 
-def test_who_is_evicted_is_found_with_for_whom_and_by_what() -> None:
+def test_an_evicted_pod_is_found_with_the_action_and_the_pod_that_needs_its_place() -> None:
     found = trial(capture=crowded(), new=conf(RECLAIM))
 
     (evicted,) = found.evictions
@@ -116,7 +116,7 @@ def test_who_is_evicted_is_found_with_for_whom_and_by_what() -> None:
     ]
 
 
-def test_who_is_spared_is_found_when_the_configuration_no_longer_evicts() -> None:
+def test_a_spared_pod_is_found_when_the_configuration_no_longer_evicts() -> None:
     found = trial(capture=replace(crowded(), configuration=RECLAIM), new=conf(RECLAIM.replace(", reclaim", "")))
 
     assert found.evictions == ()

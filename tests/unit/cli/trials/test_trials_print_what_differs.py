@@ -45,7 +45,7 @@ def test_what_starts_is_printed_and_the_status_says_that_something_changes(clust
     assert result.output.endswith("Pods: 2 more placed\n")
 
 
-def test_nothing_to_tell_is_a_sentence_and_status_0(cluster: str) -> None:
+def test_no_difference_is_a_sentence_and_status_0(cluster: str) -> None:
     result = run("what-if", "--from", cluster, "--set", "queue/research.spec.weight=1")
 
     assert (result.exit_code, result.output) == (0, "Nothing changes.\n")
@@ -101,7 +101,7 @@ def test_what_makes_the_status_3_can_be_chosen(cluster: str, fail_on: tuple[str,
     assert run("what-if", "--from", cluster, *RAISE, *chosen).exit_code == status
 
 
-def test_a_new_configuration_is_planned_with_who_would_be_evicted(cluster: str, tmp_path: Path) -> None:
+def test_a_new_configuration_is_planned_with_the_pods_it_would_evict(cluster: str, tmp_path: Path) -> None:
     conf, job = tmp_path / "new.conf", tmp_path / "job.yaml"
     conf.write_text(RECLAIM, encoding="utf-8")
     job.write_text(NEW_JOB.replace("CPU", "3"), encoding="utf-8")
