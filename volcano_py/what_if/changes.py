@@ -10,10 +10,11 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from volcano_py.api.objects import Node, ObjectMeta, Pod, PodStatus, PriorityClass, metadata_of
+from volcano_py.api.objects import Node, ObjectMeta, Pod, PriorityClass, metadata_of
 from volcano_py.api.volumes import CSINode
 from volcano_py.cluster.manifests import VOLCANO_JOB, Document, ManifestError, Stored, made, passed_over, stored
 from volcano_py.jobs.model import VolcanoJob
+from volcano_py.what_if.controllers import created_again
 from volcano_py.what_if.fields import FieldError, top_level_fields, with_field
 from volcano_py.what_if.targets import TargetError, found, with_dependents, without
 
@@ -21,7 +22,6 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 MOST_NODES: Final = 10_000
 _PASSING: Final = "node.kubernetes.io/"
 """Taints that a node has while something is wrong with it."""
-_FOLLOWS_ITS_NODE: Final = "DaemonSet"
 _NUMBER: Final = re.compile(r"[1-9]\d{0,4}", re.ASCII)
 
 
@@ -79,7 +79,7 @@ class RemoveNode(msgspec.Struct, frozen=True):
             if isinstance(obj, Node | CSINode) and obj.metadata.name == self.name:
                 continue
             if isinstance(obj, Pod) and obj.spec.node_name == self.name:
-                if (again := _created_again(obj)) is not None:
+                if (again := created_again(obj)) is not None:
                     kept.append((kind, again))
                 continue
             kept.append((kind, obj))
@@ -184,29 +184,6 @@ def _like(node: Node, name: str, now: float) -> Node:
 
 def _renamed(metadata: ObjectMeta, name: str) -> ObjectMeta:
     return replace(metadata, name=name, uid=f"{metadata.uid}-{name}")
-
-
-def _created_again(pod: Pod) -> Pod | None:
-    """The pod that its controller creates in the place of one that is gone; None where the simulation does that itself,
-    and where there is none."""
-    owner = pod.metadata.controller
-    if (
-        owner is None
-        or owner.is_volcano_job
-        or owner.kind == _FOLLOWS_ITS_NODE
-        or pod.status.phase
-        not in (
-            "Pending",
-            "Running",
-        )
-    ):
-        return None
-    return replace(
-        pod,
-        metadata=replace(pod.metadata, uid=f"{pod.metadata.uid}-again", deletion_timestamp=None),
-        spec=replace(pod.spec, node_name=""),
-        status=PodStatus(),
-    )
 
 
 def _replaced(items: Sequence[Stored], old: Any, new: Any) -> list[Stored]:

@@ -12,6 +12,7 @@ from volcano_py.api.objects import Pod
 from volcano_py.api.report import Amounts, QueueReport
 from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.simulation import Simulation
+from volcano_py.what_if.controllers import replace_evicted
 
 
 class Waiting(msgspec.Struct, frozen=True):
@@ -43,10 +44,13 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def outcome_of(simulation: Simulation, most_cycles: int) -> Outcome:
-    """Run the simulation until nothing changes, or so many cycles."""
+    """Run the simulation until nothing changes, or so many cycles. Controllers create evicted pods again."""
     settled = False
     for _ in range(most_cycles):
-        if settled := not simulation.step():
+        before = simulation.cluster.changes
+        waits = simulation.step()
+        replace_evicted(simulation.cluster)
+        if settled := not (waits or simulation.cluster.changes != before):
             break
     placed: dict[str, set[str]] = {}
     waiting: dict[str, set[str]] = {}

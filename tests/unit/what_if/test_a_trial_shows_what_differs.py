@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.unit.what_if.clusters import NEW_JOB, captured
+from volcano_py.api.objects import OwnerReference, Pod
 from volcano_py.capture.model import Capture
 from volcano_py.capture.start import configuration_of
 from volcano_py.config import SchedulerConfiguration, parse_configuration
@@ -122,6 +123,22 @@ def test_a_spared_pod_is_found_when_the_configuration_no_longer_evicts() -> None
     assert found.evictions == ()
     assert [each.pod for each in found.spared] == ["team/old-0"]
     assert {work.name: (work.starts, work.stops) for work in found.work} == {"team/old": (1, 0), "team/extra": (0, 1)}
+
+
+def test_an_evicted_pod_of_a_replica_set_comes_back_and_waits() -> None:
+    owner = OwnerReference(kind="ReplicaSet", name="w", uid="w", controller=True)
+    capture = crowded()
+    items = tuple(
+        (kind, replace(obj, metadata=replace(obj.metadata, owner_references=[owner])) if isinstance(obj, Pod) else obj)
+        for kind, obj in capture.items
+    )
+
+    found = trial(capture=replace(capture, items=items), new=conf(RECLAIM))
+
+    assert found.settled
+    assert [each.pod for each in found.evictions] == ["team/old-0"]
+    old = next(work for work in found.work if work.name == "team/old")
+    assert (old.placed, old.waiting) == ((1, 0), (0, 1))
 
 
 def test_a_run_that_is_ended_early_says_so() -> None:
