@@ -23,6 +23,9 @@ NODE_METRICS: Final = Kind(metrics_server.KIND, metrics_server.PATH, NodeMetrics
 
 OF_NAME: Final[Mapping[str, Kind]] = MappingProxyType({kind.name: kind for kind in (*KINDS, NODE_METRICS)})
 
+ESSENTIAL: Final = frozenset({"Pod", "Node", "Queue", "PodGroup"})
+"""Without one of these kinds, hardly any decision is as the live scheduler's."""
+
 _SPREADING: Final = "pods that it selects are not spread by default"
 _WORKLOAD: Final = "single pods of such workloads form gangs of their own size only if they say so themselves"
 _VOLUMES: Final = "pods with volumes that it concerns count as waiting for them"

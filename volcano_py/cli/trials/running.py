@@ -8,6 +8,7 @@ from typing import Final
 
 import click
 
+from volcano_py.capture.kinds import ESSENTIAL
 from volcano_py.cli.options.captured import Source, captured_configuration
 from volcano_py.cli.options.configuration import load_configuration
 from volcano_py.cli.printing.output import log_aside, print_data
@@ -32,13 +33,18 @@ def run_trial(
     """Try the changes, and the configuration if there is one, on the cluster or the capture that `source` names.
 
     Raises:
-        click.ClickException: there is no cluster, or a change cannot be made.
+        click.ClickException: there is no cluster, too little of it can be read, or a change cannot be made.
         click.exceptions.Exit: something of `fail_on` was found.
     """
     log_aside()
     registry = builtin_registry().with_installed()
     new = load_configuration(scheduler_conf, registry) if scheduler_conf is not None else None
     capture = source.capture()
+    if missing := [each.what for each in capture.unread if each.what in ESSENTIAL]:
+        raise click.ClickException(
+            f"nothing can be tried without {' and '.join(missing)} objects: the right to list them in all namespaces is"
+            " part of the ClusterRole view, but for nodes"
+        )
     try:
         found = tried(
             capture,

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.unit.capture.clusters import serve, waiting
+from tests.unit.capture.clusters import forbid, serve, waiting
 from tests.unit.cli.cluster import UserOfCluster
 from tests.unit.what_if.clusters import CLUSTER, NEW_JOB
 from volcano_py.capture.file import written
 from volcano_py.cli.main import main
 from volcano_py.cli.options.trials import FINDINGS
+from volcano_py.cluster.kubernetes.watching import kinds
 from volcano_py.what_if.difference import Finding
 from volcano_py.what_if.trial import MOST_CYCLES
 
@@ -181,3 +182,14 @@ async def test_the_live_cluster_is_tried_on_with_the_users_login(user: UserOfClu
 
     assert (result.exit_code, result.stdout) == (0, "Nothing changes.\n")
     assert {request.method for request in user.api.requests} == {"GET"}
+
+
+@pytest.mark.real_time
+async def test_nothing_is_tried_where_too_little_can_be_read(user: UserOfCluster) -> None:
+    serve(user.api)
+    forbid(user.api, kinds.POD, kinds.NODE, kinds.SERVICE)
+
+    result = await user.run("what-if", "--set", "queue/default.spec.weight=7")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "Error: nothing can be tried without Pod and Node objects: the right to list them" in result.stderr
