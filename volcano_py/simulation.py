@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -93,7 +94,10 @@ class Simulation:
         self.cluster = MemoryCluster(self.state)
         self.reports: list[CycleReport] = []
         self.now = EPOCH.timestamp() if live is None else live
+        self._registry = registry
         self._scheduler = Scheduler(registry, self.cluster.apply)
+        self._at_rest: int | None = None
+        """How many changes there had been when the controllers found nothing to do."""
         self._jobs = JobsInMemory(self.cluster, self._rules)
         self._budgets = MemoryBudgets(self.cluster)
         for kind, obj in items:
@@ -126,6 +130,21 @@ class Simulation:
                 break
         return self.result(settled=settled)
 
+    @contextmanager
+    def aside(self, configuration: SchedulerConfiguration | None = None) -> Iterator[None]:
+        """What happens inside, under another configuration if one is given, is undone at the end. The scheduler begins
+        without memories, inside and afterwards."""
+        saved, reports, now, configured = self.cluster.saved(), len(self.reports), self.now, self.configuration
+        self._scheduler = Scheduler(self._registry, self.cluster.apply)
+        self.configuration = configuration or configured
+        try:
+            yield
+        finally:
+            self.cluster.restore(saved)
+            del self.reports[reports:]
+            self.now, self.configuration = now, configured
+            self._scheduler = Scheduler(self._registry, self.cluster.apply)
+
     @property
     def look_again_at(self) -> float:
         """When the next step is due though nothing changes (seconds since the epoch); 0: never."""
@@ -137,6 +156,9 @@ class Simulation:
 
     def _run_controllers(self) -> None:
         self._jobs.run(self.now)
+        before = self.cluster.changes
+        if before == self._at_rest:
+            return  # only Jobs follow the clock
         self.cluster.provide_volumes()
         self._budgets.run()
         for pod in self.cluster.objects("Pod", Pod):
@@ -152,6 +174,8 @@ class Simulation:
             except UnknownQueueStateError:
                 continue  # as the live controller does: such a queue is left alone
             self.cluster.put("Queue", change.apply(queue))
+        if self.cluster.changes == before:
+            self._at_rest = before
 
     def _group_for(self, pod: Pod) -> None:
         owner = inheriting_owner(pod)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -24,6 +24,18 @@ from volcano_py.cluster.memory_volumes import MemoryVolumes
 from volcano_py.cluster.protocol import Sink
 
 T = TypeVar("T", bound=ApiObject)
+
+
+class Saved(msgspec.Struct, frozen=True):
+    """How a cluster in memory stood at one moment."""
+
+    objects: Mapping[str, Mapping[str, ApiObject]]
+    binds: Mapping[str, str]
+    evictions: Sequence[str]
+    evicted: Mapping[str, Pod]
+    leaving: Set[str]
+    events: Sequence[Event]
+    preparing: Mapping[str, Bind]
 
 
 class MemoryCluster:
@@ -80,6 +92,34 @@ class MemoryCluster:
     def let_go(self, pod: Pod) -> None:
         """The pod is being deleted: it is gone when the cluster settles next."""
         self._leaving.add(pod.metadata.uid)
+
+    def saved(self) -> Saved:
+        """How it stands, for `restore`."""
+        return Saved(
+            objects={kind: dict(store) for kind, store in self._objects.items()},
+            binds=dict(self.binds),
+            evictions=list(self.evictions),
+            evicted=dict(self.evicted),
+            leaving=set(self._leaving),
+            events=list(self.events),
+            preparing=dict(self._preparing),
+        )
+
+    def restore(self, saved: Saved) -> None:
+        """All is as it was when that was saved; the sink is given what differs."""
+        for kind, store in self._objects.items():
+            before = saved.objects.get(kind, {})
+            changed = [key for key, obj in store.items() if before.get(key) is not obj]
+            for key in changed:
+                self._sink.delete(kind, store[key])
+            for key, obj in before.items():
+                if store.get(key) is not obj:
+                    self._sink.upsert(kind, obj)
+            self.changes += len(changed)
+        self._objects = {kind: dict(store) for kind, store in saved.objects.items()}
+        self.binds, self.evictions = dict(saved.binds), list(saved.evictions)
+        self.evicted, self._leaving = dict(saved.evicted), set(saved.leaving)
+        self.events, self._preparing = list(saved.events), dict(saved.preparing)
 
     def apply(self, effects: Sequence[Effect]) -> None:
         """Carry out what a cycle decided."""
