@@ -19,6 +19,7 @@ WORDS: Final[Mapping[str, str]] = {
     "daemon": "the parts put together, for a cluster",
     "what_if": "changes tried on a capture",
     "capture": "a cluster as one value, live or a file",
+    "explain": "why work waits, what would help",
     "play": "a simulation in which work comes and ends",
     "simulation": "the parts put together, in memory",
     "operator": "kopf, controllers",

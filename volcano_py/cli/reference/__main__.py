@@ -12,6 +12,7 @@ from volcano_py.cli.reference import COMMAND
 from volcano_py.cli.reference.bounds import bounds_page
 from volcano_py.cli.reference.commands import commands_page
 from volcano_py.cli.reference.configuration import configuration_page
+from volcano_py.cli.reference.explanations import explanations_page
 from volcano_py.observe import reference as observed
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
@@ -19,6 +20,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "configuration.md": configuration_page,
     "cli.md": commands_page,
     "bounds.md": bounds_page,
+    "explain.md": explanations_page,
 }
 
 

@@ -1,0 +1,1 @@
+"""`volcano-py explain`: the verb, and how an explanation is drawn."""

@@ -1,0 +1,183 @@
+"""Explanations as lines of text: what decides comes first, parts without anything to say are left out."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from volcano_py.api.wording.amounts import amounts, number
+from volcano_py.api.wording.summarize import counted, summarize
+from volcano_py.cli.printing.one_line import plain
+from volcano_py.explain.model import (
+    Limit,
+    Near,
+    NodeExplanation,
+    Nodes,
+    Position,
+    QueueExplanation,
+    Standing,
+    WorkloadExplanation,
+)
+
+_WIDTH: Final = 100
+_INDENT: Final = "  "
+
+
+def drawn(explanation: WorkloadExplanation | QueueExplanation | NodeExplanation) -> Iterator[str]:
+    """The lines of one explanation, without control characters."""
+    if isinstance(explanation, WorkloadExplanation):
+        lines = _workload(explanation)
+    elif isinstance(explanation, QueueExplanation):
+        lines = _queue(explanation)
+    else:
+        lines = _node(explanation)
+    yield from map(plain, lines)
+
+
+def _workload(told: WorkloadExplanation) -> Iterator[str]:
+    now = told.now
+    since = f" since {now.since}" if now.since else ""
+    yield f"{told.name}: {now.state}{since}, {now.running} of {counted(now.wanted, 'pod')} placed"
+    if now.reason:
+        yield from _wrapped(f"{now.reason}: {now.message.removeprefix(f'{now.reason}: ')}")
+    if now.nodes:
+        yield from _wrapped(f"On {_counts(now.nodes)}")
+    if told.unread:
+        yield from _part("Not read", told.unread)
+    if not now.reason:
+        return
+    helpful = [remedy.text for remedy in told.remedies]
+    yield from _part("What would help", helpful or ["nothing of what was tried makes it start"])
+    yield from _part("Limits", _limits(told.limits), wrap=False)
+    if told.nodes is not None:
+        yield from _part("Nodes", _nodes(told.nodes))
+    if told.position is not None:
+        yield from _part("Position", _position(told.position))
+    if told.holders:
+        rows = [("job", "queue", "priority", "holds", "its queue holds", "of deserved")]
+        rows += [
+            (
+                each.job,
+                each.queue,
+                str(each.priority),
+                amounts(each.holds),
+                amounts(each.queue_allocated),
+                amounts(each.queue_deserved),
+            )
+            for each in told.holders
+        ]
+        yield from _part("Who runs instead", _aligned(rows), wrap=False)
+    if told.history:
+        yield from _part("History", [f"{each.at} {each.object}: {each.text}" for each in told.history])
+
+
+def _limits(limits: Sequence[Limit]) -> list[str]:
+    rows = [("", "limit", "used", "asked", "at most", "")]
+    rows += [("->" if each.binding else "", *_limit(each)) for each in limits]
+    return _aligned(rows)
+
+
+def _limit(limit: Limit) -> tuple[str, str, str, str, str]:
+    name = f"{limit.kind} {limit.name}"
+    if limit.kind in ("gang", "nodes", "object") or not limit.resource:
+        return name, "", "", "", limit.note
+    return name, *_numbers(limit), f"{limit.resource} {limit.note}".rstrip()
+
+
+def _numbers(limit: Limit) -> tuple[str, str, str]:
+    name = limit.resource.removeprefix("requests.").removeprefix("limits.")
+    most = "unlimited" if limit.limit is None else number(name, limit.limit)
+    return number(name, limit.used), number(name, limit.asked), most
+
+
+def _nodes(nodes: Nodes) -> Iterator[str]:
+    yield f"{nodes.takes} of {counted(nodes.total, 'node')} would take pod {nodes.pod} now"
+    for refusal, count in nodes.refusals.items():
+        yield f"{count}: {refusal}"
+    if not nodes.takes:
+        for near in nodes.nearest:
+            yield _near(near)
+
+
+def _near(near: Near) -> str:
+    lacks = f"lacks {amounts(near.lacks)}" if near.lacks else ""
+    return f"nearest: {near.node}: {', '.join(part for part in (near.refusal, lacks) if part)}"
+
+
+def _position(position: Position) -> Iterator[str]:
+    yield (
+        f"number {position.place} of {position.waiting} waiting in queue {position.queue} (priority "
+        f"{position.priority}); its queue is number {position.queue_place} of {position.queues} (share "
+        f"{position.queue_share:.2f})"
+    )
+    if position.ahead:
+        names = [f"{each.name} (priority {each.priority}, {counted(each.pods, 'pod')})" for each in position.ahead]
+        yield f"ahead: {summarize(names, total=position.place - 1, most=5)}; they ask for {amounts(position.before)}"
+
+
+def _queue(told: QueueExplanation) -> Iterator[str]:
+    yield f"Queue {told.standing.queue}: {told.standing.state}, {counted(told.waiting, 'job')} waiting"
+    yield from _part("Standing", _standings([told.standing]), wrap=False)
+    if told.children:
+        yield from _part("Queues below it", _standings(told.children), wrap=False)
+    if told.short:
+        lines = [f"it asks for {amounts(told.short)} more of what it deserves"]
+        for each in told.borrowers:
+            kept = "" if each.reclaimable else "; it is not reclaimable"
+            lines.append(f"queue {each.queue} holds {amounts(each.over)} beyond what it deserves{kept}")
+        yield from _part("What it can have back", [*lines, *([told.note] if told.note else [])])
+    if told.unread:
+        yield from _part("Not read", told.unread)
+
+
+def _standings(standings: Sequence[Standing]) -> list[str]:
+    rows = [("queue", "share", "holds", "deserves", "capability", "guarantee")]
+    rows += [
+        (
+            each.queue,
+            f"{each.share:.2f}",
+            amounts(each.allocated),
+            amounts(each.deserved),
+            amounts(each.capability) if each.capability else "unlimited",
+            amounts(each.guarantee),
+        )
+        for each in standings
+    ]
+    return _aligned(rows)
+
+
+def _node(told: NodeExplanation) -> Iterator[str]:
+    takes = f"takes no pods: {told.closed}" if told.closed else f"still takes {amounts(told.free)}"
+    yield f"Node {told.name} {takes}"
+    yield from _wrapped(f"{amounts(told.used)} of {amounts(told.allocatable)} in use")
+    if told.taints:
+        yield from _part("Only pods that tolerate", told.taints)
+    if told.pods:
+        yield from _part("What is there", [f"{name}: {counted(count, 'pod')}" for name, count in told.pods.items()])
+    if told.unread:
+        yield from _part("Not read", told.unread)
+
+
+def _part(title: str, lines: Sequence[str] | Iterator[str], *, wrap: bool = True) -> Iterator[str]:
+    yield ""
+    yield title
+    for line in lines:
+        if wrap:
+            yield from _wrapped(line, hanging=True)
+        else:
+            yield f"{_INDENT}{line}".rstrip()
+
+
+def _wrapped(text: str, *, hanging: bool = False) -> list[str]:
+    following = _INDENT * 2 if hanging else _INDENT
+    return textwrap.wrap(text, _WIDTH, initial_indent=_INDENT, subsequent_indent=following, break_on_hyphens=False)
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return summarize([f"{name} ({counted(count, 'pod')})" for name, count in counts.items()], most=5)

@@ -1,0 +1,96 @@
+"""`volcano-py explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from volcano_py.cli.options.captured import Source, captured_configuration, source_options
+from volcano_py.cli.options.cluster_access import DEFAULT_NAMESPACE, namespace_of, namespace_option, on_cluster
+from volcano_py.cli.options.names import SUBDOMAIN
+from volcano_py.cli.printing.output import log_aside, output_option, print_data
+
+if TYPE_CHECKING:
+    from volcano_py.capture.model import Capture
+    from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+    from volcano_py.explain.world import World
+
+EPILOG = """\b
+Examples:
+  volcano-py explain podgroup train               # the live cluster, read with your own rights
+  volcano-py explain job train -n research -o json
+  volcano-py explain queue team-a
+  volcano-py explain node gpu-1 --from cluster.capture
+
+The scheduler runs over a copy in memory; nothing is written. Each remedy has been tried on that copy.
+"""
+KINDS = ("podgroup", "job", "pod", "queue", "node")
+
+
+@click.command(epilog=EPILOG)
+@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("name", type=SUBDOMAIN)
+@namespace_option
+@click.option(
+    "--scheduler-conf",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="volcano-scheduler.conf, or a ConfigMap with one in it. [default: that of the cluster]",
+)
+@source_options
+@output_option()
+def explain(
+    kind: str, name: str, namespace: str | None, scheduler_conf: Path | None, source: Source, output: str
+) -> None:
+    """Say why a workload waits and what would help, how a queue stands, or what a node still takes.
+
+    The scheduler runs over a copy of the live cluster, or over a file (--from), until nothing changes.
+    """
+    from volcano_py.capture.start import rules_of
+    from volcano_py.cli.explaining.drawing import drawn
+    from volcano_py.explain.target import ExplainError
+    from volcano_py.explain.world import World
+    from volcano_py.scheduler import builtin_registry
+
+    log_aside()
+    registry = builtin_registry().with_installed()
+    capture = source.capture()
+    configuration = captured_configuration(capture, scheduler_conf, registry)
+    world = World(capture.items, configuration, registry, rules=rules_of(capture), live=capture.taken)
+    try:
+        explanation = _explained(world, kind, name, lambda: namespace or _namespace(source), capture)
+    except ExplainError as error:
+        raise click.ClickException(str(error)) from error
+    if output == "table":
+        for line in drawn(explanation):
+            click.echo(line)
+    else:
+        print_data(msgspec.to_builtins(explanation), output)
+
+
+def _explained(world: World, kind: str, name: str, namespace: Callable[[], str], capture: Capture) -> Any:
+    from volcano_py.explain.of_node import explain_node
+    from volcano_py.explain.of_queue import explain_queue
+    from volcano_py.explain.of_workload import explain_workload
+
+    if kind == "queue":
+        found: Any = explain_queue(world, name)
+    elif kind == "node":
+        found = explain_node(world, name)
+    else:
+        found = explain_workload(world, kind, f"{namespace()}/{name}")
+    return msgspec.structs.replace(found, unread=tuple(str(each) for each in capture.unread))
+
+
+def _namespace(source: Source) -> str:
+    """That of the kubeconfig's context; files have none."""
+    if source.files:
+        return DEFAULT_NAMESPACE
+
+    async def work(client: KubernetesClient) -> str:
+        return namespace_of(client, None)
+
+    return on_cluster(source.kubeconfig, source.context, work)

@@ -1,0 +1,51 @@
+"""Who runs instead: the jobs that hold what the workload lacks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from volcano_py.explain.model import Holder, Limit
+from volcano_py.explain.world import World
+from volcano_py.framework.job import Job
+
+_MOST: Final = 5
+_HELD: Final = frozenset({"queue", "cluster", "nodes"})
+
+
+def holders(world: World, binding: Limit | None, group: str) -> tuple[Holder, ...]:
+    """The largest holders of the resource of the limit that binds: in that queue and below it, or in the cluster."""
+    names = world.session.ledger.axis.names
+    if binding is None or binding.kind not in _HELD or binding.resource not in names:
+        return ()
+    dim = names.index(binding.resource)
+    inside = below(world, binding.name) if binding.kind == "queue" else None
+    found = [
+        (int(job.allocated[dim]), job)
+        for job in world.jobs.values()
+        if job.key != group and job.allocated_tasks and (inside is None or job.queue.name in inside)
+    ]
+    found.sort(key=lambda each: (-each[0], each[1].key))
+    return tuple(_holder(world, job) for amount, job in found[:_MOST] if amount)
+
+
+def below(world: World, queue: str) -> set[str]:
+    """The queue and all queues below it."""
+    names = {queue}
+    while True:
+        more = {name for name, report in world.report.queues.items() if report.parent in names} - names
+        if not more:
+            return names
+        names |= more
+
+
+def _holder(world: World, job: Job) -> Holder:
+    report = world.report.queues.get(job.queue.name)
+    return Holder(
+        job=job.key,
+        queue=job.queue.name,
+        pods=job.allocated_tasks,
+        priority=job.priority,
+        holds=world.amounts(job.allocated),
+        queue_allocated=dict(report.allocated) if report is not None else {},
+        queue_deserved=dict(report.deserved) if report is not None else {},
+    )

@@ -1,0 +1,113 @@
+"""The chain of limits between a workload and the cluster; the scheduler's reason says which one binds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from msgspec.structs import replace
+
+from volcano_py.api.report import Amounts, QueueReport
+from volcano_py.explain.asked import still_asked
+from volcano_py.explain.model import Limit, Nodes, Now
+from volcano_py.explain.target import Target
+from volcano_py.explain.world import World
+from volcano_py.state.queues.quotas import resource_of
+
+_BINDS: Final[Mapping[str, str]] = {
+    "NotEnoughTasks": "gang",
+    "OverQuota": "quota",
+    "QueueNotFound": "queue",
+    "InvalidQueue": "queue",
+    "QueueClosed": "queue",
+    "OverCapability": "queue",
+    "OverDeserved": "queue",
+    "ClusterOvercommitted": "cluster",
+    "NeverFits": "nodes",
+    "NodesRefuse": "nodes",
+    "PlacesHeld": "nodes",
+    "GangIncomplete": "nodes",
+    "WaitingForRelease": "nodes",
+}
+"""Reason → the kind of limit that it is about; all others are about an object."""
+
+
+def limits(world: World, target: Target, stands: Now, refused: Nodes | None) -> tuple[Limit, ...]:
+    """From the gang to the nodes. Exactly one binds while the workload waits."""
+    asked = still_asked(target)
+    chain = [_gang(target), *_quotas(world, target, asked), *_queues(world, target, asked), _cluster(world, asked)]
+    if not stands.reason:
+        return tuple(chain)
+    kind = _BINDS.get(stands.reason, "object")
+    cluster = chain[-1]
+    if kind == "nodes" and stands.reason != "NeverFits" and _excess(cluster) > 0:
+        kind = "cluster"
+    candidates = [limit for limit in chain if limit.kind == kind]
+    if not candidates:
+        lacks = dict(refused.nearest[0].lacks) if kind == "nodes" and refused is not None and refused.nearest else {}
+        name = "each on its own" if kind == "nodes" else target.group or target.name
+        chain.append(Limit(kind, name, next(iter(lacks), ""), note=stands.reason, binding=True))
+        return tuple(chain)
+    named = [limit for limit in candidates if f"queue {limit.name}:" in stands.message]
+    binding = named[0] if named else max(candidates, key=_excess)
+    return tuple(replace(limit, binding=True) if limit is binding else limit for limit in chain)
+
+
+def _excess(limit: Limit) -> float:
+    """By how much of itself a limit would be passed; below 0 where it would not."""
+    if limit.limit is None:
+        return float("-inf")
+    return (limit.used + limit.asked - limit.limit) / max(limit.limit, 1)
+
+
+def _gang(target: Target) -> Limit:
+    minimum = target.found.spec.min_member if target.found is not None else 1
+    note = f"{len(target.pods)} of the {max(minimum, 1)} pods that must start together exist"
+    return Limit("gang", target.group or target.name, "pods", len(target.waiting), note=note)
+
+
+def _quotas(world: World, target: Target, asked: Amounts) -> Iterator[Limit]:
+    namespace = target.name.partition("/")[0]
+    for quota in world.session.snapshot.quotas.get(namespace, ()):
+        found = [
+            Limit("quota", quota.name, name, asked.get(resource_of(name), 0), quota.used.get(name, 0), hard)
+            for name, hard in quota.hard.items()
+            if resource_of(name) in asked
+        ]
+        if found:
+            yield max(found, key=_excess)
+
+
+def _queues(world: World, target: Target, asked: Amounts) -> Iterator[Limit]:
+    """The queue, then each queue above it."""
+    job = world.jobs.get(target.group)
+    name = target.found.spec.queue if job is None and target.found is not None else job.queue.name if job else ""
+    reports = world.report.queues
+    while name:
+        report = reports.get(name)
+        if report is None:
+            yield Limit("queue", name, note="does not exist")
+            return
+        yield _queue(report, asked)
+        name = report.parent if report.parent != name else ""
+
+
+def _queue(report: QueueReport, asked: Amounts) -> Limit:
+    """The resource of which least would be left."""
+    note = "" if report.state in ("Open", "") else f"state {report.state}"
+    found = [
+        Limit("queue", report.name, name, amount, report.allocated.get(name, 0), report.capability.get(name), note)
+        for name, amount in asked.items()
+    ]
+    return max(found, key=_excess, default=Limit("queue", report.name, note=note))
+
+
+def _cluster(world: World, asked: Amounts) -> Limit:
+    nodes = world.session.ledger.nodes
+    total = world.amounts(nodes.allocatable[nodes.present].sum(axis=0))
+    used = world.amounts(nodes.used[nodes.present].sum(axis=0))
+    found = [
+        Limit("cluster", "all nodes", name, amount, used.get(name, 0), total.get(name, 0))
+        for name, amount in asked.items()
+    ]
+    return max(found, key=_excess, default=Limit("cluster", "all nodes"))

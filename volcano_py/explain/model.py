@@ -1,0 +1,170 @@
+"""Explanations as values. Their fields are those of the JSON output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from volcano_py.api.report import Amounts
+
+
+class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Base: camelCase on the wire, defaults left out."""
+
+
+class Now(_Part, frozen=True):
+    """How a workload stands. `state`: Running, Partly running, Waiting, or Starting, when the scheduler's next cycles
+    start it. `since`: RFC 3339, "" when no condition says it."""
+
+    state: str
+    running: int
+    wanted: int
+    reason: str = ""
+    message: str = ""
+    since: str = ""
+    nodes: Mapping[str, int] = {}
+    """Node → pods of it there."""
+
+
+class Ahead(_Part, frozen=True):
+    """A job that has its turn earlier. `created`: seconds since the epoch."""
+
+    name: str
+    priority: int
+    created: float
+    pods: int
+
+
+class Position(_Part, frozen=True):
+    """Places count from 1. `ahead` has the first five of those before it in its queue, `before` what they ask for."""
+
+    queue: str
+    place: int
+    waiting: int
+    priority: int
+    queue_place: int
+    queues: int
+    queue_share: float
+    ahead: tuple[Ahead, ...] = ()
+    before: Amounts = {}
+
+
+class Limit(_Part, frozen=True):
+    """One limit: `used` + `asked` must not be above `limit` (None: unlimited), in the unit of `report.Amounts`."""
+
+    kind: str
+    """gang, quota, queue, cluster, nodes or object."""
+    name: str
+    resource: str = ""
+    asked: int = 0
+    used: int = 0
+    limit: int | None = None
+    note: str = ""
+    binding: bool = False
+
+
+class Near(_Part, frozen=True):
+    """A node, and what it lacks for one pod more. `refusal`: why it takes none however free it is."""
+
+    node: str
+    lacks: Amounts = {}
+    refusal: str = ""
+
+
+class Nodes(_Part, frozen=True):
+    """What nodes say to the pod `pod`: first refusal → how many nodes; the three nearest ones."""
+
+    pod: str
+    total: int
+    takes: int
+    refusals: Mapping[str, int] = {}
+    nearest: tuple[Near, ...] = ()
+
+
+class Remedy(_Part, frozen=True):
+    """One change with which the workload starts. The scheduler has decided so over a changed copy."""
+
+    kind: str
+    text: str
+
+
+class Holder(_Part, frozen=True):
+    """A job that holds what the workload lacks, and how its queue stands."""
+
+    job: str
+    queue: str
+    pods: int
+    priority: int
+    holds: Amounts
+    queue_allocated: Amounts
+    queue_deserved: Amounts
+
+
+class Entry(_Part, frozen=True):
+    """One condition. `at`: RFC 3339."""
+
+    at: str
+    object: str
+    text: str
+
+
+class WorkloadExplanation(_Part, frozen=True):
+    """All about one workload. A part that has nothing to say is null or empty."""
+
+    name: str
+    now: Now
+    position: Position | None = None
+    limits: tuple[Limit, ...] = ()
+    nodes: Nodes | None = None
+    remedies: tuple[Remedy, ...] = ()
+    holders: tuple[Holder, ...] = ()
+    history: tuple[Entry, ...] = ()
+    unread: tuple[str, ...] = ()
+    """What could not be read, and what follows from it."""
+
+
+class Standing(_Part, frozen=True):
+    """How one queue stands. What is absent of `capability` is unlimited."""
+
+    queue: str
+    state: str
+    allocated: Amounts
+    deserved: Amounts
+    capability: Amounts = {}
+    guarantee: Amounts = {}
+    share: float = 0.0
+
+
+class Borrower(_Part, frozen=True):
+    """A queue that holds more than it deserves. `over`: by how much."""
+
+    queue: str
+    over: Amounts
+    reclaimable: bool
+
+
+class QueueExplanation(_Part, frozen=True):
+    """One queue. `short`: what it asks for and deserves, but does not hold; `borrowers` hold something of that."""
+
+    standing: Standing
+    children: tuple[Standing, ...] = ()
+    waiting: int = 0
+    short: Amounts = {}
+    borrowers: tuple[Borrower, ...] = ()
+    note: str = ""
+    unread: tuple[str, ...] = ()
+
+
+class NodeExplanation(_Part, frozen=True):
+    """One node. `free` is what it still takes, where it takes pods at all (`closed`: why not)."""
+
+    name: str
+    allocatable: Amounts
+    used: Amounts
+    free: Amounts
+    closed: str = ""
+    taints: tuple[str, ...] = ()
+    pods: Mapping[str, int] = {}
+    """PodGroup, or pod without one → its pods there."""
+    unread: tuple[str, ...] = ()

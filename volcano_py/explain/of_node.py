@@ -1,0 +1,35 @@
+"""One node: what is there, and what it still takes."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from volcano_py.api.objects import Pod
+from volcano_py.explain.model import NodeExplanation
+from volcano_py.explain.target import ExplainError
+from volcano_py.explain.world import World, group_of
+
+
+def explain_node(world: World, name: str) -> NodeExplanation:
+    """Raises:
+    ExplainError: there is no such node.
+    """
+    ssn = world.session
+    table = ssn.ledger.nodes
+    found = [row for row in np.flatnonzero(table.present).tolist() if ssn.snapshot.nodes[row].name == name]
+    if not found:
+        raise ExplainError(f"node {name} does not exist, or you may not read it: `kubectl get nodes` lists them")
+    row, info = found[0], ssn.snapshot.nodes[found[0]]
+    there = (pod for pod in world.objects("Pod", Pod) if pod.spec.node_name == name)
+    pods = Counter(group_of(pod) or pod.metadata.key for pod in there if pod.status.phase in ("Pending", "Running"))
+    return NodeExplanation(
+        name=name,
+        allocatable=world.amounts(table.allocatable[row]),
+        used=world.amounts(table.used[row]),
+        free=world.amounts(np.maximum(table.allocatable[row] - table.used[row], 0)),
+        closed="it is cordoned" if info.unschedulable else "",
+        taints=tuple(f"{taint.key}={taint.value}:{taint.effect}" for taint in info.taints),
+        pods=dict(sorted(pods.items())),
+    )

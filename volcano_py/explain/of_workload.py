@@ -1,0 +1,39 @@
+"""One workload: all parts of the answer together."""
+
+from __future__ import annotations
+
+from volcano_py.explain.holders import holders
+from volcano_py.explain.limits import limits
+from volcano_py.explain.model import WorkloadExplanation
+from volcano_py.explain.nodes import nodes
+from volcano_py.explain.now import history, now
+from volcano_py.explain.position import position
+from volcano_py.explain.remedies.verified import verified
+from volcano_py.explain.target import find
+from volcano_py.explain.world import World
+
+
+def explain_workload(world: World, kind: str, name: str) -> WorkloadExplanation:
+    """`kind` is podgroup, job or pod; `name` is namespace/name.
+
+    Raises:
+        ExplainError: there is no such object, or it is not this scheduler's.
+    """
+    target = find(world, kind, name)
+    stands = now(world, target)
+    past = history(world, target)
+    if not stands.reason:
+        return WorkloadExplanation(name, stands, history=past)
+    refused = nodes(world, target)
+    chain = limits(world, target, stands, refused)
+    binding = next((limit for limit in chain if limit.binding), None)
+    return WorkloadExplanation(
+        name=name,
+        now=stands,
+        position=position(world, target),
+        limits=chain,
+        nodes=refused,
+        remedies=tuple(found.remedy for found in verified(world, target)),
+        holders=holders(world, binding, target.group),
+        history=past,
+    )

@@ -1,0 +1,156 @@
+"""Fewer pods at once, smaller pods, and the pods that are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final, TypeVar
+
+from msgspec.structs import replace
+
+from volcano_py.api.objects import Pod, PodGroup, ResourceList, ResourceRequirements
+from volcano_py.api.wording.amounts import amount
+from volcano_py.api.wording.summarize import counted
+from volcano_py.cluster.manifests import VOLCANO_JOB
+from volcano_py.explain.asked import asked, asks
+from volcano_py.explain.model import Remedy
+from volcano_py.explain.remedies.candidate import Candidate, helps
+from volcano_py.explain.target import Target
+from volcano_py.explain.world import Change, World
+from volcano_py.jobs.model import VolcanoJob
+from volcano_py.state.table.units import canonical
+
+T = TypeVar("T")
+
+_MOST_SIZES: Final = 256
+
+
+def fewer_pods(world: World, target: Target) -> Iterator[Candidate]:
+    """The largest minimum with which the gang starts."""
+    group = target.found
+    if group is None or group.spec.min_member <= 1 or world.placed(target.group) >= group.spec.min_member:
+        return
+
+    def with_minimum(minimum: int) -> Candidate:
+        changes = [Change("PodGroup", target.group, _smaller_gang(target, group, minimum))]
+        field, owner = "minMember", f"PodGroup {target.group}"
+        for job in world.objects(VOLCANO_JOB, VolcanoJob):
+            if job.owns(group.metadata):
+                field, owner = "minAvailable", f"Job {job.metadata.key}"
+                spec = replace(job.spec, min_available=minimum)
+                changes.append(Change(VOLCANO_JOB, job.metadata.key, replace(job, spec=spec)))
+        text = f"start with fewer pods: lower {field} of {owner} from {group.spec.min_member} to {minimum}"
+        return Candidate(Remedy("fewer-pods", text), tuple(changes))
+
+    sizes = range(group.spec.min_member - 1, 0, -1)
+    found = _first_that(sizes, lambda minimum: helps(world, target, with_minimum(minimum), need=minimum))
+    if found is not None:
+        yield with_minimum(found)
+
+
+def smaller_pods(world: World, target: Target) -> Iterator[Candidate]:
+    """For each resource, the largest request per pod with which the workload starts."""
+    if not target.waiting:
+        return
+    first = target.waiting[0]
+    if any(pod.spec.containers != first.spec.containers for pod in target.waiting) or len(first.spec.containers) != 1:
+        return
+    for name, request in asks(first).items():
+        if name == "pods" or name not in first.spec.containers[0].resources.requests:
+            continue
+
+        def with_size(size: int, name: str = name, request: int = request) -> Candidate:
+            text = (
+                f"ask for less: {amount(name, size)} for each pod instead of {amount(name, request)} (recreate the pods"
+                f"{', with minResources to match' if _has_minimum(target) else ''})"
+            )
+            return Candidate(Remedy("smaller-pods", text), tuple(_resized(target, name, canonical(name, size))))
+
+        sizes = _sizes(world, target, name, request)
+        found = _first_that(sizes, partial(_fits, world, target, with_size))
+        if found is not None:
+            yield with_size(found)
+
+
+def missing_pods(world: World, target: Target) -> Iterator[Candidate]:
+    """Copies of a pod until there are as many as the gang needs."""
+    missing = target.need - len(target.pods)
+    if missing <= 0 or not target.pods or target.found is None or world.placed(target.group) > 0:
+        return
+    like = target.pods[0]
+    names = [f"{like.metadata.name}-more-{number}" for number in range(missing)]
+    copies = tuple(
+        replace(like, metadata=replace(like.metadata, name=name, uid=f"{like.metadata.uid}-{name}")) for name in names
+    )
+    text = f"create the {counted(missing, 'pod')} that the gang lacks, each as large as {like.metadata.name}"
+    yield Candidate(Remedy("missing-pods", text), tuple(Change("Pod", copy.metadata.key, copy) for copy in copies))
+
+
+def _fits(world: World, target: Target, with_size: Callable[[int], Candidate], size: int) -> bool:
+    return helps(world, target, with_size(size))
+
+
+def _smaller_gang(target: Target, group: PodGroup, minimum: int) -> PodGroup:
+    least = group.spec.min_resources
+    if least is not None:
+        least = _written(asked(target.pods[:minimum]), least)
+    return replace(group, spec=replace(group.spec, min_member=minimum, min_resources=least, min_task_member={}))
+
+
+def _has_minimum(target: Target) -> bool:
+    return target.found is not None and target.found.spec.min_resources is not None
+
+
+def _written(amounts: dict[str, int], like: ResourceList) -> ResourceList:
+    return {name: canonical(name, amounts[name]) for name in like if name in amounts}
+
+
+def _resized(target: Target, name: str, size: str) -> Iterator[Change]:
+    smaller: list[Pod] = []
+    for pod in target.pods:
+        new = pod
+        if not pod.spec.node_name:
+            container = pod.spec.containers[0]
+            requests = {**container.resources.requests, name: size}
+            resources = ResourceRequirements(requests=requests, limits={})
+            new = replace(pod, spec=replace(pod.spec, containers=[replace(container, resources=resources)]))
+            yield Change("Pod", pod.metadata.key, new)
+        smaller.append(new)
+    group = target.found
+    if group is not None and group.spec.min_resources is not None:
+        least = _written(asked(smaller[: max(group.spec.min_member, 1)]), group.spec.min_resources)
+        yield Change("PodGroup", target.group, replace(group, spec=replace(group.spec, min_resources=least)))
+
+
+def _sizes(world: World, target: Target, name: str, request: int) -> Sequence[int]:
+    """Sizes below the request with which something that is free is used up exactly, largest first."""
+    ssn = world.session
+    names = ssn.ledger.axis.names
+    nodes, dim = ssn.ledger.nodes, names.index(name)
+    need = max(target.need - world.placed(target.group), 1) if target.group else 1
+    free = set((nodes.allocatable[nodes.present, dim] - nodes.used[nodes.present, dim]).tolist())
+    places = {value // pods for value in free for pods in range(1, min(need, 64) + 1)}
+    job = world.jobs.get(target.group)
+    queue = world.report.queues.get(job.queue.name) if job is not None else None
+    while queue is not None:
+        for limit in (queue.capability, queue.real_capability, queue.deserved):
+            if name in limit:
+                places.add((limit[name] - queue.allocated.get(name, 0)) // need)
+        queue = world.report.queues.get(queue.parent)
+    namespace = target.name.partition("/")[0]
+    for quota in ssn.snapshot.quotas.get(namespace, ()):
+        for key in (name, f"requests.{name}", f"limits.{name}"):
+            if key in quota.hard:
+                places.add((quota.hard[key] - quota.used.get(key, 0)) // need)
+    return sorted((size for size in places if 0 < size < request), reverse=True)[:_MOST_SIZES]
+
+
+def _first_that(values: Sequence[T], holds: Callable[[T], bool]) -> T | None:
+    """The first value for which it holds, found by halves: where it holds for one, it holds for the later ones."""
+    if not values or not holds(values[-1]):
+        return None
+    low, high = 0, len(values) - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(values[middle]) else (middle + 1, high)
+    return values[low]

@@ -1,0 +1,91 @@
+"""The queue created or opened, a capability or a deserved amount raised, a quota raised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from volcano_py.api.objects import ObjectMeta, Queue, ResourceQuota
+from volcano_py.api.wording.amounts import number
+from volcano_py.explain.asked import still_asked
+from volcano_py.explain.model import Remedy
+from volcano_py.explain.remedies.candidate import Candidate
+from volcano_py.explain.target import Target
+from volcano_py.explain.world import Change, World
+from volcano_py.state.queues.quotas import resource_of
+from volcano_py.state.table.units import canonical
+
+
+def other_queues(world: World, target: Target) -> Iterator[Candidate]:
+    """First what is wrong with the queue itself, then its limits, alone and together with those above it."""
+    group = target.found
+    if group is None:
+        return
+    name = group.spec.queue or world.rules.default_queue
+    queues = {queue.metadata.name: queue for queue in world.objects("Queue", Queue)}
+    queue = queues.get(name)
+    if queue is None:
+        new = Queue(metadata=ObjectMeta(name=name, uid=f"queue-{name}"))
+        yield Candidate(Remedy("queue", f"create the queue {name}"), (Change("Queue", name, new),))
+        return
+    if queue.status.state not in ("", "Open"):
+        opened = replace(queue, status=replace(queue.status, state="Open"))
+        yield Candidate(Remedy("queue", f"open the queue {name}"), (Change("Queue", name, opened),))
+    asked = still_asked(target)
+    for field in ("capability", "deserved"):
+        changes: list[Change] = []
+        texts: list[str] = []
+        for each in _upwards(queues, queue):
+            raised = _raised(world, each, field, asked)
+            if raised is None:
+                continue
+            changes.append(Change("Queue", each.metadata.name, raised[0]))
+            texts.append(f"{field} of queue {each.metadata.name} to {raised[1]}")
+            yield Candidate(Remedy(field, f"raise {' and '.join(texts)}"), tuple(changes))
+
+
+def larger_quotas(world: World, target: Target) -> Iterator[Candidate]:
+    """Every quota of the namespace that is too small, raised at once."""
+    asked = still_asked(target)
+    changes: list[Change] = []
+    texts: list[str] = []
+    namespace = target.name.partition("/")[0]
+    for quota in world.session.snapshot.quotas.get(namespace, ()):
+        needs = {name: quota.used.get(name, 0) + asked.get(resource_of(name), 0) for name in quota.hard}
+        short = {name: value for name, value in needs.items() if value > quota.hard[name]}
+        stored = world.simulation.cluster.get("ResourceQuota", f"{namespace}/{quota.name}", ResourceQuota)
+        if short and stored is not None:
+            more = {name: canonical(resource_of(name), value) for name, value in short.items()}
+            spec = replace(stored.spec, hard={**stored.spec.hard, **more})
+            status = replace(stored.status, hard={**(stored.status.hard or stored.spec.hard), **more})
+            changes.append(
+                Change("ResourceQuota", f"{namespace}/{quota.name}", replace(stored, spec=spec, status=status))
+            )
+            texts.append(f"{quota.name} to {', '.join(f'{value} {name}' for name, value in more.items())}")
+    if changes:
+        yield Candidate(Remedy("quota", f"raise the ResourceQuota {' and '.join(texts)}"), tuple(changes))
+
+
+def _upwards(queues: dict[str, Queue], queue: Queue | None) -> Iterator[Queue]:
+    seen: set[str] = set()
+    while queue is not None and queue.metadata.name not in seen:
+        seen.add(queue.metadata.name)
+        yield queue
+        queue = queues.get(queue.spec.parent)
+
+
+def _raised(world: World, queue: Queue, field: str, asked: dict[str, int]) -> tuple[Queue, str] | None:
+    """The queue with as much of the field as is used and asked for, and that in words; None when it has enough."""
+    report = world.report.queues.get(queue.metadata.name)
+    old = queue.spec.capability if field == "capability" else queue.spec.deserved
+    if report is None:
+        return None
+    known = report.capability if field == "capability" else report.deserved
+    needs = {name: report.allocated.get(name, 0) + report.inqueue.get(name, 0) + value for name, value in asked.items()}
+    short = {name: value for name, value in needs.items() if name in old and value > known.get(name, 0)}
+    if not short:
+        return None
+    more = {**old, **{name: canonical(name, value) for name, value in short.items()}}
+    spec = replace(queue.spec, capability=more) if field == "capability" else replace(queue.spec, deserved=more)
+    return replace(queue, spec=spec), ", ".join(f"{number(name, value)} {name}" for name, value in short.items())

@@ -1,0 +1,44 @@
+"""The remedies that help, cheapest first: each has made the workload start on the changed copy."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from volcano_py.explain.remedies.candidate import Candidate, helps
+from volcano_py.explain.remedies.of_cluster import higher_priority, jobs_that_end, more_nodes, other_actions
+from volcano_py.explain.remedies.of_gang import fewer_pods, missing_pods, smaller_pods
+from volcano_py.explain.remedies.of_queue import larger_quotas, other_queues
+from volcano_py.explain.remedies.of_terms import other_terms
+from volcano_py.explain.target import Target
+from volcano_py.explain.world import World
+
+_SORTS: Final = (
+    other_terms,
+    missing_pods,
+    fewer_pods,
+    smaller_pods,
+    other_queues,
+    larger_quotas,
+    more_nodes,
+    jobs_that_end,
+    higher_priority,
+    other_actions,
+)
+_FINDS_ITS_SIZE: Final = frozenset({fewer_pods, smaller_pods, more_nodes, jobs_that_end})
+"""These try each of their candidates to find the size that is just enough."""
+
+
+def verified(world: World, target: Target) -> list[Candidate]:
+    """What helps; empty when nothing of this does."""
+    found: list[Candidate] = []
+    if not target.pods and target.found is None:
+        return found
+    for sort in _SORTS:
+        kinds: set[str] = set()
+        for candidate in sort(world, target):
+            if sort is other_queues and candidate.remedy.kind in kinds:
+                continue  # a raise of one queue is enough
+            if sort in _FINDS_ITS_SIZE or helps(world, target, candidate):
+                kinds.add(candidate.remedy.kind)
+                found.append(candidate)
+    return found

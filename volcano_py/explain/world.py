@@ -1,0 +1,126 @@
+"""A copy of the cluster in which the scheduler has run until nothing changed, and in which changes can be tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final, TypeVar
+
+import msgspec
+import numpy as np
+
+from volcano_py.api.names import GROUP_NAME
+from volcano_py.api.objects import ApiObject, Pod, PodGroup
+from volcano_py.api.report import CycleReport
+from volcano_py.cluster.manifests import Stored
+from volcano_py.config.model import SchedulerConfiguration
+from volcano_py.framework.job import Job
+from volcano_py.framework.registry import Registry
+from volcano_py.framework.session import Session
+from volcano_py.operator.podgroups.generated_group import GroupRules
+from volcano_py.simulation import Simulation
+from volcano_py.state.nodes.index import NodeIndex
+from volcano_py.state.table.axis import IntVector
+
+T = TypeVar("T", bound=ApiObject)
+
+_ALIVE: Final = ("Pending", "Running")
+_MOST_STEPS: Final = 20
+"""A cluster that still changes then, such as one in which evictions go on, is looked at as it stands."""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """An object as it would be; `obj` is None for one that would be gone."""
+
+    kind: str
+    key: str
+    obj: ApiObject | None
+
+
+class World:
+    """See the module. `live`: as for a simulation."""
+
+    def __init__(
+        self,
+        items: Iterable[Stored],
+        configuration: SchedulerConfiguration,
+        registry: Registry,
+        *,
+        rules: GroupRules | None = None,
+        live: float | None = None,
+    ) -> None:
+        self.items = tuple(items)
+        self.rules = rules or GroupRules()
+        self.registry = registry
+        self.simulation = Simulation(self.items, configuration, registry, rules=self.rules, live=live)
+        self._settle()
+        self.report: CycleReport = self.simulation.reports[-1]
+        self.session = self._open()
+        self.pods_by_group: dict[str, list[Pod]] = {}
+        for pod in self.objects("Pod", Pod):
+            self.pods_by_group.setdefault(group_of(pod), []).append(pod)
+        self.jobs: Mapping[str, Job] = {job.key: job for job in self.session.all_jobs()}
+
+    @property
+    def configuration(self) -> SchedulerConfiguration:
+        return self.simulation.configuration
+
+    def objects(self, kind: str, of: type[T]) -> list[T]:
+        return self.simulation.cluster.objects(kind, of)
+
+    def group(self, key: str) -> PodGroup | None:
+        return self.simulation.cluster.get("PodGroup", key, PodGroup)
+
+    def placed(self, group: str) -> int:
+        """How many pods of the PodGroup (namespace/name) have a node and have not ended."""
+        return sum(bool(pod.spec.node_name) and pod.status.phase in _ALIVE for pod in self.pods_of(group))
+
+    def pods_of(self, group: str) -> list[Pod]:
+        return [pod for pod in self.objects("Pod", Pod) if group_of(pod) == group]
+
+    def amounts(self, vector: IntVector) -> dict[str, int]:
+        """[R] as resource name → whole units, without zeros."""
+        names = self.session.ledger.axis.names
+        return {name: int(value) for name, value in zip(names, vector.tolist(), strict=False) if value}
+
+    @contextmanager
+    def trial(
+        self,
+        changes: Sequence[Change],
+        configuration: SchedulerConfiguration | None = None,
+        until: Callable[[], bool] = lambda: False,
+    ) -> Iterator[None]:
+        """Inside, the changes have been made and the scheduler has run, until nothing changes or `until` holds;
+        afterwards all is as it was before."""
+        with self.simulation.aside(configuration):
+            for change in changes:
+                if change.obj is None:
+                    self.simulation.cluster.remove(change.kind, change.key)
+                else:
+                    self.simulation.cluster.put(change.kind, change.obj)
+            self._settle(until)
+            yield
+
+    def _settle(self, until: Callable[[], bool] = lambda: False) -> None:
+        for _ in range(_MOST_STEPS):
+            if not self.simulation.step() or until():
+                break
+
+    def _open(self) -> Session:
+        """A session over the cluster as it stands, in which nothing is decided."""
+        snapshot = self.simulation.state.snapshot(self.simulation.now)
+        index = NodeIndex(snapshot.nodes, snapshot.nodes_version)
+        return Session(
+            snapshot,
+            self.configuration,
+            self.registry,
+            node_index=index,
+            emit=lambda _effects: None,
+            tie_rank=np.asarray(index.name_rank),
+        )
+
+
+def group_of(pod: Pod) -> str:
+    """namespace/name of its PodGroup, "" when it has none."""
+    name = pod.metadata.annotations.get(GROUP_NAME, "")
+    return f"{pod.metadata.namespace}/{name}" if name else ""
