@@ -77,7 +77,7 @@ async def test_the_sample_settles_once_and_nothing_is_left(tmp_path: Path) -> No
 
 async def test_it_stays_up_for_kubectl_until_ctrl_c(control_plane: ControlPlane, tmp_path: Path) -> None:
     kubeconfig = tmp_path / "plane" / "admin.kubeconfig"
-    async with up(tmp_path / "plane", "--no-sample", "--nodes=1") as process:
+    async with up(tmp_path / "plane", "--no-sample", "--nodes=1", "--topology=1x2x1") as process:
         assert process.stdout is not None
         said = b""
         while b"1 node new" not in said:
@@ -85,8 +85,7 @@ async def test_it_stays_up_for_kubectl_until_ctrl_c(control_plane: ControlPlane,
             assert line, said.decode()
             said += line
         async with APIClient(kubeconfig) as client:
-            nodes = (await client.get("/api/v1/nodes"))["items"]
-            assert len(nodes) == 1
+            await eventually("the nodes and HyperNodes of the network", partial(_has_network, client))
             # The daemon makes them as soon as it leads, and tests that schedule nothing do not wait for that.
             await eventually("the queues default and root", partial(_has_queues, client, {"default", "root"}))
         assert control_plane.server.encode() not in kubeconfig.read_bytes()
@@ -116,6 +115,15 @@ async def test_a_daemon_that_dies_ends_it_with_the_end_of_its_log(tmp_path: Path
     assert re.search(r"Error: volcano-py stopped unexpectedly; it was ended by SIGKILL", said), said
     assert re.search(r"end of volcano-py's log ---\n(.*\n)*\d\d:\d\d:\d\d info became leader ", said), said
     assert left_running(tmp_path) == []
+
+
+async def _has_network(client: APIClient) -> bool:
+    found = [
+        {str(each["metadata"]["name"]) for each in (await client.get(path))["items"]}
+        for path in ("/api/v1/nodes", "/apis/topology.volcano.sh/v1alpha1/hypernodes")
+    ]
+    racks = {"spine-1-rack-1", "spine-1-rack-2"}
+    return found == [{"node-00000", *(f"{rack}-node-1" for rack in racks)}, {"spine-1", *racks}]
 
 
 async def _has_queues(client: APIClient, names: set[str]) -> None:

@@ -24,6 +24,7 @@ VERBS: Final[Mapping[str, tuple[str, str, str]]] = {
     "capture": ("volcano_py.cli.capture", "capture", "Write a copy of a cluster into a file, for the verbs that try."),
     "what-if": ("volcano_py.cli.what_if", "what_if", "Try changes on a copy of a cluster, and print what differs."),
     "queue": ("volcano_py.cli.queue", "queue", "Create, show, open and close queues; draw their tree."),
+    "topology": ("volcano_py.cli.network.verb", "topology", "Draw the tree of HyperNodes, with room and jobs."),
     "job": ("volcano_py.cli.job", "job", "Run, show, suspend, resume and delete Volcano Jobs."),
     "jobflow": ("volcano_py.cli.job_flow", "jobflow", "Create, show and delete JobFlows."),
     "jobtemplate": ("volcano_py.cli.job_template", "jobtemplate", "Create, show and delete JobTemplates."),

@@ -12,11 +12,13 @@ import click
 from volcano_py.cli.live.display import output, say
 from volcano_py.cli.options.configuration import load_configuration
 from volcano_py.cli.options.manifests import read_documents
+from volcano_py.cli.options.shape import Shape
 from volcano_py.cli.processes.local_cluster import Goal, LocalCluster, Plan
 from volcano_py.cli.processes.settling import SAMPLE, lacks, sample_lacks
 from volcano_py.local.binaries.binaries import CONTROL_PLANE_BINARIES, ensure_binaries
 from volcano_py.local.binaries.progress import Progress
 from volcano_py.local.errors import LocalError
+from volcano_py.local.network import network
 from volcano_py.scheduler import builtin_registry
 
 EPILOG = """\b
@@ -24,6 +26,7 @@ Examples:
   volcano-py up
   volcano-py up --once
   volcano-py up --nodes 100 --filename jobs/
+  volcano-py up --topology 2x4x8 --no-sample
   volcano-py up --admission
   volcano-py up --scheduler-conf volcano-scheduler.conf
 
@@ -52,6 +55,12 @@ expected is known."""
     help="With --once: how long it may take to settle, once the control plane is up.",
 )
 @click.option("--nodes", type=click.IntRange(0, 10_000), default=0, metavar="N", help="Create N more simulated nodes.")
+@click.option(
+    "--topology",
+    type=Shape(),
+    help="Create simulated nodes in a network: so many spines, of so many racks each, of so many nodes each, with their"
+    " HyperNodes.",
+)
 @click.option("--no-sample", is_flag=True, help="Create nothing.")
 @click.option(
     "--filename",
@@ -77,6 +86,7 @@ def up(
     once: bool,
     timeout: float,
     nodes: int,
+    topology: tuple[int, int, int] | None,
     no_sample: bool,
     filenames: tuple[Path, ...],
     scheduler_conf: Path | None,
@@ -97,7 +107,7 @@ def up(
         else Goal(lacks=lacks, calm=_CALM_SECONDS, timeout=timeout)
     )
     plan = Plan(
-        documents=tuple(document.body for document in documents),
+        documents=(*(() if topology is None else network(*topology)), *(document.body for document in documents)),
         extra_nodes=nodes,
         scheduler_arguments=() if scheduler_conf is None else (f"--scheduler-conf={scheduler_conf.resolve()}",),
         goal=goal if once else None,

@@ -81,6 +81,14 @@ def test_by_default_it_is_the_sample_and_it_stays_up(stage: Stage, up: Up) -> No
     assert (plan.goal, plan.extra_nodes, plan.scheduler_arguments, plan.work_dir) == (None, 0, (), None)
 
 
+def test_a_network_comes_before_the_other_objects(stage: Stage, up: Up) -> None:
+    assert up("--topology", "1x2x3", "--no-sample").exit_code == 0
+    kinds = [document["kind"] for document in plan_of(stage).documents]
+    assert [kinds.count("Node"), kinds.count("HyperNode"), len(kinds)] == [6, 3, 9]
+    assert up("--topology", "1X2X3").exit_code == 0
+    assert len(plan_of(stage).documents) == 9 + len(read_paths([SAMPLE]))
+
+
 def test_once_waits_for_what_the_sample_is_to_become(stage: Stage, up: Up) -> None:
     result = up("--once", "--timeout", "90")
     assert (result.exit_code, result.output) == (0, "Settled. Nothing is left running.\n")
@@ -198,7 +206,19 @@ def test_no_advice_about_logs_when_they_are_kept(stage: Stage, up: Up, tmp_path:
 
 
 @pytest.mark.parametrize(
-    "wrong", [("--timeout", "0"), ("--nodes", "-1"), ("--nodes", "many"), ("--scheduler-conf", "/no")]
+    "wrong",
+    [
+        ("--timeout", "0"),
+        ("--nodes", "-1"),
+        ("--nodes", "many"),
+        ("--scheduler-conf", "/no"),
+        ("--topology", "2x4"),
+        ("--topology", "2x4x0"),
+        ("--topology", "axbxc"),
+        ("--topology", "10x10x101"),
+        ("--topology", "1x1001x1"),
+        ("--topology", "1x1x99999999999999"),
+    ],
 )
 def test_options_that_make_no_sense_are_refused(stage: Stage, up: Up, wrong: tuple[str, str]) -> None:
     assert up(*wrong).exit_code == 2

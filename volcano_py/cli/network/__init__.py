@@ -1,0 +1,1 @@
+"""`volcano-py topology`: the tree of HyperNodes, and what is in each of them."""
