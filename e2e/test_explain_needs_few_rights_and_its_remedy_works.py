@@ -72,7 +72,7 @@ async def test_what_could_not_be_read_is_said_and_a_remedy_starts_the_job(
     name = f"{namespace.name}-research"
     await create_queues(queue(name, capability={"cpu": "2"}))
     await namespace.apply(gang("train", 2, queue=name, cpu="2", node_selector=pool.selector))
-    await namespace.wait_told("train-0", saying="capability")
+    await namespace.wait_told("train-1", saying="capability")
 
     async def explained(*arguments: str) -> str:
         line = ["explain", "podgroup", "train", "-n", namespace.name, "--kubeconfig", str(viewer), *arguments]
