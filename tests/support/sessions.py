@@ -58,7 +58,7 @@ from volcano_py.framework.job import Job, Task
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.registry import Registry
 from volcano_py.framework.session import Session
-from volcano_py.framework.statement import Statement
+from volcano_py.framework.statement import Motive, Statement
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.status import TaskStatus
@@ -340,7 +340,7 @@ class Opened:
             statement = self.ssn.statement()
         for name in pods:
             task = self.task(name)
-            statement.evict(task.job, task.task_class, self.rows(name), "preempt", "test")
+            statement.evict(task.job, task.task_class, self.rows(name), Motive("preempt", "test"))
         return statement
 
     @property

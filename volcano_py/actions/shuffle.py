@@ -6,6 +6,7 @@ import numpy as np
 
 from volcano_py.framework.action import Action
 from volcano_py.framework.session import Session
+from volcano_py.framework.statement import Motive
 from volcano_py.state.status import TaskStatus
 
 
@@ -26,5 +27,5 @@ class Shuffle(Action):
         for row, why in sorted(ssn.ask.victim_tasks(running).items()):
             job = ssn.job(int(tasks.job[row]))
             assert job is not None, "only tasks with a PodGroup and a queue are offered"
-            statement.evict(job, ssn.task_class(row), np.array([row], dtype=np.intp), self.name, why)
+            statement.evict(job, ssn.task_class(row), np.array([row], dtype=np.intp), Motive(self.name, why))
         statement.commit()

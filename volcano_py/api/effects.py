@@ -57,13 +57,14 @@ class Evict(msgspec.Struct, frozen=True):
     """Mark the pod (Ready=False, DisruptionTarget=True) and delete it with its own grace period.
 
     `action` is what Volcano puts into the event's reason text (`preempt`, `reclaim`); `message` says for which pod, and
-    why.
+    why. `claimant` is that pod.
     """
 
     pod: ObjectRef
     group: ObjectRef | None
     action: str
     message: str
+    claimant: ObjectRef | None = None
 
 
 class PodCondition(msgspec.Struct, frozen=True):
@@ -106,13 +107,18 @@ class QueueConditions(msgspec.Struct, frozen=True):
 
 
 class Event(msgspec.Struct, frozen=True):
-    """A Kubernetes event; `type` is Normal or Warning. `at` is when it was, in seconds since the epoch; None is now."""
+    """A Kubernetes event; `type` is Normal or Warning. `at` is when it was, in seconds since the epoch; None is now.
+
+    `action` is what was done about the object, and `related` the object for which.
+    """
 
     about: ObjectRef
     type: str
     reason: str
     message: str
     at: float | None = None
+    action: str = ""
+    related: ObjectRef | None = None
 
 
 Effect = Bind | Evict | PodCondition | PodGroupStatusUpdate | QueueAllocated | QueueConditions | Event

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.effects import Bind, ClaimBinding, Effect, Evict
+from volcano_py.api.effects import Bind, ClaimBinding, Effect, Evict, ObjectRef
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.findings import Findings
 from volcano_py.framework.job import Job, Placement
@@ -36,6 +36,14 @@ _BECOMES: Final = {
 }
 
 
+class Motive(msgspec.Struct, frozen=True):
+    """Why pods are evicted: the action, what their events say, and the pod that they go for, if there is one."""
+
+    action: str
+    message: str
+    claimant: ObjectRef | None = None
+
+
 class Operation(msgspec.Struct, eq=False):
     """One step: what was done to which tasks, and where they stood before."""
 
@@ -43,8 +51,7 @@ class Operation(msgspec.Struct, eq=False):
     placement: Placement
     statuses: NDArray[np.int8]
     nodes: NDArray[np.int32]
-    action: str = ""
-    message: str = ""
+    motive: Motive | None = None
 
 
 class Statement:
@@ -73,10 +80,10 @@ class Statement:
         """Tasks `rows` [K] are promised resources of nodes `nodes` [K] that are still being released."""
         return self._do(self._remember(OperationKind.PIPELINE, job, task_class, rows, nodes))
 
-    def evict(self, job: Job, task_class: TaskClass, rows: Rows, action: str, message: str) -> Operation:
+    def evict(self, job: Job, task_class: TaskClass, rows: Rows, motive: Motive) -> Operation:
         """Evict running tasks `rows` [K] of one job and class; their nodes count them as releasing."""
         nodes = self._cluster.ledger.tasks.node[rows].astype(np.intp)
-        return self._do(self._remember(OperationKind.EVICT, job, task_class, rows, nodes, action, message))
+        return self._do(self._remember(OperationKind.EVICT, job, task_class, rows, nodes, motive))
 
     def checkpoint(self) -> int:
         """A mark for `rollback`."""
@@ -140,11 +147,10 @@ class Statement:
         task_class: TaskClass,
         rows: Rows,
         nodes: Rows,
-        action: str = "",
-        message: str = "",
+        motive: Motive | None = None,
     ) -> Operation:
         tasks, placement = self._cluster.ledger.tasks, Placement(job, task_class, rows, nodes, _BECOMES[kind])
-        return Operation(kind, placement, tasks.status[rows], tasks.node[rows], action, message)
+        return Operation(kind, placement, tasks.status[rows], tasks.node[rows], motive)
 
     def _binds(self, placement: Placement) -> list[Effect]:
         nodes, job = self._cluster.snapshot.nodes, placement.job
@@ -167,9 +173,10 @@ class Statement:
         ]
 
     def _evictions(self, operation: Operation) -> list[Effect]:
-        group = operation.placement.job.info.ref
+        group, motive = operation.placement.job.info.ref, operation.motive
+        assert motive is not None, "evictions have one"
         return [
-            Evict(self._cluster.task_info(row).ref, group, operation.action, operation.message)
+            Evict(self._cluster.task_info(row).ref, group, motive.action, motive.message, motive.claimant)
             for row in operation.placement.rows.tolist()
         ]
 

@@ -16,6 +16,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.framework.action import Action
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
+from volcano_py.framework.statement import Motive
 from volcano_py.plugins.gang import Gang
 
 
@@ -31,7 +32,7 @@ class Breaks(Action):
         task_class = ssn.task_class(int(rows[0]))
         statement, other = ssn.statement(), ssn.statement()
         statement.allocate(job, task_class, rows[:1], ssn.placer.choose(task_class, 1).nodes)
-        other.evict(victim, ssn.task_class(int(victims[0])), victims, "preempt", "for g")
+        other.evict(victim, ssn.task_class(int(victims[0])), victims, Motive("preempt", "for g"))
         other.pipeline(job, task_class, rows[1:2], ssn.ledger.tasks.node[victims].astype(rows.dtype))
         raise RuntimeError("half way")
 

@@ -14,7 +14,7 @@ from volcano_py.api.effects import Bind, Evict
 from volcano_py.framework.job import Placement
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
-from volcano_py.framework.statement import Statement
+from volcano_py.framework.statement import Motive, Statement
 from volcano_py.state.status import TaskStatus
 
 
@@ -108,9 +108,9 @@ def test_one_operation_can_be_taken_back_alone_whatever_came_after() -> None:
     session = opened()
     statement, job = session.ssn.statement(), session.job("runs")
     first, second = (session.rows(name) for name in ("runs-0", "runs-1"))
-    taken = statement.evict(job, session.ssn.task_class(int(first[0])), first, "preempt", "")
+    taken = statement.evict(job, session.ssn.task_class(int(first[0])), first, Motive("preempt", ""))
     with_first = image(session)
-    kept = statement.evict(job, session.ssn.task_class(int(second[0])), second, "preempt", "")
+    kept = statement.evict(job, session.ssn.task_class(int(second[0])), second, Motive("preempt", ""))
     session.pipeline("waits", {"waits-2": "n1"}, statement)
     statement.take_back(kept)
     statement.rollback(1)

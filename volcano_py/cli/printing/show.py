@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
@@ -36,6 +36,10 @@ def _every(_: JsonObject) -> bool:
     return True
 
 
+def _name(obj: JsonObject) -> tuple[str, str]:
+    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
     """One kind of objects, and how they are printed.
@@ -49,6 +53,7 @@ class Shown:
         spare: those that are left out on a narrow terminal, the first one first.
         flows: whether the last one is a sentence, which goes on below itself.
         keep: which objects of the list are shown.
+        order: the key by which objects are sorted.
         prepare: called with objects before `keep` and `row` are.
     """
 
@@ -63,6 +68,7 @@ class Shown:
     flows: bool = False
     params: Mapping[str, str | int] = field(default_factory=dict)
     keep: Callable[[JsonObject], bool] = _every
+    order: Callable[[JsonObject], Any] = _name
     prepare: Callable[[Sequence[JsonObject]], Awaitable[None]] = _nothing
 
 
@@ -86,7 +92,7 @@ async def show(client: KubernetesClient, shown: Shown, output: str, *, watch: bo
     if output == "table":
         _Rows(shown).print([Change(obj) for obj in found])
     else:
-        items = [_whole(shown, obj) for obj in sorted(found, key=_key) if shown.keep(obj)]
+        items = [_whole(shown, obj) for obj in sorted(found, key=shown.order) if shown.keep(obj)]
         print_data({"apiVersion": "v1", "kind": "List", "items": items}, output)
 
 
@@ -101,9 +107,8 @@ class _Rows:
 
     def print(self, batch: Sequence[Change]) -> None:
         now = time.time()
-        rows = [
-            row for change in sorted(batch, key=lambda change: _key(change.object)) for row in self._of(change, now)
-        ]
+        in_order = sorted(batch, key=lambda change: self._shown.order(change.object))
+        rows = [row for change in in_order for row in self._of(change, now)]
         if not rows and not self._begun:
             click.echo(f"There is no {self._shown.kind} to show.", err=True)
         if rows:
@@ -111,7 +116,7 @@ class _Rows:
         self._begun = True
 
     def _of(self, change: Change, now: float) -> Sequence[Cells]:
-        obj, name = change.object, _key(change.object)
+        obj, name = change.object, _name(change.object)
         if change.deleted or not self._shown.keep(obj):
             if self._said.pop(name, None) is None:
                 return []
@@ -144,12 +149,12 @@ class _Documents:
         self._seen: set[tuple[str, str]] = set()
 
     def print(self, batch: Sequence[Change]) -> None:
-        for change in sorted(batch, key=lambda change: _key(change.object)):
+        for change in sorted(batch, key=lambda change: self._shown.order(change.object)):
             if self._shown.keep(change.object):
                 self._print(self._kind(change), _whole(self._shown, change.object))
 
     def _kind(self, change: Change) -> str:
-        name = _key(change.object)
+        name = _name(change.object)
         if change.deleted:
             self._seen.discard(name)
             return "DELETED"
@@ -169,7 +174,3 @@ class _Documents:
 def _whole(shown: Shown, obj: JsonObject) -> JsonObject:
     """Items of a list need not say what they are."""
     return {"apiVersion": shown.api_version, "kind": shown.kind, **obj}
-
-
-def _key(obj: JsonObject) -> tuple[str, str]:
-    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]

@@ -16,10 +16,16 @@ if TYPE_CHECKING:
 
 
 class Judgement(NamedTuple):
-    """A verdict, and the plugin that refused; empty when no plugin named the unit."""
+    """A verdict.
+
+    Attributes:
+        refused_by: the plugin that refused; empty when no plugin named the unit.
+        given_by: the plugins that gave the unit up, without those that only protect pods.
+    """
 
     verdict: Verdict
     refused_by: str = ""
+    given_by: tuple[str, ...] = ()
 
 
 def judge(dispatch: Dispatch, point: str, need: Need, unit: Unit, *, in_time: bool = False) -> Judgement:
@@ -46,7 +52,7 @@ def judge(dispatch: Dispatch, point: str, need: Need, unit: Unit, *, in_time: bo
 
 def _tier(asked: list[Call], guards: list[Call], point: str, need: Need, unit: Unit) -> Judgement:
     """The judgement of one tier and the guards of the others: the first refusal, or the least favourable answer."""
-    verdict, is_named = Verdict.YES, False
+    verdict, is_named, given_by = Verdict.YES, False, []
     for call in (*asked, *guards):
         answer = _answer(call, point, need, unit)
         if answer is Verdict.NO:
@@ -54,7 +60,9 @@ def _tier(asked: list[Call], guards: list[Call], point: str, need: Need, unit: U
         if answer is not None:
             is_named |= call in asked and not call.plugin.only_protects
             verdict = min(verdict, answer)
-    return Judgement(verdict if is_named else Verdict.NO)
+            if not call.plugin.only_protects:
+                given_by.append(call.plugin.name)
+    return Judgement(verdict, given_by=tuple(given_by)) if is_named else Judgement(Verdict.NO)
 
 
 def _judge_deadlocked(dispatch: Dispatch, point: str, need: Need, unit: Unit) -> Judgement:

@@ -62,7 +62,7 @@ def test_an_eviction_names_the_victim_the_pod_and_the_node() -> None:
     evictions = [effect for effect in opened.effects if isinstance(effect, Evict)]
     message = (
         "team/low (priority 0) makes room for team/high-0 (priority 1000) in queue default: "
-        "the whole gang is evicted, 2 pods (minimum 1)"
+        "the whole gang is evicted, 2 pods (minimum 1); allowed by priority"
     )
     assert [(effect.action, effect.message) for effect in evictions] == [("preempt", message)] * 2
 
@@ -72,10 +72,10 @@ def test_the_eviction_of_a_surplus_pod_says_on_which_node_it_makes_room() -> Non
     opened = open_session(node("n1", cpu="2"), objects, tiers=TIERS, actions=[Preempt])
     Preempt(EvictionArguments()).execute(opened.ssn)
     evictions = [effect for effect in opened.effects if isinstance(effect, Evict)]
-    assert sorted((effect.action, effect.message) for effect in evictions) == [
-        ("preempt", f"team/low-{n} (priority 0) makes room for team/high-0 (priority 1000) in queue default on node n1")
-        for n in (0, 1)
-    ]
+    claimant = "team/high-0 (priority 1000) in queue default on node n1; allowed by priority"
+    messages = sorted((effect.action, effect.message) for effect in evictions)
+    assert messages == [("preempt", f"team/low-{n} (priority 0) makes room for {claimant}") for n in (0, 1)]
+    assert {effect.claimant.key for effect in evictions if effect.claimant} <= {"team/high-0", "team/high-1"}
 
 
 def test_a_cycle_that_evicted_looks_again_at_the_deadline() -> None:

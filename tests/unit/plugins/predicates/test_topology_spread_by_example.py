@@ -12,6 +12,7 @@ from tests.support.placing import placed
 from tests.support.sessions import NAMESPACE, Opened, gang, node, open_session, pod
 from volcano_py.api.objects import LabelSelector, ObjectMeta, Taint, Toleration, TopologySpreadConstraint
 from volcano_py.api.workloads import Service, ServiceSpec
+from volcano_py.framework.statement import Motive
 from volcano_py.framework.views import FITS, NodeView
 from volcano_py.plugins.nodeorder import NodeOrder
 from volcano_py.plugins.predicates import Predicates
@@ -209,7 +210,7 @@ def test_a_pod_that_is_evicted_counts_no_more() -> None:
     task_class = class_of(session, "new-0")
     assert not session.ssn.placer.may_take(task_class, session.node_row("a1"))
     statement = session.ssn.statement()
-    statement.evict(session.job("old"), class_of(session, "old-0"), session.rows("old-0"), "preempt", "")
+    statement.evict(session.job("old"), class_of(session, "old-0"), session.rows("old-0"), Motive("preempt", ""))
     assert told(session)["a1"] == ""
     assert session.ssn.placer.may_take(task_class, session.node_row("a1"))
     statement.rollback(0)

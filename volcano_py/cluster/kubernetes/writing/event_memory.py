@@ -31,7 +31,8 @@ EventKey = tuple[ObjectRef, str, str, str]
 
 
 class EventSeries(msgspec.Struct):
-    """One event object and what to write into it. `written` is the count on the server, 0 before it exists there."""
+    """One event object and what to write into it. `written` is the count on the server, 0 before it exists there;
+    `action` and `related` are as in `Event`."""
 
     key: EventKey
     name: str
@@ -45,6 +46,8 @@ class EventSeries(msgspec.Struct):
     queued: bool = False
     writing: bool = False
     """A request about it is under way."""
+    action: str = ""
+    related: ObjectRef | None = None
 
     @property
     def is_written(self) -> bool:

@@ -179,7 +179,15 @@ class EventRecorder:
             self._limited += 1
             return
         moment = self._clock.now() if event.at is None else datetime.fromtimestamp(event.at, UTC)
-        series = EventSeries(key, self._name(event.about), moment, moment, self._clock.monotonic())
+        series = EventSeries(
+            key,
+            self._name(event.about),
+            moment,
+            moment,
+            self._clock.monotonic(),
+            action=event.action,
+            related=event.related,
+        )
         if event.reason in STANDINGS:
             self._unwritten[key[:3]] = series
         self._memory.remember(series)
@@ -291,17 +299,15 @@ class EventRecorder:
 
     def _document(self, series: EventSeries, count: int) -> dict[str, Any]:
         about, kind, reason, message = series.key
+        extra: dict[str, Any] = {"action": series.action} if series.action else {}
+        if series.related is not None:
+            extra["related"] = _reference(series.related)
         return {
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {"name": series.name, "namespace": about.namespace or "default"},
-            "involvedObject": {
-                "apiVersion": API_VERSIONS.get(about.kind, "v1"),
-                "kind": about.kind,
-                "namespace": about.namespace,
-                "name": about.name,
-                "uid": about.uid,
-            },
+            "involvedObject": _reference(about),
+            **extra,
             "type": kind,
             "reason": reason,
             "message": message[:_LONGEST_MESSAGE],
@@ -311,3 +317,13 @@ class EventRecorder:
             "lastTimestamp": rfc3339(series.last),
             "count": count,
         }
+
+
+def _reference(ref: ObjectRef) -> dict[str, str]:
+    return {
+        "apiVersion": API_VERSIONS.get(ref.kind, "v1"),
+        "kind": ref.kind,
+        "namespace": ref.namespace,
+        "name": ref.name,
+        "uid": ref.uid,
+    }

@@ -154,10 +154,10 @@ class Evictor:
 
     def _record_event(self, evict: Evict) -> None:
         message = f"{evict.action}: {evict.message}"
-        self._emit(Event(evict.pod, "Warning", EVENT_REASON, message))
+        self._emit(Event(evict.pod, "Warning", EVENT_REASON, message, action=evict.action, related=evict.claimant))
         if evict.group is not None:
             # The same text for every pod, so that the events of a whole gang become one with a count.
-            self._emit(Event(evict.group, "Normal", EVENT_REASON, message))
+            self._emit(Event(evict.group, "Normal", EVENT_REASON, message, action=evict.action, related=evict.claimant))
 
     def _fail(self, evict: Evict, error: RequestError) -> None:
         self._failed += 1

@@ -6,7 +6,7 @@ Plugins do not say because of which pods they refuse, so units are evicted and t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -17,6 +17,8 @@ from volcano_py.framework.eviction.units import Unit
 from volcano_py.framework.job import Task
 from volcano_py.framework.session import Session
 
+GivenBy = Callable[[Unit], tuple[str, ...] | None]
+"""The plugins that give a unit up; None when it may not go."""
 _MOST_COMPARED: Final = 16
 """Nodes that can be cleared, of which the cheapest is taken; each costs an evaluation for every unit that is there."""
 
@@ -26,7 +28,7 @@ def make_way(
     draft: Draft,
     task: Task,
     units: Iterable[tuple[int, Unit]],
-    is_given: Callable[[Unit], bool],
+    given_by: GivenBy,
 ) -> int | None:
     """Evict the units of one node after which the task may go there. The node; None when none can be cleared.
 
@@ -37,10 +39,10 @@ def make_way(
     for node, unit in units:
         by_node[node].append(unit)
     nodes = ssn.placer.ranked(task.task_class, np.array(sorted(by_node), dtype=np.intp)).tolist()
-    cleared: list[tuple[tuple[int, int, int], int, int, list[Unit]]] = []
+    cleared: list[tuple[tuple[int, int, int], int, int, dict[Unit, tuple[str, ...]]]] = []
     for node in nodes:
         mark = draft.checkpoint()
-        found = _clear(ssn, draft, task, node, by_node[node], is_given)
+        found = _clear(ssn, draft, task, node, by_node[node], given_by)
         draft.rollback(mark)
         if found is not None:
             cleared.append((_cost(found), len(cleared), node, found))
@@ -49,32 +51,32 @@ def make_way(
     if not cleared:
         return None
     _, _, node, found = min(cleared)
-    for unit in found:
-        draft.evict(unit, task)
+    for unit, plugins in found.items():
+        draft.evict(unit, task, plugins)
     return node
 
 
 def _clear(
-    ssn: Session, draft: Draft, task: Task, node: int, units: Sequence[Unit], is_given: Callable[[Unit], bool]
-) -> list[Unit] | None:
+    ssn: Session, draft: Draft, task: Task, node: int, units: Sequence[Unit], given_by: GivenBy
+) -> dict[Unit, tuple[str, ...]] | None:
     """Evict units of the node, those that are in the way by themselves first, until the task may go there. The units
-    without which it could not; None when it never can."""
+    without which it could not, with the plugins that gave them up; None when it never can."""
     in_the_way = [unit for unit in units if _would_clear(ssn, draft, task, node, unit)]
-    gone: list[Unit] = []
+    gone: dict[Unit, tuple[str, ...]] = {}
     for unit in (*in_the_way, *(unit for unit in units if unit not in in_the_way)):
         if may_come(ssn, task, node):
             break
-        if _may_help(ssn, task, node, unit) and is_given(unit):
-            draft.evict(unit, task)
-            gone.append(unit)
+        if _may_help(ssn, task, node, unit) and (plugins := given_by(unit)) is not None:
+            draft.evict(unit, task, plugins)
+            gone[unit] = plugins
     if not may_come(ssn, task, node):
         return None
-    for unit in reversed(gone.copy()):
+    for unit, plugins in reversed(gone.copy().items()):
         draft.take_back(unit)
         if may_come(ssn, task, node):
-            gone.remove(unit)
+            del gone[unit]
         else:
-            draft.evict(unit, task)
+            draft.evict(unit, task, plugins)
     return gone
 
 
@@ -96,6 +98,6 @@ def _would_clear(ssn: Session, draft: Draft, task: Task, node: int, unit: Unit) 
     return passes
 
 
-def _cost(units: Sequence[Unit]) -> tuple[int, int, int]:
+def _cost(units: Collection[Unit]) -> tuple[int, int, int]:
     whole = sum(unit.is_whole for unit in units)
     return whole, len({unit.job.row for unit in units}), sum(len(unit.rows) for unit in units)

@@ -8,12 +8,15 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from volcano_py.api.wording import explain
+from volcano_py.api.wording import evicted
+from volcano_py.api.wording.explain_evictions import Standing
 from volcano_py.framework.eviction.scheme import Scheme
 from volcano_py.framework.eviction.units import Unit
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
-from volcano_py.framework.statement import Operation
+from volcano_py.framework.statement import Motive, Operation
+from volcano_py.framework.status.queue_reports import queue_reports
+from volcano_py.state.table.axis import PODS
 from volcano_py.state.table.ledger import Rows
 
 
@@ -28,10 +31,12 @@ class Place(NamedTuple):
 
 
 class Eviction(msgspec.Struct, frozen=True, eq=False):
-    """A unit that goes, the task it goes for, and what was done: an operation for each class of its pods."""
+    """A unit that goes, the task it goes for, and the plugins that gave it up; and what was done: an operation for each
+    class of its pods."""
 
     unit: Unit
     task: Task
+    given_by: tuple[str, ...]
     operations: tuple[Operation, ...]
 
 
@@ -86,15 +91,16 @@ class Draft:
         operation = self._statement.pipeline(task.job, task.task_class, rows, nodes)
         self.places.append(Place(task, node, operation, is_for_backfill))
 
-    def evict(self, unit: Unit, task: Task) -> None:
-        """The unit leaves, for the task."""
-        ssn, message = self._ssn, self._message(unit, task)
+    def evict(self, unit: Unit, task: Task, given_by: tuple[str, ...] = ()) -> None:
+        """The unit leaves, for the task; `given_by` are the plugins that gave it up."""
+        ssn, message = self._ssn, self._message(unit, task, given_by)
+        motive = Motive(self._scheme.action, message, ssn.task_info(task.row).ref)
         classes = ssn.ledger.tasks.task_class[unit.rows]
         operations = [
-            self._statement.evict(unit.job, ssn.task_class(int(rows[0])), rows, self._scheme.action, message)
+            self._statement.evict(unit.job, ssn.task_class(int(rows[0])), rows, motive)
             for rows in (unit.rows[classes == row] for row in dict.fromkeys(classes.tolist()))
         ]
-        self.evictions.append(Eviction(unit, task, tuple(operations)))
+        self.evictions.append(Eviction(unit, task, given_by, tuple(operations)))
 
     def take_back(self, unit: Unit) -> None:
         """The unit stays after all."""
@@ -125,7 +131,7 @@ class Draft:
             return
         self.reset()
         for eviction in mark.evictions:
-            self.evict(eviction.unit, eviction.task)
+            self.evict(eviction.unit, eviction.task, eviction.given_by)
         self.restore_places(mark.places)
 
     def reset(self) -> None:
@@ -161,21 +167,36 @@ class Draft:
         for operation in operations:
             self._statement.take_back(operation)
 
-    def _message(self, unit: Unit, task: Task) -> str:
+    def _message(self, unit: Unit, task: Task, given_by: tuple[str, ...]) -> str:
         """What the victims' events say."""
         ssn, job, tasks = self._ssn, task.job, self._ssn.ledger.tasks
         first = int(unit.rows[0])
         in_own_job = unit.job is job
-        claimant = explain.Party(
+        claimant = evicted.Party(
             ssn.task_info(task.row).key, job.queue.name, task.priority if in_own_job else job.priority
         )
         queue = ssn.snapshot.queue_names[tasks.queue[first]]
+        allowed = evicted.allowed_by(given_by, self._standing(queue, unit, task))
         if unit.is_whole and (len(unit.rows) > 1 or self._scheme.among_deadlocked):
-            gang = explain.Party(unit.job.key, queue, unit.job.priority)
-            why = explain.gang_makes_room
+            gang = evicted.Party(unit.job.key, queue, unit.job.priority)
+            why = evicted.gang_makes_room
             if self._scheme.among_deadlocked:
-                why = explain.deadlocked_gang_makes_room
-            return why(gang, claimant, pods=len(unit.rows), minimum=unit.job.min_member)
+                why = evicted.deadlocked_gang_makes_room
+            return why(gang, claimant, pods=len(unit.rows), minimum=unit.job.min_member) + allowed
         priority = int(tasks.priority[first]) if in_own_job else unit.job.priority
-        victim = explain.Party(ssn.task_info(first).key, queue, priority)
-        return explain.makes_room(victim, claimant, node=ssn.snapshot.nodes[tasks.node[first]].name)
+        victim = evicted.Party(ssn.task_info(first).key, queue, priority)
+        return evicted.makes_room(victim, claimant, node=ssn.snapshot.nodes[tasks.node[first]].name) + allowed
+
+    def _standing(self, queue: str, unit: Unit, task: Task) -> Standing | None:
+        """What the victim's queue holds beyond what it deserves, of a resource that is needed; as the cycle began."""
+        if self._scheme.point != "reclaimable":
+            return None
+        report = self._ssn.shared(queue_reports).get(queue)
+        for dim in task.task_class.requested.tolist():
+            resource = self._ssn.axis.names[dim]
+            if report is None or not unit.request[dim] or dim == PODS:
+                continue
+            held, deserved = report.allocated.get(resource, 0), report.deserved.get(resource)
+            if deserved is not None and held > deserved:
+                return Standing(queue, resource, held, deserved)
+        return None

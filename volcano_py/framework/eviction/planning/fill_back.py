@@ -64,5 +64,5 @@ def _try_without(ssn: Session, draft: Draft, evictions: Sequence[Eviction]) -> N
         return
     draft.withdraw_places()
     for eviction in evictions:
-        draft.evict(eviction.unit, eviction.task)
+        draft.evict(eviction.unit, eviction.task, eviction.given_by)
     draft.restore_places(places)

@@ -55,4 +55,4 @@ def replace_one(ssn: Session, gangs: Gangs, draft: Draft, search: Search) -> Non
 
 def _evict_again(draft: Draft, evictions: Iterable[Eviction]) -> None:
     for each in evictions:
-        draft.evict(each.unit, each.task)
+        draft.evict(each.unit, each.task, each.given_by)

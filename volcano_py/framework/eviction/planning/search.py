@@ -144,7 +144,7 @@ class Search:
         ssn, draft = self._attempt.ssn, self._attempt.draft
         mark = draft.checkpoint()
         units = self._taking.units_by_node(self._columns.stock(task, candidates, self._taking.stays))
-        node = make_way(ssn, draft, task, units, lambda unit: self._taking.is_given(unit, need))
+        node = make_way(ssn, draft, task, units, lambda unit: self._taking.given_by(unit, need))
         if node is not None:
             self.bundles += 1
             room = ssn.ask.allocatable(task.job.queue, task.task_class)

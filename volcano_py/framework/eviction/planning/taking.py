@@ -57,7 +57,8 @@ class Taking:
         for number, unit in enumerate(units):
             if self._is_left_out(unit):
                 return False
-            if not self.is_given(unit, need):
+            given_by = self.given_by(unit, need)
+            if given_by is None:
                 if self._is_refused_by_looks:
                     self._refused_looks.add(looks)
                 if self._take_in_another_order(units, mark, need):
@@ -65,7 +66,7 @@ class Taking:
                 if number == 0:
                     self.leave_out(Bundle(unit.rows[:0], (unit.job.row,)) if unit.is_whole else Bundle(unit.rows, ()))
                 return False
-            self._attempt.draft.evict(unit, need.task)
+            self._attempt.draft.evict(unit, need.task, given_by)
         if self._attempt.pool.gangs.rules.all_surplus:
             self._take_all_surplus(bundle, need)
         return True
@@ -76,8 +77,9 @@ class Taking:
         jobs = self._attempt.ssn.ledger.tasks.job
         for row in candidates[np.isin(jobs[candidates], jobs[bundle.alone])].tolist():
             (unit,) = self._units(Bundle(np.array([row], dtype=np.intp), ()))
-            if self.is_given(unit, need):
-                self._attempt.draft.evict(unit, need.task)
+            given_by = self.given_by(unit, need)
+            if given_by is not None:
+                self._attempt.draft.evict(unit, need.task, given_by)
 
     def _take_in_another_order(self, units: Sequence[Unit], mark: Mark, need: Need) -> bool:
         """Evict what has gone so far and these units from the smallest to the largest: a queue that holds little more
@@ -92,10 +94,11 @@ class Taking:
             draft.take_back(eviction.unit)
         claims = [(each.unit, each.task) for each in gone] + [(unit, need.task) for unit in units]
         for unit, task in sorted(claims, key=lambda claim: self._size(claim[0], need)):
-            if not self.is_given(unit, need):
+            given_by = self.given_by(unit, need)
+            if given_by is None:
                 draft.rollback(mark)
                 return False
-            draft.evict(unit, task)
+            draft.evict(unit, task, given_by)
         return True
 
     def _size(self, unit: Unit, need: Need) -> float:
@@ -125,15 +128,16 @@ class Taking:
                 whole.add((node, job_row))
                 yield node, next(self._units(Bundle(stock.rows[:0], (job_row,))))
 
-    def is_given(self, unit: Unit, need: Need) -> bool:
-        """Whether the unit may go now."""
+    def given_by(self, unit: Unit, need: Need) -> tuple[str, ...] | None:
+        """The plugins that give the unit up now; None when it may not go."""
         self._is_refused_by_looks = False
         if not unit.is_whole and not self._attempt.pool.gangs.can_spare(int(unit.rows[0])):
-            return False
-        verdict, refused_by = self._attempt.ssn.ask.gives(self._attempt.scheme.point, need, unit)
+            return None
+        verdict, refused_by, given_by = self._attempt.ssn.ask.gives(self._attempt.scheme.point, need, unit)
         self._is_refused_by_looks = verdict is Verdict.LAST_RESORT or refused_by in self._judges
         self.found_last_resorts |= verdict is Verdict.LAST_RESORT
-        return verdict is Verdict.YES or (verdict is Verdict.LAST_RESORT and self._attempt.level.last_resort)
+        may_go = verdict is Verdict.YES or (verdict is Verdict.LAST_RESORT and self._attempt.level.last_resort)
+        return given_by if may_go else None
 
     def _looks_of(self, bundle: Bundle) -> Looks:
         """What plugins that divide the cluster among queues go by: equal bundles get equal verdicts from them."""

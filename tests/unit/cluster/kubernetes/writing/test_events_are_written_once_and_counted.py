@@ -86,6 +86,22 @@ async def test_an_event_names_its_source_object_message_and_time(subject: Subjec
     }
 
 
+async def test_an_event_names_the_object_that_something_was_done_for(subject: Subject) -> None:
+    claimant = ObjectRef("Pod", "other", "b", "uid-b")
+    subject.recorder.emit(msgspec.structs.replace(waiting(), action="reclaim", related=claimant))
+    await subject.settle()
+
+    (event,) = subject.stored.values()
+    assert event["action"] == "reclaim"
+    assert event["related"] == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": "other",
+        "name": "b",
+        "uid": "uid-b",
+    }
+
+
 async def test_what_is_reported_late_has_the_moment_at_which_it_was(subject: Subject) -> None:
     early = datetime(2026, 11, 21, 9, 29, 55, tzinfo=UTC)
     subject.recorder.submit([msgspec.structs.replace(waiting(), at=early.timestamp())])

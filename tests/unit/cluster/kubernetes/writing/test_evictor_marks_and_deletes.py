@@ -21,7 +21,7 @@ from volcano_py.cluster.kubernetes.writing.evictor import Evictor
 
 POD = "/api/v1/namespaces/ns/pods/a"
 GROUP = ObjectRef("PodGroup", "ns", "gang", "uid-gang")
-EVICT = Evict(pod_ref("a"), GROUP, "preempt", "ns/urgent needs 2 cpu on node-1")
+EVICT = Evict(pod_ref("a"), GROUP, "preempt", "ns/urgent needs 2 cpu on node-1", pod_ref("urgent"))
 OTHER_UID = refusal(422, "Invalid", details={"causes": [{"field": "metadata.uid", "message": "field is immutable"}]})
 
 
@@ -78,8 +78,8 @@ async def test_the_pod_gets_the_reason_and_is_then_deleted_with_its_own_grace(
     assert deletion.body == {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "uid-a"}}
     assert outcomes.lines == ["evicted a"]
     assert subject.events == [
-        Event(pod_ref("a"), "Warning", "Evict", message),
-        Event(GROUP, "Normal", "Evict", message),
+        Event(pod_ref("a"), "Warning", "Evict", message, action="preempt", related=pod_ref("urgent")),
+        Event(GROUP, "Normal", "Evict", message, action="preempt", related=pod_ref("urgent")),
     ]
 
 

@@ -1,0 +1,120 @@
+"""`volcano-py evictions`: what was evicted for what, as the events say."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from volcano_py.api.effects import JsonObject
+from volcano_py.cli.options.cluster_access import (
+    all_namespaces_option,
+    cluster_options,
+    listed_namespace,
+    namespace_option,
+    on_cluster,
+)
+from volcano_py.cli.options.durations import DURATION
+from volcano_py.cli.pod_groups import age_of
+from volcano_py.cli.printing.listing import Cells
+from volcano_py.cli.printing.one_line import plain
+from volcano_py.cli.printing.output import output_option
+from volcano_py.cli.printing.show import Shown, show, watch_option
+
+if TYPE_CHECKING:
+    from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+
+EPILOG = """\b
+Examples:
+  volcano-py evictions --namespace research
+  volcano-py evictions --all-namespaces --since 1h
+  volcano-py evictions -A --watch
+  volcano-py evictions -A -o json
+
+The API server keeps events for an hour, unless it is configured otherwise.
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.option("--since", type=DURATION, help="Only evictions of so long ago or less, such as 30m. [default: all]")
+@namespace_option
+@all_namespaces_option
+@watch_option
+@output_option()
+@cluster_options
+def evictions(
+    since: float | None,
+    namespace: str | None,
+    all_namespaces: bool,
+    watch: bool,
+    output: str,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
+    """List the pods that the scheduler has evicted: when, for which pod, by which action, and why they could go."""
+    listed = listed_namespace(namespace, all_namespaces)
+    begin = time.time() - since if since is not None else 0.0
+
+    async def work(client: KubernetesClient) -> None:
+        await show(client, _shown(listed(client), begin), output, watch=watch)
+
+    on_cluster(kubeconfig, context, work)
+
+
+HEADER: Final = ("NAMESPACE", "POD", "AGE", "ACTION", "FOR", "WHY")
+SPARE: Final = ("NAMESPACE", "ACTION")
+"""What a narrow terminal does without, the first one first."""
+
+
+def eviction_row(event: JsonObject, now: float) -> Cells:
+    """The cells of an event under `HEADER`; `now` is in seconds since the epoch."""
+    victim, claimant = event["involvedObject"], event.get("related") or {}
+    action, _, why = event.get("message", "").partition(": ")
+    return (
+        plain(victim.get("namespace", "")),
+        plain(victim.get("name", "")),
+        age_of(_time_of(event), now),
+        plain(event.get("action") or action),
+        plain(f"{claimant.get('namespace', '')}/{claimant.get('name', '')}") if claimant else "-",
+        plain(why),
+    )
+
+
+def _time_of(event: JsonObject) -> datetime | None:
+    """When it was last seen."""
+    text = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp")
+    return datetime.fromisoformat(text) if text else None
+
+
+def _moment(event: JsonObject) -> float:
+    """The same in seconds since the epoch; 0 when it does not say."""
+    at = _time_of(event)
+    return at.timestamp() if at is not None else 0.0
+
+
+def _order(event: JsonObject) -> Any:
+    """The oldest first."""
+    return _moment(event), event["involvedObject"].get("namespace", ""), event["involvedObject"].get("name", "")
+
+
+def _shown(namespace: str, begin: float) -> Shown:
+    """Evictions in a namespace ("": in all) since `begin`, in seconds since the epoch."""
+    from volcano_py.cluster.kubernetes.http.paths import ApiPath, field_selector
+    from volcano_py.cluster.kubernetes.writing.evictor import EVENT_REASON
+
+    return Shown(
+        api_version="v1",
+        kind="Event",
+        path=ApiPath("v1", "events", namespace),
+        header=HEADER,
+        row=eviction_row,
+        state_column=HEADER.index("ACTION"),
+        spare=SPARE,
+        flows=True,
+        params={"fieldSelector": field_selector({"reason": EVENT_REASON, "involvedObject.kind": "Pod"})},
+        keep=lambda event: _moment(event) >= begin,
+        order=_order,
+    )
