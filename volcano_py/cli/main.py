@@ -28,7 +28,7 @@ VERBS: Final[Mapping[str, tuple[str, str, str]]] = {
     "job": ("volcano_py.cli.job", "job", "Run, show, suspend, resume and delete Volcano Jobs."),
     "jobflow": ("volcano_py.cli.job_flow", "jobflow", "Create, show and delete JobFlows."),
     "jobtemplate": ("volcano_py.cli.job_template", "jobtemplate", "Create, show and delete JobTemplates."),
-    "pod": ("volcano_py.cli.pods", "pod", "List pods, their queues and why they wait."),
+    "pod": ("volcano_py.cli.pods.commands", "pod", "List pods, their queues and why they wait."),
     "podgroup": ("volcano_py.cli.pod_groups", "podgroup", "List PodGroups and why they wait."),
     "explain": ("volcano_py.cli.explaining.verb", "explain", "Say why a workload waits, and what would help."),
     "evictions": ("volcano_py.cli.evictions", "evictions", "List what was evicted, and for which pod."),

@@ -10,7 +10,16 @@ import pytest
 SLOW = ("aiohttp", "cryptography", "kopf", "kubernetes_asyncio", "numpy", "pydantic", "rich", "structlog", "yaml")
 OF_THE_SCHEDULER = {"cryptography", "kopf", "numpy", "pydantic"}
 ASK_THE_CLUSTER = {
-    verb: f"import volcano_py.cli.{verb}" for verb in ("job", "job_flow", "job_template", "pods", "pod_groups", "queue")
+    verb: f"import volcano_py.cli.{verb}"
+    for verb in (
+        "job",
+        "job_flow",
+        "job_template",
+        "pods.commands",
+        "pods.evictions",
+        "pod_groups",
+        "queue",
+    )
 }
 IN_THIS_ORDER = {
     "client": "import volcano_py.cluster.kubernetes.http.client, volcano_py.cluster.kubernetes.watching.kinds",

@@ -8,9 +8,11 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from volcano_py.cli import pod_groups, pods
+from volcano_py.cli import pod_groups
 from volcano_py.cli.flows.rows import FLOW_HEADER
 from volcano_py.cli.jobs.rows import HEADER, SPARE
+from volcano_py.cli.pods import commands as pods
+from volcano_py.cli.pods import evictions
 from volcano_py.cli.printing.listing import Listing
 from volcano_py.cli.queues import rows as queues
 
@@ -86,6 +88,7 @@ def test_in_a_pipe_a_row_is_a_line() -> None:
     [
         (queues.HEADER, queues.SPARE),
         (pods.HEADER, pods.SPARE),
+        (evictions.HEADER, evictions.SPARE),
         (pod_groups.HEADER, pod_groups.SPARE),
     ],
 )

@@ -1,0 +1,1 @@
+"""Verbs about pods: which wait and why, and which were evicted."""
