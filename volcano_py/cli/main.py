@@ -31,7 +31,7 @@ VERBS: Final[Mapping[str, tuple[str, str, str]]] = {
     "pod": ("volcano_py.cli.pods.commands", "pod", "List pods, their queues and why they wait."),
     "podgroup": ("volcano_py.cli.pod_groups", "podgroup", "List PodGroups and why they wait."),
     "explain": ("volcano_py.cli.explaining.verb", "explain", "Say why a workload waits, and what would help."),
-    "evictions": ("volcano_py.cli.evictions", "evictions", "List what was evicted, and for which pod."),
+    "evictions": ("volcano_py.cli.pods.evictions", "evictions", "List what was evicted, and for which pod."),
     "config": ("volcano_py.cli.config", "config", "Check a volcano-scheduler.conf, or try it."),
     "dump": ("volcano_py.cli.dump", "dump", "Write the live state of a daemon for a bug report."),
     "bench": ("volcano_py.cli.bench", "bench", "Measure how fast the scheduler decides."),
