@@ -29,6 +29,7 @@ WITHOUT_A_REQUEST = {
     ("get", "bus.volcano.sh", "commands"),
     ("get", "batch.volcano.sh", "cronjobs"),
     ("get", "flow.volcano.sh", "jobflows"),
+    ("get", "topology.volcano.sh", "hypernodes"),
     ("get", "flow.volcano.sh", "jobtemplates"),
     ("get", "scheduling.volcano.sh", "podgroups"),
 }

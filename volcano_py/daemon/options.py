@@ -9,7 +9,7 @@ import msgspec
 
 from volcano_py.api import names
 
-CONTROLLERS: Final = ("queue", "podgroup", "command", "job", "cronjob", "jobflow")
+CONTROLLERS: Final = ("queue", "podgroup", "command", "job", "cronjob", "jobflow", "hypernode")
 """Our controllers; each can be left to Volcano's controller-manager."""
 
 CONTROLLERS_LEASE: Final = "vc-controller-manager"

@@ -90,6 +90,7 @@ def test_every_role_of_a_controller_goes_to_the_controllers(handed_over: set[str
         "volcano-py-job-secrets",
         "volcano-py-cronjob-controller",
         "volcano-py-jobflow-controller",
+        "volcano-py-hypernode-controller",
     }
 
 

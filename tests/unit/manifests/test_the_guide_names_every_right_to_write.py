@@ -16,6 +16,7 @@ ROLES = {
     "job plugins": {"volcano-py-job-plugins", "volcano-py-job-secrets"},
     "cronjob controller": {"volcano-py-cronjob-controller"},
     "jobflow controller": {"volcano-py-jobflow-controller"},
+    "hypernode controller": {"volcano-py-hypernode-controller"},
 }
 
 

@@ -16,6 +16,7 @@ VOLCANOS_CONTROLLERS: Final = {
     "job-controller": "job",
     "cronjob-controller": "cronjob",
     "jobflow-controller": "jobflow",
+    "hyperNode-controller": "hypernode",
 }
 """Names in Volcano's controller-manager → ours."""
 

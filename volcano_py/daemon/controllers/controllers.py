@@ -16,6 +16,7 @@ from volcano_py.daemon.controllers.job_control import JobControl
 from volcano_py.daemon.controllers.job_makers import NAMES as JOB_MAKERS
 from volcano_py.daemon.controllers.job_makers import JobMakers
 from volcano_py.daemon.options import DaemonOptions
+from volcano_py.operator.hypernodes.controller import HyperNodeController
 from volcano_py.operator.kube_api import IsActive, Learn, Record
 from volcano_py.operator.podgroups.controller import PodGroupController
 from volcano_py.operator.podgroups.generated_group import GroupRules
@@ -65,6 +66,7 @@ class Controllers:
         self._pod_groups = (
             PodGroupController(client, rules, active=active, record=record) if "podgroup" in wanted else None
         )
+        self._hyper_nodes = HyperNodeController(client, active=active) if "hypernode" in wanted else None
         self._makers = (
             JobMakers(options, client, active=active, record=record, learn=learn, bad_object=bad_object)
             if wanted & JOB_MAKERS
@@ -92,7 +94,8 @@ class Controllers:
             else None
         )
         self.queue_sinks: list[Sink] = [each for each in (self._queues,) if each is not None]
-        self.sinks: list[Sink] = [each for each in (self._pod_groups, self._queues, jobs) if each is not None]
+        fed = (self._pod_groups, self._queues, jobs, self._hyper_nodes)
+        self.sinks: list[Sink] = [each for each in fed if each is not None]
         self.watched: list[Kind] = _watched_by(wanted)
 
     def ahead(self, sink: Sink, bindings_passed: Callable[[], bool]) -> Sink:
@@ -108,7 +111,7 @@ class Controllers:
     def leadership_gained(self) -> None:
         """This replica has the Lease now."""
         jobs = self._jobs.controller if self._jobs is not None else None
-        for controller in (self._queues, self.commands, self._pod_groups, jobs, self._makers):
+        for controller in (self._queues, self.commands, self._pod_groups, jobs, self._makers, self._hyper_nodes):
             if controller is not None:
                 controller.leadership_gained()
 
@@ -120,6 +123,8 @@ class Controllers:
             yield "command controller", self.commands.run
         if self._pod_groups is not None:
             yield "podgroup controller", self._pod_groups.run
+        if self._hyper_nodes is not None:
+            yield "hypernode controller", self._hyper_nodes.run
         if self._jobs is not None:
             yield "job controller", self._jobs.run
         if self._makers is not None:
@@ -139,6 +144,8 @@ def _watched_by(wanted: Collection[str]) -> list[Kind]:
         watched.append(kinds.POD_GROUP)
     if "podgroup" in wanted:
         watched += [kinds.POD, kinds.POD_GROUP, kinds.NAMESPACE, *(kinds.KINDS[name] for name in WORKLOAD_KINDS)]
+    if "hypernode" in wanted:
+        watched += [kinds.NODE, kinds.HYPER_NODE]
     if "job" in wanted:
         watched += [kinds.POD, kinds.POD_GROUP, kinds.NAMESPACE, kinds.PRIORITY_CLASS]
     return watched
