@@ -17,10 +17,11 @@ manifests as they are.
       queues: {team-a: {allocated: {cpu: "4"}}}         # these fields
 
 A job is a PodGroup and `pods` pods called NAME-0, NAME-1, …: `min` (default 1), `min_resources`, `namespace` (default
-`default`), `priority_class`, `request`, `running_on` (node of pods that run already; a list names one node a pod, or
-null for a pod that waits), `running_since` (when these were scheduled),
+`default`), `topology` (its networkTopology), `priority_class`, `request`, `running_on` (node of pods that run already;
+a list names one node a pod, or null for a pod that waits), `running_since` (when these were scheduled),
 `annotations` and `labels` of its pods, and `spec` (further fields of the pods' spec). A node is what it has to
-allocate, and `labels`. Unknown keys are refused.
+allocate, and `labels`. A HyperNode is `rack-a: {tier: 1, name: rack, nodes: [a1, a2]}`, or has `hyper_nodes`.
+Unknown keys are refused.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from volcano_py.simulation import Simulation
 Object = dict[str, Any]
 
 # A key that is misspelt would be an expectation that cannot fail.
-_HEADER = frozenset({"scenario", "nodes", "queues", "namespaces", "jobs", "conf", "cycles", "expect"})
+_HEADER = frozenset({"scenario", "nodes", "hyper_nodes", "queues", "namespaces", "jobs", "conf", "cycles", "expect"})
 _EXPECT = frozenset({"binds", "bound", "evictions", "phases", "told", "queues"})
 _JOB = frozenset(
     {
@@ -53,6 +54,7 @@ _JOB = frozenset(
         "pods",
         "min",
         "min_resources",
+        "topology",
         "priority_class",
         "request",
         "running_on",
@@ -112,7 +114,8 @@ class Scenario:
         text = self.header.get("conf", default_configuration_text())
         parsed = parse_configuration(text, registry.catalogue())
         assert parsed.config is not None, parsed.problems
-        short = [*_nodes(self.header), *_queues(self.header), *_namespaces(self.header), *_jobs(self.header)]
+        makers = (_nodes, _hyper_nodes, _queues, _namespaces, _jobs)
+        short = [each for make in makers for each in make(self.header)]
         documents = [Document(self.path.name, number, body) for number, body in enumerate(short)]
         return Simulation(stored([*documents, *self.documents]), parsed.config, registry)
 
@@ -139,6 +142,26 @@ def _nodes(header: Object) -> list[Object]:
             "status": {"allocatable": {"memory": "1Ti", "pods": 110, **_without_labels(fields)}},
         }
         for name, fields in header.get("nodes", {}).items()
+    ]
+
+
+def _hyper_nodes(header: Object) -> list[Object]:
+    return [
+        {
+            "apiVersion": "topology.volcano.sh/v1alpha1",
+            "kind": "HyperNode",
+            "metadata": {"name": name},
+            "spec": {
+                "tier": fields["tier"],
+                "tierName": fields.get("name", ""),
+                "members": [
+                    {"type": kind, "selector": {"exactMatch": {"name": member}}}
+                    for kind, key in (("Node", "nodes"), ("HyperNode", "hyper_nodes"))
+                    for member in fields.get(key, [])
+                ],
+            },
+        }
+        for name, fields in header.get("hyper_nodes", {}).items()
     ]
 
 
@@ -176,6 +199,8 @@ def _jobs(header: Object) -> list[Object]:
         spec: Object = {"minMember": job.get("min", 1), "queue": job.get("queue", "default")}
         if "min_resources" in job:
             spec["minResources"] = job["min_resources"]
+        if "topology" in job:
+            spec["networkTopology"] = job["topology"]
         if "priority_class" in job:
             spec["priorityClassName"] = job["priority_class"]
         group = {"kind": "PodGroup", "metadata": {"name": job["name"], "namespace": namespace}, "spec": spec}

@@ -9,7 +9,7 @@ import msgspec
 
 from volcano_py.config.arguments import Arguments, argument
 from volcano_py.config.values import Duration
-from volcano_py.framework.eviction.units import UnitRules
+from volcano_py.framework.eviction.units import MOST_DOMAINS, UnitRules
 from volcano_py.framework.session import Session
 
 
@@ -48,8 +48,7 @@ class GangEvictionArguments(EvictionArguments):
     max_domains: int = argument(
         "maxDomains",
         8,
-        "How many domains of the network topology are tried for a job. There is one, the cluster, as long as network "
-        "topology is not supported.",
+        "How many domains of the network are tried for a job that is kept together; 0 or less means 8.",
     )
 
 
@@ -68,4 +67,5 @@ def unit_rules(ssn: Session, arguments: EvictionArguments) -> UnitRules:
         whole=arguments.whole and arguments.allow_whole_bundle,
         surplus_first=arguments.order == "surplus-first",
         all_surplus=arguments.whole_surplus,
+        most_domains=arguments.max_domains if arguments.max_domains > 0 else MOST_DOMAINS,
     )

@@ -36,6 +36,7 @@ from volcano_py.framework.votes import Ballot, Room
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
+from volcano_py.state.topology.tree import Tree
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
@@ -302,6 +303,22 @@ class Plugin:
         """Position in `view` of the node to take regardless of the scores, or None. The first answer counts."""
         raise NotImplementedError
 
+    # -- the network -----------------------------------------------------------------------------------------------
+
+    def hyper_node_gradient(self, limit: int, tree: Tree) -> NDArray[np.bool_]:
+        """[H] the domains of the network that may hold a job whose widest tier is `limit`. All must agree; with none,
+        limits do not hold, and only scores keep jobs together."""
+        raise NotImplementedError
+
+    def hyper_node_order(self, request: NDArray[np.int64], tree: Tree, domains: Rows) -> Scores:
+        """[K] scores of the domains for pods that request `request` [R] together, among domains of one tier. Added."""
+        raise NotImplementedError
+
+    def gathering_order(self, tree: Tree, placed: NDArray[np.int64], pods: int) -> DomainScore | None:
+        """Scores that draw the next pods of a job towards those it has: `placed` [H] by nearest domain, of `pods` in
+        all. The first plugin that fills it is asked."""
+        raise NotImplementedError
+
     # -- victims -----------------------------------------------------------------------------------------------------
 
     def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_] | None:
@@ -406,6 +423,9 @@ POINTS: Final = (
     "batch_node_order",
     "domain_order",
     "best_node",
+    "hyper_node_gradient",
+    "hyper_node_order",
+    "gathering_order",
     "preemptable",
     "reclaimable",
     "victim_queue_order",

@@ -27,6 +27,7 @@ from volcano_py.framework.statement import Emit, Statement, Statements
 from volcano_py.framework.status.promise_times import PROMISES, PromiseTimes
 from volcano_py.framework.status.resting import Resting
 from volcano_py.framework.status.wakeups import Wakeups
+from volcano_py.framework.topology.topology import TREE, Topology
 from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.snapshot import Phase, Snapshot
 from volcano_py.state.status import TaskStatus
@@ -53,6 +54,7 @@ class Session(ClusterCopy):
         findings: why jobs wait, places that were given back, and the like.
         resting: job row → what is reported of a job that this cycle skips, see status/resting.py.
         promise_times: how long jobs have held promises that their pods do not use.
+        topology: which nodes jobs that are kept together may use.
         placer: chooses nodes.
         statements: what is tried, committed or undone.
         reservations: places that pods were evicted for.
@@ -93,10 +95,11 @@ class Session(ClusterCopy):
         self.has_nominated_tasks = bool(self.ledger.tasks.nominated.any())
 
         self.moves = Moves(self, self.dispatch)
+        self.topology = Topology(self, self.dispatch, self.memory(TREE))
         self.placer = Placer(self, self.dispatch, self.findings, tie_rank)
         self.statements = Statements(self, self.placer, self.findings, self.moves, emit)
         self.reservations = Reservations(
-            self, self.ask, self.placer, self.statements, self.findings, configuration.actions
+            self, self.ask, self.placer, self.statements, self.findings, self.topology, configuration.actions
         )
         self.promise_times = PromiseTimes(snapshot, configuration, self.memory(PROMISES))
         self._leaving: tuple[int, Leaving] | None = None

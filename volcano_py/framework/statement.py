@@ -94,6 +94,18 @@ class Statement:
         while len(self._operations) > mark:
             self._undo(self._operations.pop())
 
+    @property
+    def placements(self) -> list[Placement]:
+        """What was done, in order."""
+        return [operation.placement for operation in self._operations]
+
+    def move_to(self, nodes: Sequence[Rows]) -> None:
+        """Give the allocated tasks of each operation these nodes instead, as many as they have."""
+        placements = self.placements
+        self.rollback(0)
+        for each, others in zip(placements, nodes, strict=True):
+            self.allocate(each.job, each.task_class, each.rows, others)
+
     def take_back(self, operation: Operation) -> None:
         """Undo one of the operations, whatever was done since."""
         self._operations.remove(operation)

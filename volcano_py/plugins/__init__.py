@@ -6,6 +6,7 @@ from volcano_py.plugins.cdp import Cdp
 from volcano_py.plugins.conformance import Conformance
 from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.gang import Gang
+from volcano_py.plugins.network_topology import NetworkTopologyAware
 from volcano_py.plugins.nodegroup import NodeGroup
 from volcano_py.plugins.nodeorder.plugin import NodeOrder
 from volcano_py.plugins.overcommit import Overcommit
@@ -42,4 +43,5 @@ BUILTIN_PLUGINS = (
     TaskTopology,
     Usage,
     Reservation,
+    NetworkTopologyAware,
 )

@@ -18,6 +18,7 @@ from volcano_py.state.queues.hierarchy import Hierarchy
 from volcano_py.state.table.axis import LARGEST_SUM, UNLIMITED, IntVector, ResourceAxis
 from volcano_py.state.table.units import whole_units
 from volcano_py.state.task_class import Refusal
+from volcano_py.state.topology.limits import GroupTopology
 from volcano_py.state.volumes.needs import claims_of
 
 _NAME_SUFFIX = re.compile(r".+-(\d+)", re.ASCII | re.DOTALL)
@@ -92,6 +93,8 @@ class JobInfo(msgspec.Struct, frozen=True):
     """The controlling one."""
     is_in_default_queue: bool = False
     """The queue is the default one."""
+    topology: GroupTopology | None = None
+    """How near to each other its pods have to be, and how they are divided; None when nothing is said."""
 
     @property
     def key(self) -> str:
@@ -240,7 +243,9 @@ def running_estimate(annotations: Mapping[str, str]) -> float:
         return 0.0
 
 
-def job_info(group: PodGroup, default_queue: str, problem: Refusal | None) -> JobInfo:
+def job_info(
+    group: PodGroup, default_queue: str, problem: Refusal | None, topology: GroupTopology | None = None
+) -> JobInfo:
     meta, spec, status = group.metadata, group.spec, group.status
     return JobInfo(
         ref=ObjectRef("PodGroup", meta.namespace, meta.name, meta.uid),
@@ -258,6 +263,7 @@ def job_info(group: PodGroup, default_queue: str, problem: Refusal | None) -> Jo
         min_resources=spec.min_resources or {},
         owner=meta.controller,
         is_in_default_queue=spec.queue in ("", default_queue),
+        topology=topology,
     )
 
 

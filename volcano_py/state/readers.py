@@ -21,6 +21,7 @@ from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, ceiling, job_in
 from volcano_py.state.queues.hierarchy import read_hierarchy
 from volcano_py.state.table.axis import LARGEST_SUM, MOST_LIMITED, ResourceAxis, TooManyResourcesError
 from volcano_py.state.task_class import Refusal
+from volcano_py.state.topology.limits import read_topology
 
 _NOT_NEGATIVE: Final = "write 0 or more"
 
@@ -84,12 +85,12 @@ def read_job(group: PodGroup, default_queue: str) -> ParsedJob:
             amounts, "spec.minResources", Rounding.UP, LARGEST_SUM, of_negative=_NOT_NEGATIVE
         )
         unusable += unreadable
+    topology, wrong = read_topology(group.spec)
+    unusable += wrong
     problem = Refusal(Reason.INVALID_POD_GROUP, unusable[0]) if unusable else None
-    if group.spec.sub_group_policy:
+    if problem is None and group.spec.sub_group_policy:
         problem = Refusal(Reason.UNSUPPORTED, "spec.subGroupPolicy is not evaluated by this scheduler yet")
-    elif (group.spec.network_topology or {}).get("mode", "hard") == "hard" and group.spec.network_topology:
-        problem = Refusal(Reason.UNSUPPORTED, "spec.networkTopology (hard) is not evaluated by this scheduler yet")
-    return ParsedJob(job_info(group, default_queue, problem), units)
+    return ParsedJob(job_info(group, default_queue, problem, topology), units)
 
 
 def _too_large(group: PodGroup) -> str:

@@ -174,7 +174,7 @@ def test_the_note_of_an_event_is_as_long_as_the_api_server_takes() -> None:
     with capture_logs():
         bench.live.upsert("ConfigMap", config_map(f"actions: allocate\ntiers:\n- plugins:\n{wrong}"))
     (event,) = bench.events
-    assert 800 < len(event.message) <= 1000
+    assert 700 < len(event.message) <= 1000
     assert event.message.endswith(" more in the log and by volcano-py config check"), "none is cut in two"
 
 

@@ -230,6 +230,11 @@ def _domain_score_or_none(answer: Any, asked: Any) -> None:
         raise NonsenseError(f"a group number is not below {answer.size}, the number of groups")
 
 
+def _gathering_or_none(answer: Any, _asked: Any) -> None:
+    if answer is not None and not isinstance(answer, DomainScore):
+        raise NonsenseError(f"the answer is {type(answer).__name__}, expected a DomainScore or None")
+
+
 def _texts_or_none(answer: Any, asked: Any) -> None:
     if answer is None:
         return
@@ -302,6 +307,9 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "batch_node_order": _scores_or_none,
     "domain_order": _domain_score_or_none,
     "best_node": _position_or_none,
+    "hyper_node_gradient": _mask,
+    "hyper_node_order": _scores,
+    "gathering_order": _gathering_or_none,
     "preemptable": _mask_or_none,
     "reclaimable": _mask_or_none,
     "victim_tasks": _sentences,

@@ -9,6 +9,7 @@ import numpy as np
 
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.api.reasons import Reason
+from volcano_py.api.wording.explain_topology import needs_the_plugin
 from volcano_py.framework.calls.dispatch import Dispatch
 from volcano_py.framework.eviction.judging import Judgement, judge
 from volcano_py.framework.eviction.units import Need, Unit
@@ -87,6 +88,8 @@ class CombinedAnswers:
     def job_valid(self, job: Job) -> Refusal | None:
         if job.info.problem is not None:
             return job.info.problem
+        if job.info.topology is not None and job.info.topology.is_hard and not self._dispatch.gathers:
+            return Refusal(Reason.UNSUPPORTED, needs_the_plugin())
         return next((no for call in self._dispatch.calls("job_valid") if (no := call(job)) is not None), None)
 
     def job_ready(self, job: Job) -> bool:

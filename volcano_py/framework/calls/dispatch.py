@@ -27,6 +27,7 @@ _FLAG_LIKE: Final = {
     "domain_filter": "predicate",
     "predicate_advice": "predicate",
     "domain_order": "batch_node_order",
+    "gathering_order": "node_order",
 }
 # Points at which a plugin updates its own numbers: after a failure there, none of its answers can be trusted.
 # (task_variants: without them it would treat pods of one queue as those of another.)
@@ -135,6 +136,8 @@ class Dispatch:
                     is_checked = entry.name not in registry.unchecked
                     call = Call(plugin, point, entry.tier, self.failures, is_checked=is_checked)
                     self._calls.setdefault(point, []).append(call)
+        self.gathers = any("hyper_node_gradient" in registry.points[plugin.name] for plugin in self.plugins)
+        """Whether a plugin keeps jobs together in the network, whatever its switches are."""
         self._tiers = {point: _by_tier(calls) for point, calls in self._calls.items()}
 
     def calls(self, point: str) -> list[Call]:

@@ -58,6 +58,10 @@ class Candidates:
         self._of_queue: dict[int, Rows] = {}
         self._of_others: dict[int, Rows] = {}
 
+    def evictable(self) -> Rows:
+        """All that still hold their places."""
+        return self._rows[EVICTABLE_STATUSES[self._ssn.ledger.tasks.status[self._rows]]]
+
     def in_queue(self, task: Task) -> Rows:
         """Bound or running pods of the other jobs of the preemptor's queue."""
         slot = task.job.queue.slot

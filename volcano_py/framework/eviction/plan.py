@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from volcano_py.api.wording import explain_evictions as wording
 from volcano_py.framework.eviction.candidates import Candidates
+from volcano_py.framework.eviction.domains import eviction_domains
 from volcano_py.framework.eviction.planning.attempt import LEVELS, Attempt, Level
 from volcano_py.framework.eviction.planning.draft import Draft
 from volcano_py.framework.eviction.planning.fill_back import fill_back
@@ -67,6 +68,18 @@ class EvictionPlan:
         return True
 
     def _search(self, tasks: Rows) -> bool:
+        """Draft the plan; for a job that is kept together in the network, in the first domain that works."""
+        ssn, job = self._ssn, self._job
+        domains = eviction_domains(ssn, self._pool, job, tasks)
+        if domains is None:
+            return self._search_all_levels(tasks)
+        for domain in domains:
+            with ssn.topology.inside(job, domain):
+                if self._search_all_levels(tasks):
+                    return True
+        return False
+
+    def _search_all_levels(self, tasks: Rows) -> bool:
         """Draft the plan, with evictions going no further than they have to. Whether the gang has its places."""
         is_complete = last_resorts = False
         takes_whole = self._scheme.takes_whole and self._pool.gangs.take_whole

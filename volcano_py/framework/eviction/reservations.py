@@ -23,6 +23,7 @@ from volcano_py.framework.findings import Findings
 from volcano_py.framework.job import Job
 from volcano_py.framework.placement.placer import Choice, Placer
 from volcano_py.framework.statement import Statement, Statements
+from volcano_py.framework.topology.topology import Topology
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.ledger import Rows
 
@@ -49,6 +50,7 @@ class Reservations:
         placer: Placer,
         statements: Statements,
         findings: Findings,
+        topology: Topology,
         actions: Sequence[str],
     ) -> None:
         """`actions` are those of the configuration, in order."""
@@ -57,6 +59,7 @@ class Reservations:
         self._placer = placer
         self._statements = statements
         self._findings = findings
+        self._topology = topology
         self._actions = actions
         tasks = cluster.ledger.tasks
         self._deadlines: dict[int, float] = {}
@@ -128,11 +131,12 @@ class Reservations:
         """
         placer, is_settled = self._placer, True
         for row in rows.tolist():
+            within = self._topology.confinement(job)
             choice, task_class = self._choice(job, row), self._cluster.task_class(row)
             if choice is not None and self._ask.bindable(job.queue, task_class).count <= 0:
                 choice = msgspec.structs.replace(choice, pipelined=True)  # another node would not help
-            elif choice is not None and choice.pipelined and len(placer.feasible(task_class)):
-                choice = placer.choose(task_class, 1) if elsewhere else choice
+            elif choice is not None and choice.pipelined and len(placer.feasible(task_class, within)):
+                choice = placer.choose(task_class, 1, within) if elsewhere else choice
                 is_settled &= elsewhere
             if choice is None:
                 is_settled = False
@@ -152,7 +156,7 @@ class Reservations:
             return None
         if self._ask.allocatable(job.queue, task_class).count <= 0:
             return None
-        choice = self._placer.choose_on(task_class, self._node[row])
+        choice = self._placer.choose_on(task_class, self._node[row], self._topology.confinement(job))
         return choice if len(choice.nodes) else None
 
     def backs_off(self, row: int) -> bool:

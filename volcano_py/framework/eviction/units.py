@@ -6,6 +6,7 @@ A job gives its surplus one pod after the other, or everything that it holds; a 
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -14,6 +15,9 @@ from numpy.typing import NDArray
 from volcano_py.framework.job import Job, Task
 from volcano_py.state.table.axis import IntVector
 from volcano_py.state.table.ledger import Rows
+
+MOST_DOMAINS: Final = 8
+"""Volcano's default of `maxDomains`."""
 
 
 class Unit(msgspec.Struct, frozen=True, eq=False):
@@ -72,6 +76,7 @@ class UnitRules(msgspec.Struct, frozen=True):
         min_runtime: seconds for which a complete gang is not taken whole.
         surplus_first: no job goes whole while the surplus of all jobs is enough.
         all_surplus: a job that gives a surplus pod gives all of them.
+        most_domains: how many domains of the network are tried for a job that is kept together.
     """
 
     minimums: bool = True
@@ -79,3 +84,4 @@ class UnitRules(msgspec.Struct, frozen=True):
     min_runtime: float = 0.0
     surplus_first: bool = True
     all_surplus: bool = False
+    most_domains: int = MOST_DOMAINS

@@ -23,6 +23,8 @@ from volcano_py.framework.placement.class_state import Candidates, ClassState, d
 from volcano_py.framework.placement.evaluator import Evaluator, StageSeconds
 from volcano_py.framework.placement.fit import explain_misfit
 from volcano_py.framework.placement.strategies import Strategies
+from volcano_py.framework.plugin import Reach
+from volcano_py.framework.topology.confinement import Confinement
 from volcano_py.framework.views import FITS, Codes, Counts
 from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import TaskClass
@@ -72,8 +74,11 @@ class Placer:
 
     # -- choices ---------------------------------------------------------------------------------------------------
 
-    def choose(self, task_class: TaskClass, count: int) -> Choice:
-        """Nodes for up to `count` tasks of the class, in the order in which they would be placed one by one."""
+    def choose(self, task_class: TaskClass, count: int, within: Confinement | None = None) -> Choice:
+        """Nodes for up to `count` tasks of the class, in the order in which they would be placed one by one; `within`:
+        of those that their job may use."""
+        if within is not None:
+            return self._choose_within(task_class, count, within)
         known = self._states.get(task_class.row)
         if known is not None and (planned := known.plan.next(count, self._log)) is not None:
             return Choice(planned)
@@ -87,27 +92,44 @@ class Placer:
         nodes = self._strategies.of(candidates, ahead).nodes(candidates, ahead)
         return Choice(state.plan.begin(nodes, count, len(self._log)))
 
-    def _choose_future(self, state: ClassState) -> Choice:
+    def _choose_within(self, task_class: TaskClass, count: int, within: Confinement) -> Choice:
+        """No plan is kept: the next tasks of the class may be those of another job."""
+        state = self._state(task_class)
+        if state.full_at == len(self._log):
+            return Choice(_NOTHING)
+        candidates = self._candidates(state, state.room, state.filters, within)
+        if candidates is None:
+            return self._choose_future(state, within)
+        return Choice(self._strategies.of(candidates, count).nodes(candidates, count))
+
+    def _choose_future(self, state: ClassState, within: Confinement | None = None) -> Choice:
         """A node that will have room once terminating pods are gone and promised places are taken."""
         candidates = None
         if self._evaluator.will_change:
             room = self._evaluator.room_then(state, self._evaluator.all_rows)
-            candidates = self._candidates(state, room, self._evaluator.filters_then(state))
+            candidates = self._candidates(state, room, self._evaluator.filters_then(state), within)
         if candidates is None:
-            state.found_full(len(self._log))
+            if within is None:
+                state.found_full(len(self._log))
             return Choice(_NOTHING)
         return Choice(self._strategies.one_by_one.nodes(candidates, 1), pipelined=True)
 
-    def _candidates(self, state: ClassState, room: Counts, filters: DomainFilters | None) -> Candidates | None:
-        """The nodes with room, None when the filters leave none open. A topology that holds a gang together would leave
-        its other nodes out here."""
+    def _candidates(
+        self, state: ClassState, room: Counts, filters: DomainFilters | None, within: Confinement | None = None
+    ) -> Candidates | None:
+        """The nodes with room that the job may use, None when the filters leave none open."""
+        domain_score = self._evaluator.domain_score(state.task_class)
+        if within is not None:
+            room, domain_score = np.where(within.nodes, room, 0), within.with_pull(domain_score)
         rows = np.flatnonzero(room if filters is None else filters.open_room(room))
         if not len(rows):
             return None
-        return Candidates(state, room, filters, rows, self._evaluator.domain_score(state.task_class))
+        return Candidates(state, room, filters, rows, domain_score)
 
-    def choose_on(self, task_class: TaskClass, node: int) -> Choice:
-        """The one node given (nominated earlier), if it fits."""
+    def choose_on(self, task_class: TaskClass, node: int, within: Confinement | None = None) -> Choice:
+        """The one node given (nominated earlier), if it fits and the job may use it."""
+        if within is not None and not within.nodes[node]:
+            return Choice(_NOTHING)
         state = self._state(task_class)
         rows = np.array([node], dtype=np.intp)
         if state.open_room()[node] > 0:
@@ -125,10 +147,25 @@ class Placer:
         """[N] the first refusal of each node, regardless of its room."""
         return self._state(task_class).refusals()
 
-    def feasible(self, task_class: TaskClass) -> Rows:
-        """[K] the nodes that would take a task of the class now."""
+    def feasible(self, task_class: TaskClass, within: Confinement | None = None) -> Rows:
+        """[K] the nodes that would take a task of the class now, of those that its job may use."""
+        room = self._state(task_class).open_room()
+        return np.flatnonzero(room if within is None else np.where(within.nodes, room, 0))
+
+    def room(self, task_class: TaskClass, *, later: bool = False) -> Counts:
+        """[N] how many tasks of the class each node has room for, or (`later`) will have once terminating pods are gone
+        and promised places are taken. Domain filters are left out: they may open on the way."""
         state = self._state(task_class)
-        return np.flatnonzero(state.open_room())
+        return self._evaluator.room_then(state, self._evaluator.all_rows) if later else state.room
+
+    @property
+    def will_change(self) -> bool:
+        """Whether any node will have other room than now."""
+        return self._evaluator.will_change
+
+    def may_open(self, task_class: TaskClass) -> bool:
+        """Whether a pod that is placed anywhere may make nodes take the class that refuse it now."""
+        return self._state(task_class).predicate_reach is Reach.DOMAIN
 
     def may_take(self, task_class: TaskClass, node: int) -> bool:
         """Whether the node will take the class, regardless of its room, once terminating pods are gone."""

@@ -187,9 +187,9 @@ def test_the_minimum_of_a_large_gang_is_not_capped_as_a_single_pod_is() -> None:
             id="sub-groups",
         ),
         pytest.param(
-            {"network_topology": {"highestTierAllowed": 1}},
-            Reason.UNSUPPORTED,
-            "spec.networkTopology (hard) is not evaluated by this scheduler yet",
+            {"network_topology": {"mode": "firm"}},
+            Reason.INVALID_POD_GROUP,
+            "spec.networkTopology.mode is 'firm': use hard or soft",
             id="topology",
         ),
     ],

@@ -109,7 +109,7 @@ class Search:
             return self._free_a_node(task, candidates)
         if room.short is None:
             return False
-        if len(ssn.placer.choose(task.task_class, 1).nodes):
+        if self._has_room(task):
             return self._lower_ceiling(task, candidates, room)
         below = np.isin(ssn.ledger.tasks.queue[candidates], ssn.ask.below_ceiling(room, task.job.queue))
         return self._free_a_node(task, candidates[below]) or self._free_a_node(task, candidates)
@@ -118,6 +118,9 @@ class Search:
         """Evict the first bundle that the plugins give up and after which the task finds a place, or lacks only what a
         ceiling leaves short."""
         codes = self._attempt.ssn.placer.codes(task.task_class)
+        candidates = candidates[
+            self._attempt.ssn.topology.may_use(task.job, self._attempt.ssn.ledger.tasks.node[candidates])
+        ]
         node = self._attempt.ssn.ledger.tasks.node[candidates]
         is_open = codes[node] == FITS
         wanted = self._columns.wanted(task)
@@ -184,4 +187,9 @@ class Search:
         """Whether a node has room, and only a ceiling is in the way that pods of others count for."""
         ssn = self._attempt.ssn
         room = ssn.ask.allocatable(task.job.queue, task.task_class)
-        return room.count <= 0 and room.short is not None and len(ssn.placer.choose(task.task_class, 1).nodes) > 0
+        return room.count <= 0 and room.short is not None and self._has_room(task)
+
+    def _has_room(self, task: Task) -> bool:
+        """Whether a node that the job may use would take the task."""
+        ssn = self._attempt.ssn
+        return len(ssn.placer.choose(task.task_class, 1, ssn.topology.confinement(task.job)).nodes) > 0

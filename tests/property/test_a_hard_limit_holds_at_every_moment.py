@@ -1,0 +1,231 @@
+"""Over generated networks: no pod breaks a hard limit, and no gang waits that a look at every domain finds room for.
+
+Domains and limits are worked out here from the objects alone, in the most obvious way.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from tests.support.registries import checked_registry
+from volcano_py.api.hyper_nodes import HyperNode
+from volcano_py.api.objects import Node, Pod, PodGroup
+from volcano_py.cluster.manifests import Document, stored
+from volcano_py.config import parse_configuration
+from volcano_py.simulation import Simulation
+
+_CONF: Final = """
+actions: "{actions}"
+tiers:
+- plugins: [{{name: priority}}, {{name: gang}}]
+- plugins: [{{name: predicates}}, {{name: nodeorder}}, {{name: network-topology-aware}}]
+"""
+_ACTIONS: Final = (
+    "enqueue, allocate, backfill",
+    "enqueue, allocate, preempt, backfill",
+    "enqueue, allocate, backfill, gangpreempt",
+    "enqueue, preempt, allocate",
+)
+_PRIORITIES: Final = {"low": 1, "high": 100}
+_EXAMPLES: Final = max(25, settings().max_examples - 5)
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Nodes in a tree of two tiers, some outside of it."""
+    objects: list[dict[str, Any]] = []
+    racks: dict[str, list[str]] = {}
+    for number in range(draw(st.integers(2, 8))):
+        name = f"n{number}"
+        status = {"allocatable": {"cpu": str(draw(st.integers(1, 4))), "memory": "64Gi", "pods": "20"}}
+        objects.append({"kind": "Node", "metadata": {"name": name}, "status": status})
+        rack = draw(st.sampled_from(["r0", "r1", "r2", ""]))
+        if rack:
+            racks.setdefault(rack, []).append(name)
+    spines: dict[str, list[str]] = {}
+    for rack, nodes in racks.items():
+        objects.append(_hyper_node(rack, 1, "Node", nodes))
+        if spine := draw(st.sampled_from(["s0", "s1", ""])):
+            spines.setdefault(spine, []).append(rack)
+    objects += [_hyper_node(spine, 2, "HyperNode", below) for spine, below in spines.items()]
+    objects += [
+        {"kind": "PriorityClass", "metadata": {"name": name}, "value": value} for name, value in _PRIORITIES.items()
+    ]
+    return objects
+
+
+def _hyper_node(name: str, tier: int, kind: str, members: list[str]) -> dict[str, Any]:
+    selectors = [{"type": kind, "selector": {"exactMatch": {"name": member}}} for member in members]
+    spec = {"tier": tier, "members": selectors}
+    api = "topology.volcano.sh/v1alpha1"
+    return {"apiVersion": api, "kind": "HyperNode", "metadata": {"name": name}, "spec": spec}
+
+
+@st.composite
+def gangs(draw: st.DrawFn, most: int = 4, *, elastic: bool = True) -> list[dict[str, Any]]:
+    """Gangs that wait, with hard limits of any tier, or soft, or none."""
+    objects: list[dict[str, Any]] = []
+    for number in range(draw(st.integers(1, most))):
+        pods = draw(st.integers(1, 5))
+        minimum = draw(st.integers(1, pods)) if elastic else pods
+        topology = draw(st.sampled_from([{"highestTierAllowed": tier} for tier in range(4)] + [{"mode": "soft"}, None]))
+        priority = draw(st.sampled_from(list(_PRIORITIES)))
+        cpu = draw(st.integers(0 if elastic else 1, 2))
+        spec: dict[str, Any] = {"minMember": minimum, "priorityClassName": priority}
+        if topology is not None:
+            spec["networkTopology"] = topology
+        name = f"g{number}"
+        objects.append({"kind": "PodGroup", "metadata": {"name": name}, "spec": spec})
+        for index in range(pods):
+            requests = {"cpu": str(cpu)} if cpu else {}
+            pod_spec = {
+                "schedulerName": "volcano",
+                "priorityClassName": priority,
+                "containers": [{"name": "c", "resources": {"requests": requests}}],
+            }
+            meta = {"name": f"{name}-{index}", "annotations": {"scheduling.k8s.io/group-name": name}}
+            objects.append({"kind": "Pod", "metadata": meta, "spec": pod_spec})
+    return objects
+
+
+def _simulation(objects: list[dict[str, Any]], actions: str) -> Simulation:
+    registry = checked_registry()
+    config = parse_configuration(_CONF.format(actions=actions), registry.catalogue()).config
+    assert config is not None
+    return Simulation(stored([Document("made", n, each) for n, each in enumerate(objects)]), config, registry)
+
+
+def _domains(simulation: Simulation) -> dict[str, tuple[int, frozenset[str]]]:
+    """Name → tier and nodes of every domain, the root with ""."""
+    nodes = frozenset(node.metadata.name for node in simulation.cluster.objects("Node", Node))
+    found: dict[str, tuple[int, frozenset[str]]] = {}
+    for each in sorted(simulation.cluster.objects("HyperNode", HyperNode), key=lambda each: each.spec.tier):
+        members = [member.selector.exact_match for member in each.spec.members]
+        named = [match.name for match in members if match is not None]
+        held = (
+            frozenset(named) & nodes
+            if each.spec.tier == 1
+            else frozenset[str]().union(*(found[name][1] for name in named))
+        )
+        found[each.metadata.name] = (each.spec.tier, held)
+    found[""] = (max((tier for tier, _ in found.values()), default=0) + 1, nodes)
+    return found
+
+
+def _limit(group: PodGroup, domains: dict[str, tuple[int, frozenset[str]]]) -> int:
+    topology = group.spec.network_topology or {"mode": "soft"}
+    return int(topology.get("highestTierAllowed", domains[""][0])) if topology.get("mode") != "soft" else domains[""][0]
+
+
+def _where(simulation: Simulation, group: PodGroup, nodes: frozenset[str]) -> list[str]:
+    """Nodes of the group's pods that are placed and not leaving."""
+    return [
+        pod.spec.node_name
+        for pod in simulation.cluster.objects("Pod", Pod)
+        if pod.metadata.annotations.get("scheduling.k8s.io/group-name") == group.metadata.name
+        and pod.spec.node_name in nodes
+        and pod.metadata.deletion_timestamp is None
+    ]
+
+
+def _check_limits(simulation: Simulation) -> None:
+    domains = _domains(simulation)
+    for group in simulation.cluster.objects("PodGroup", PodGroup):
+        held = set(_where(simulation, group, domains[""][1]))
+        allowed = [nodes for tier, nodes in domains.values() if tier <= _limit(group, domains)]
+        assert not held or any(held <= nodes for nodes in allowed), f"{group.metadata.name} is on {sorted(held)}"
+
+
+@settings(max_examples=_EXAMPLES)
+@given(networks(), gangs(), st.sampled_from(_ACTIONS), st.data())
+def test_no_pod_breaks_a_hard_limit_whatever_happens(
+    network: list[dict[str, Any]], jobs: list[dict[str, Any]], actions: str, data: st.DataObject
+) -> None:
+    """Pods finish or are lost with their node, more gangs come, and the scheduler may start again in between."""
+    simulation = _simulation([*network, *jobs], actions)
+    for number in range(data.draw(st.integers(2, 6))):
+        simulation.step()
+        _check_limits(simulation)
+        assert not any(report.plugin_errors or report.action_errors for report in simulation.reports)
+        happens = data.draw(st.sampled_from(["nothing", "a node dies", "pods go", "restart"]))
+        nodes = simulation.cluster.objects("Node", Node)
+        pods = [pod for pod in simulation.cluster.objects("Pod", Pod) if pod.spec.node_name]
+        if happens == "a node dies" and len(nodes) > 1:
+            dead = data.draw(st.sampled_from(sorted(node.metadata.name for node in nodes)))
+            simulation.cluster.remove("Node", dead)
+            for pod in pods:
+                if pod.spec.node_name == dead:
+                    simulation.cluster.remove("Pod", pod.metadata.key)
+        elif happens == "pods go" and pods:
+            gone = data.draw(st.sampled_from(sorted(pod.metadata.key for pod in pods)))
+            simulation.cluster.remove("Pod", gone)
+        elif happens == "restart":
+            items = [
+                (kind, each)
+                for kind, of in (("Node", Node), ("HyperNode", HyperNode), ("PodGroup", PodGroup), ("Pod", Pod))
+                for each in simulation.cluster.objects(kind, of)
+            ]
+            classes = [each for each in network if each["kind"] == "PriorityClass"]
+            before = simulation.configuration
+            registry = checked_registry()
+            documents = [Document("made", n, each) for n, each in enumerate(classes)]
+            simulation = Simulation([*stored(documents), *items], before, registry)
+        event(f"{happens} at step {number}")
+    assert simulation.state.drift() == 0
+
+
+@settings(max_examples=_EXAMPLES)
+@given(networks(), gangs(elastic=False))
+def test_no_gang_waits_that_a_look_at_every_domain_finds_room_for(
+    network: list[dict[str, Any]], jobs: list[dict[str, Any]]
+) -> None:
+    simulation = _simulation([*network, *jobs], _ACTIONS[0])
+    simulation.run()
+    _check_limits(simulation)
+    domains = _domains(simulation)
+    pods = simulation.cluster.objects("Pod", Pod)
+    free = {
+        node.metadata.name: int(node.status.allocatable["cpu"])
+        - sum(_cpu(pod) for pod in pods if pod.spec.node_name == node.metadata.name)
+        for node in simulation.cluster.objects("Node", Node)
+    }
+    for group in simulation.cluster.objects("PodGroup", PodGroup):
+        own = [pod for pod in pods if pod.metadata.name.startswith(f"{group.metadata.name}-")]
+        held = _where(simulation, group, domains[""][1])
+        assert len(held) in (0, len(own)), "a gang is whole, or has nothing"
+        if not held:
+            event("a gang waits")
+            for tier, nodes in domains.values():
+                room = sum(free[node] // _cpu(own[0]) for node in nodes)
+                assert tier > _limit(group, domains) or room < len(own), f"{group.metadata.name} fits {sorted(nodes)}"
+
+
+@settings(max_examples=_EXAMPLES)
+@given(networks(), gangs(most=1, elastic=False))
+def test_the_narrowest_tier_with_room_wins(network: list[dict[str, Any]], jobs: list[dict[str, Any]]) -> None:
+    simulation = _simulation([*network, *jobs], _ACTIONS[0])
+    domains = _domains(simulation)
+    (group,) = simulation.cluster.objects("PodGroup", PodGroup)
+    if group.spec.network_topology is None:
+        return
+    pods = simulation.cluster.objects("Pod", Pod)
+    size = {
+        node.metadata.name: int(node.status.allocatable["cpu"]) for node in simulation.cluster.objects("Node", Node)
+    }
+    fitting = [
+        tier
+        for tier, nodes in domains.values()
+        if tier <= _limit(group, domains) and sum(size[node] // _cpu(pods[0]) for node in nodes) >= len(pods)
+    ]
+    simulation.run()
+    held = set(_where(simulation, group, domains[""][1]))
+    assert bool(held) == bool(fitting)
+    if held:
+        assert min(tier for tier, nodes in domains.values() if held <= nodes) <= min(fitting)
+
+
+def _cpu(pod: Pod) -> int:
+    return int(pod.spec.containers[0].resources.requests["cpu"])

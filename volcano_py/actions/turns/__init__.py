@@ -1,0 +1,1 @@
+"""The turns that allocate gives jobs."""

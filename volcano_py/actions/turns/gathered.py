@@ -1,0 +1,142 @@
+"""A turn of a job that is kept together in the network (`spec.networkTopology`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from volcano_py.actions.turns.turn import Turn, Work
+from volcano_py.framework.placement.placer import Choice
+from volcano_py.framework.session import Session
+from volcano_py.framework.topology.candidates import Demand, candidates, misfit
+from volcano_py.framework.topology.confinement import Confinement
+from volcano_py.framework.topology.ranks import deal
+from volcano_py.framework.views import Counts
+from volcano_py.state.task_class import TaskClass
+from volcano_py.state.topology.tree import ROOT
+
+
+def turn_of(ssn: Session, work: Work, *, alone: bool, leaves: int | None = None) -> Turn:
+    """The turn of a job; see `Turn`."""
+    limit = ssn.topology.limit(work.job)
+    if limit is None or not ssn.topology.is_structured():
+        return Turn(ssn, work, alone=alone, leaves=leaves)
+    return GatheredTurn(ssn, work, limit, alone=alone, leaves=leaves)
+
+
+class GatheredTurn(Turn):
+    """A turn of a job that is kept together in the network: the domains that have room for what it needs are tried one
+    after the other, the narrowest tier first. A job whose pods have places stays in their domain, or in those above it
+    up to its limit. Pods in a row get neighboring nodes.
+    """
+
+    def __init__(self, ssn: Session, work: Work, limit: int, *, alone: bool, leaves: int | None = None) -> None:
+        super().__init__(ssn, work, alone=alone, leaves=leaves)
+        self._limit = limit
+
+    def take(self) -> bool:
+        ssn, work, job = self._ssn, self._work, self._job
+        if ssn.ask.job_ready(job):
+            return self._try(allow_later=True)
+        tasks, failed = work.tasks, set(work.failed_roles)
+        demand = Demand.of(ssn, tasks[: ssn.ask.tasks_to_ready(job)])
+        for later in (False, True) if ssn.placer.will_change else (False,):
+            for domain in self._candidates(demand, later=later):
+                with ssn.topology.inside(job, domain):
+                    work.tasks, work.failed_roles = tasks, set(failed)
+                    if self._try(allow_later=later):
+                        return True
+                    if len(self._statement):
+                        return False  # it keeps its places until what is being released is free
+        work.tasks = tasks[:0]
+        self._explain(demand)
+        return False
+
+    def _settle(self) -> None:
+        if not self._ssn.has_nominated_tasks:
+            deal(self._ssn, self._statement)
+
+    def _candidates(self, demand: Demand, *, later: bool) -> list[int]:
+        """The domains to try; one is enough where a ceiling is in the way, to find out why."""
+        found = list(candidates(self._ssn, self._job, self._limit, demand, later=later))
+        short = (
+            self._ssn.ask.bindable(self._job.queue, task_class).count < demand.counts[task_class.row]
+            for task_class in demand.classes(self._ssn)
+        )
+        return found[:1] if any(short) else found
+
+    def _try(self, *, allow_later: bool) -> bool:
+        self._allow_later = allow_later
+        with self._ssn.findings.forgetting_places():
+            return super().take()
+
+    def _choose(self, task_class: TaskClass, count: int) -> Choice:
+        """In the narrowest domain of the job first; where a domain consists of several, in one after the other."""
+        topology, placer = self._ssn.topology, self._ssn.placer
+        pipelined: Choice | None = None
+        for domain in self._steps():
+            part = self._part(domain, task_class, count)
+            choice = placer.choose(task_class, count, topology.within(domain) if part is None else part)
+            if len(choice.nodes) and not choice.pipelined:
+                return Choice(choice.nodes[np.argsort(topology.tree.place[choice.nodes], kind="stable")])
+            if len(choice.nodes) and pipelined is None:
+                pipelined = choice
+        if pipelined is not None and self._allow_later:
+            return pipelined
+        return Choice(np.zeros(0, dtype=np.intp))
+
+    def _steps(self) -> list[int]:
+        """The domains to look in, the narrowest first."""
+        topology = self._ssn.topology
+        chain = topology.chain(self._job, self._limit)
+        if chain is None:
+            return [topology.inside_of(self._job)]
+        return chain
+
+    def _part(self, domain: int, task_class: TaskClass, count: int) -> Confinement | None:
+        """Of the domains that a domain consists of, one of the nearest to the job's pods: the one that the tasks fill
+        best, or if they do not fit into one, the one with the most room. None when none has room now."""
+        topology, tree = self._ssn.topology, self._ssn.topology.tree
+        below = np.arange(domain, tree.end[domain])
+        if len(below) == 1:
+            return None
+        room = np.minimum(self._ssn.placer.room(task_class), count)
+        nodes = tree.nodes(domain)
+        own = np.bincount(tree.nearest[nodes] - domain, weights=room[nodes], minlength=len(below)).astype(np.int64)
+        tie = topology.tie(self._job)
+        if tie is None:
+            return self._first_part(domain, own)
+        reach = tree.common_tiers(tie)[below]
+        found = np.flatnonzero(own > 0)
+        if not len(found):
+            return None
+        found = found[reach[found] == reach[found].min()]
+        fits = found[own[found] >= count]
+        best = fits[np.argmin(own[fits])] if len(fits) else found[np.argmax(own[found])]
+        return topology.nearest_only(int(below[best]))
+
+    def _first_part(self, domain: int, own: Counts) -> Confinement | None:
+        """Down from the domain, always to the one with the most room."""
+        tree = self._ssn.topology.tree
+        total = np.concatenate(([0], np.cumsum(own)))
+        at = domain
+        while True:
+            children = [each for each in range(at + 1, int(tree.end[at])) if tree.parent[each] == at]
+            rooms = [total[int(tree.end[each]) - domain] - total[each - domain] for each in children]
+            most = max(rooms, default=0)
+            if own[at - domain] >= most:
+                return self._ssn.topology.nearest_only(at) if own[at - domain] else None
+            at = children[rooms.index(most)]
+
+    def _explain(self, demand: Demand) -> None:
+        """Why no domain takes the job. Where any domain will do, or one was found and something else was in the way,
+        that has been noted."""
+        ssn, job = self._ssn, self._job
+        is_tried = job.row in ssn.findings.notes or job.row in ssn.findings.fit_errors
+        if is_tried and any(True for _ in candidates(ssn, job, self._limit, demand, later=False)):
+            return
+        for task_class in demand.classes(ssn):
+            if self._limit >= ssn.topology.tree.tiers[ROOT]:
+                error = ssn.placer.misfit(task_class)
+            else:
+                error = misfit(ssn, job, self._limit, demand)
+            ssn.findings.misfit(job, task_class, error)

@@ -1,0 +1,67 @@
+"""Sentences about jobs that are kept together in the network; as in `explain.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from volcano_py.api.wording.summarize import counted, summarize
+
+
+class DomainRoom(msgspec.Struct, frozen=True):
+    """The best domain of a tier, "" for the whole cluster: for how many pods it has room, and whether the job may use
+    it."""
+
+    name: str
+    tier_name: str
+    tier: int
+    pods: int
+    allowed: bool
+
+
+def no_domain(found: Sequence[DomainRoom], wanted: int, where: str = "") -> str:
+    """No allowed domain has room. `found` has the best of each tier, the narrowest first; `where` the job's pods are,
+    "" for nowhere."""
+    parts = [_part(each, wanted, is_first=number == 0) for number, each in enumerate(_worth_saying(found, wanted))]
+    sentence = "; ".join(parts)
+    return f"its pods are in {where}; {sentence}" if where else sentence
+
+
+def _worth_saying(found: Sequence[DomainRoom], wanted: int) -> list[DomainRoom]:
+    """All that are allowed, and those that are not up to the first that would do."""
+    said: list[DomainRoom] = []
+    for each in found:
+        said.append(each)
+        if not each.allowed and each.pods >= wanted:
+            break
+    return said
+
+
+def _part(room: DomainRoom, wanted: int, *, is_first: bool) -> str:
+    tier = f"{room.tier_name}, tier {room.tier}" if room.tier_name else f"tier {room.tier}"
+    number = f"{room.pods} of {counted(wanted, 'pod')}" if is_first else f"{room.pods} of {wanted}"
+    if not room.name:
+        tier = f"the whole cluster, tier {room.tier}"
+    if not room.allowed:
+        return f"{tier}, is not allowed: {number}"
+    return f"{tier}, has room for {number}" if not room.name else f"{tier}: {room.name} has room for {number}"
+
+
+def needs_the_plugin() -> str:
+    """A hard limit, where the plugin that keeps it is not configured."""
+    return (
+        "spec.networkTopology (hard) needs the plugin network-topology-aware, which is not configured: add it to "
+        "volcano-scheduler.conf, or use mode soft"
+    )
+
+
+def unknown_tier(name: str, known: Sequence[str]) -> str:
+    """`highestTierName` names no tier, so nothing is limited."""
+    names = f"known are {summarize(known, most=10)}" if known else "no HyperNode has a tierName"
+    return f"spec.networkTopology.highestTierName {name} is ignored: no HyperNode is of such a tier; {names}"
+
+
+def placed_in(domain: str, pods: int) -> str:
+    """The domain of a job whose pods have places."""
+    return f"{counted(pods, 'pod')} placed in {domain}"

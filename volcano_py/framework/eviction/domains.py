@@ -1,0 +1,64 @@
+"""In which domains of the network places are made for a job that is kept together."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from volcano_py.framework.eviction.candidates import Candidates
+from volcano_py.framework.job import Job
+from volcano_py.framework.session import Session
+from volcano_py.framework.views import Counts
+from volcano_py.state.table.ledger import Rows
+from volcano_py.state.task_class import TaskClass
+
+
+def eviction_domains(ssn: Session, pool: Candidates, job: Job, tasks: Rows) -> list[int] | None:
+    """The domains to try, the narrowest tier first, and of a tier those first in which the fewest places have to be
+    made; None for a job that is placed without regard to the network.
+
+    A domain is left out if it has too little room for what the gang lacks even if all pods in it that may be evicted
+    were gone.
+    """
+    topology = ssn.topology
+    limit = topology.limit(job)
+    if limit is None:
+        return None
+    lacking = max(1, ssn.ask.tasks_to_ready(job) - job.waiting)
+    counts = Counter(ssn.ledger.tasks.task_class[tasks[:lacking]].tolist())
+    enough = topology.eligible(limit).copy()
+    missing = np.zeros(len(topology.tree), dtype=np.int64)
+    for row, count in counts.items():
+        task_class = ssn.snapshot.classes[row]
+        assert task_class is not None, "a task without a class"
+        free, freed = _rooms(ssn, pool, task_class)
+        enough &= topology.tree.sums(freed) >= count
+        missing += np.maximum(count - topology.tree.sums(free), 0)
+    chain = topology.chain(job, limit)
+    if chain is not None:
+        found = np.array([domain for domain in chain if enough[domain]], dtype=np.intp)
+    else:
+        found = np.flatnonzero(enough)
+    order = np.lexsort((found, missing[found], topology.tree.tiers[found]))
+    most = min(topology.most_evicted_from, pool.gangs.rules.most_domains)
+    best: list[int] = found[order][:most].tolist()
+    return best
+
+
+def _rooms(ssn: Session, pool: Candidates, task_class: TaskClass) -> tuple[Counts, Counts]:
+    """[N] for how many tasks of the class each node will have room, and would have without all pods that may go."""
+    nodes, dims = ssn.ledger.nodes, task_class.requested
+    idle = nodes.future_idle()[:, dims]
+    rows = pool.evictable()
+    held = np.zeros_like(idle)
+    requests = ssn.ledger.classes.request[ssn.ledger.tasks.task_class[rows]][:, dims]
+    for column in range(len(dims)):
+        np.add.at(held[:, column], ssn.ledger.tasks.node[rows], requests[:, column])
+    request = task_class.request[dims]
+    may_take = ssn.resolvable(ssn.placer.codes(task_class)) & nodes.present
+    if not len(dims):
+        plenty = np.where(may_take, np.int64(2**31), 0)
+        return plenty, plenty
+    free, freed = (np.where(may_take, np.maximum((each // request).min(axis=1), 0), 0) for each in (idle, idle + held))
+    return free, freed

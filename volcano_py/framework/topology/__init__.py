@@ -1,0 +1,1 @@
+"""Jobs that are kept together in the tree of HyperNodes (`spec.networkTopology`)."""

@@ -1,0 +1,121 @@
+"""The domains that have room for what a job needs, in the order in which they are tried: counted over all at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.api.reasons import Reason
+from volcano_py.api.wording.explain_topology import DomainRoom, no_domain
+from volcano_py.framework.job import FitError, Job
+from volcano_py.framework.session import Session
+from volcano_py.framework.views import Counts
+from volcano_py.state.table.ledger import Rows
+from volcano_py.state.task_class import Refusal, TaskClass
+from volcano_py.state.topology.tree import ROOT
+
+
+class Demand(NamedTuple):
+    """What a job needs at once.
+
+    Attributes:
+        counts: class row → tasks, the class that is placed first before the others.
+        request: [R] what they request together.
+    """
+
+    counts: Mapping[int, int]
+    request: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, ssn: Session, tasks: Rows) -> Demand:
+        classes = ssn.ledger.tasks.task_class[tasks]
+        return cls(Counter(classes.tolist()), ssn.ledger.classes.request[classes].sum(axis=0))
+
+    @property
+    def tasks(self) -> int:
+        return sum(self.counts.values())
+
+    def classes(self, ssn: Session) -> list[TaskClass]:
+        found = (ssn.snapshot.classes[row] for row in self.counts)
+        return [each for each in found if each is not None]
+
+
+class Rooms:
+    """[H] how many tasks of each class all domains have room for, now or (`later`) once pods that leave are gone."""
+
+    def __init__(self, ssn: Session, demand: Demand, *, later: bool) -> None:
+        self._ssn = ssn
+        self.demand = demand
+        self._later = later
+        self._classes = demand.classes(ssn)
+        self.by_class = {each.row: self._of(each) for each in self._classes}
+
+    def enough(self) -> NDArray[np.bool_]:
+        """[H] where the room of every class suffices, looked at by itself. Pods that are placed may open nodes to
+        classes that follow, so for these nothing is known."""
+        enough = np.ones(len(self._ssn.topology.tree), dtype=np.bool_)
+        for number, task_class in enumerate(self._classes):
+            if number and self._ssn.placer.may_open(task_class):
+                continue
+            enough &= self.by_class[task_class.row] >= self.demand.counts[task_class.row]
+        return enough
+
+    def pods(self) -> Counts:
+        """[H] how many of the tasks there is room for."""
+        found = [np.minimum(self.by_class[row], count) for row, count in self.demand.counts.items()]
+        total: Counts = np.sum(found, axis=0)
+        return total
+
+    def spare(self) -> Counts:
+        """[H] for how many more of the class that is placed first there is room."""
+        row, count = next(iter(self.demand.counts.items()))
+        spare: Counts = self.by_class[row] - count
+        return spare
+
+    def _of(self, task_class: TaskClass) -> Counts:
+        placer, nodes = self._ssn.placer, self._ssn.ledger.nodes.size
+        room = placer.room(task_class, later=self._later)
+        # (a node without a limit has room for more than any sum could hold)
+        sums: Counts = self._ssn.topology.tree.sums(np.minimum(room, np.iinfo(np.int64).max // max(nodes, 1)))
+        return sums
+
+
+def candidates(ssn: Session, job: Job, limit: int, demand: Demand, *, later: bool) -> Iterator[int]:
+    """The domains to try, the narrowest tier first and the best of a tier first."""
+    tree = ssn.topology.tree
+    rooms = Rooms(ssn, demand, later=later)
+    enough = rooms.enough()
+    chain = ssn.topology.chain(job, limit)
+    if chain is not None:
+        yield from (domain for domain in chain if enough[domain])
+        return
+    found = np.flatnonzero(enough & ssn.topology.eligible(limit))
+    spare = rooms.spare()
+    for tier in np.unique(tree.tiers[found]).tolist():
+        of_tier = found[tree.tiers[found] == tier]
+        if len(of_tier) > 1:
+            scores = ssn.topology.scores(demand.request, of_tier)
+            of_tier = of_tier[np.lexsort((of_tier, spare[of_tier], -scores))]
+        yield from of_tier.tolist()
+
+
+def misfit(ssn: Session, job: Job, limit: int, demand: Demand) -> FitError:
+    """Why no domain takes the job: of each tier the best domain, and what it lacks."""
+    tree, rooms = ssn.topology.tree, Rooms(ssn, demand, later=False)
+    tie = ssn.topology.tie(job)
+    pods, eligible = rooms.pods(), ssn.topology.eligible(limit)
+    considered = np.arange(len(tree)) if tie is None else np.array(tree.ancestors(tie))
+    found: list[DomainRoom] = []
+    for tier in np.unique(tree.tiers[considered]).tolist():
+        of_tier = considered[tree.tiers[considered] == tier]
+        best = int(of_tier[np.argmax(pods[of_tier])])
+        name = "" if best == ROOT else tree.names[best]
+        found.append(DomainRoom(name, tree.tier_names[best], tier, int(pods[best]), allowed=bool(eligible[best])))
+    where = "" if tie is None else tree.described(tie)
+    refusal = Refusal(Reason.NODES_REFUSE, no_domain(found, demand.tasks, where))
+    total = int(ssn.ledger.nodes.present.sum())
+    return FitError(total, {refusal.message: total}, refusal)

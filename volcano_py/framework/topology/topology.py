@@ -1,0 +1,214 @@
+"""Which domains of the network a job may use at each moment of a cycle.
+
+A job that has no pods placed may use any domain up to its limit; each pod that it places ties it to the lowest domain
+that holds all of them, and so to the domains above that one, up to the limit. All actions ask here, so that a limit
+holds whichever of them places a pod. What is tied is read off the placed pods, so it is the same after a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.calls.dispatch import Dispatch
+from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.domain_scores import DomainScore
+from volcano_py.framework.job import Job
+from volcano_py.framework.topology.confinement import Confinement
+from volcano_py.state.status import ALLOCATED_STATUSES, TaskStatus
+from volcano_py.state.table.ledger import Rows
+from volcano_py.state.topology.patterns import Patterns
+from volcano_py.state.topology.tree import ROOT, Tree, build
+
+TREE: Final = "the tree of HyperNodes"
+"""Name of the memory that keeps it between cycles."""
+_TIES: Final = ALLOCATED_STATUSES.copy()
+_TIES[TaskStatus.PIPELINED] = True
+Mask = NDArray[np.bool_]
+
+
+class Topology:
+    """See the module.
+
+    Attributes:
+        unknown_names: job row → the tier name that no HyperNode has, of jobs that were asked about.
+        most_evicted_from: how many domains are tried when pods are evicted for a job.
+    """
+
+    def __init__(self, cluster: ClusterCopy, dispatch: Dispatch, memory: dict[str, Any]) -> None:
+        """`memory` is kept from cycle to cycle."""
+        self._cluster = cluster
+        self._dispatch = dispatch
+        self._memory = memory
+        self._inside: dict[int, int] = {}
+        self._eligible: dict[int, Mask] = {}
+        self._masks: dict[tuple[int, ...], Mask] = {}
+        self._limits: dict[int, int | None] = {}
+        self.unknown_names: dict[int, str] = {}
+        self.most_evicted_from = 8
+
+    @cached_property
+    def tree(self) -> Tree:
+        """Built when nodes or HyperNodes have changed since it was asked for last."""
+        snapshot, present = self._cluster.snapshot, self._cluster.ledger.nodes.present
+        version = snapshot.nodes_version, snapshot.hyper_nodes_version, len(present)
+        if self._memory.get("version") != version:
+            patterns = self._memory.setdefault("patterns", Patterns())
+            self._memory["tree"] = build(snapshot.hyper_nodes, self._cluster.nodes, present, patterns)
+            self._memory["version"] = version
+        tree: Tree = self._memory["tree"]
+        return tree
+
+    # -- limits ----------------------------------------------------------------------------------------------------
+
+    def limit(self, job: Job) -> int | None:
+        """The widest tier that the job may use; None for a job that is placed without regard to the network: it asks
+        for nothing, or no plugin is there for it."""
+        if job.info.topology is None:
+            return None
+        if job.row not in self._limits:
+            self._limits[job.row] = self._limit(job)
+        return self._limits[job.row]
+
+    def _limit(self, job: Job) -> int | None:
+        assert job.info.topology is not None, "see limit"
+        limit = job.info.topology.limit
+        if limit is None or not self._dispatch.gathers:
+            return None
+        top = int(self.tree.tiers[ROOT])
+        if not limit.is_hard or not self._dispatch.calls("hyper_node_gradient"):
+            return top if self.tree.has_hyper_nodes else None
+        if limit.tier is not None:
+            return None if limit.tier >= top and not self.tree.has_hyper_nodes else min(limit.tier, top)
+        found = self.tree.tier_of_name().get(limit.tier_name)
+        if found is None:
+            self.unknown_names[job.row] = limit.tier_name
+            return top if self.tree.has_hyper_nodes else None
+        return found
+
+    def is_structured(self) -> bool:
+        """Whether domains are tried one after the other; otherwise only scores keep a job together."""
+        return bool(self._dispatch.calls("hyper_node_gradient"))
+
+    def eligible(self, limit: int) -> Mask:
+        """[H] the domains that may hold a job with this limit."""
+        known = self._eligible.get(limit)
+        if known is None:
+            known = np.ones(len(self.tree), dtype=np.bool_)
+            for call in self._dispatch.calls("hyper_node_gradient"):
+                known &= call(limit, self.tree)
+            self._eligible[limit] = known
+        return known
+
+    def scores(self, request: NDArray[np.int64], domains: Rows) -> NDArray[np.float64]:
+        """[K] scores of domains for pods that request so much [R] together; higher is better."""
+        total = np.zeros(len(domains))
+        for call in self._dispatch.calls("hyper_node_order"):
+            total += call(request, self.tree, domains)
+        return total
+
+    # -- ties ------------------------------------------------------------------------------------------------------
+
+    def placed_in(self, job: Job) -> NDArray[np.intp]:
+        """[K] the nearest domain of each pod of the job that has a place on a node that exists."""
+        tasks, rows = self._cluster.ledger.tasks, self._cluster.tasks_of(job)
+        nodes = tasks.node[rows[_TIES[tasks.status[rows]] & (tasks.node[rows] >= 0)]]
+        domains = self.tree.nearest[nodes]
+        return domains[domains >= 0]
+
+    def tie(self, job: Job) -> int | None:
+        """The lowest domain that holds all placed pods of the job; None when there are none."""
+        domains = self.placed_in(job)
+        return self.tree.common(domains) if len(domains) else None
+
+    def chain(self, job: Job, limit: int) -> list[int] | None:
+        """The domains that a job may use whose pods have places, the narrowest first; None when it has no places."""
+        tie = self.tie(job)
+        if tie is None:
+            return None
+        eligible, inside = self.eligible(limit), self._inside.get(job.row, ROOT)
+        at = np.array([tie], dtype=np.intp)
+        if not self.tree.holds(inside, at)[0]:
+            return []
+        return [each for each in self.tree.ancestors(tie) if eligible[each] and each >= inside]
+
+    def inside_of(self, job: Job) -> int:
+        """The domain that the job is kept in meanwhile; the root when there is none."""
+        return self._inside.get(job.row, ROOT)
+
+    @contextmanager
+    def inside(self, job: Job, domain: int) -> Iterator[None]:
+        """Meanwhile, the job may use this domain alone."""
+        before = self._inside.get(job.row)
+        self._inside[job.row] = domain
+        try:
+            yield
+        finally:
+            if before is None:
+                del self._inside[job.row]
+            else:
+                self._inside[job.row] = before
+
+    # -- nodes -----------------------------------------------------------------------------------------------------
+
+    def confinement(self, job: Job) -> Confinement | None:
+        """The nodes that the next pod of the job may use, as things stand; None for all."""
+        limit = self.limit(job)
+        if limit is None:
+            return None
+        chain = self.chain(job, limit)
+        if chain is None:
+            nodes = self._union(limit, self._inside.get(job.row, ROOT))
+        elif chain:
+            nodes = self._nodes(chain[-1])
+        else:
+            nodes = np.zeros(self._cluster.ledger.nodes.size, dtype=np.bool_)
+        return Confinement(nodes, self.pull(job))
+
+    def within(self, domain: int) -> Confinement:
+        """All nodes of a domain, which its job may use."""
+        return Confinement(self._nodes(domain))
+
+    def nearest_only(self, domain: int) -> Confinement:
+        """The nodes that are in a domain and in none below it."""
+        key = (domain, -1)
+        if key not in self._masks:
+            self._masks[key] = self.tree.nearest == domain
+        return Confinement(self._masks[key])
+
+    def may_use(self, job: Job, rows: NDArray[np.integer]) -> Mask:
+        """[K] whether the next pod of the job may use the nodes."""
+        confinement = self.confinement(job)
+        return np.ones(len(rows), dtype=np.bool_) if confinement is None else confinement.nodes[rows]
+
+    def pull(self, job: Job) -> DomainScore | None:
+        """Scores that draw the next pods of the job towards those that it has."""
+        calls = self._dispatch.calls("gathering_order")
+        if not calls or len(self.tree) == 1:
+            return None
+        placed = np.bincount(self.placed_in(job), minlength=len(self.tree))
+        answer: DomainScore | None = calls[0](self.tree, placed, job.tasks)
+        return answer
+
+    def _nodes(self, domain: int) -> Mask:
+        """[N]"""
+        if (domain,) not in self._masks:
+            mask = np.zeros(self._cluster.ledger.nodes.size, dtype=np.bool_)
+            mask[self.tree.nodes(domain)] = True
+            self._masks[(domain,)] = mask
+        return self._masks[(domain,)]
+
+    def _union(self, limit: int, inside: int) -> Mask:
+        """[N] the nodes of all domains that may hold a job with the limit, of those inside a domain."""
+        key = (limit, inside, 0)
+        if key not in self._masks:
+            mask = np.zeros(self._cluster.ledger.nodes.size, dtype=np.bool_)
+            for domain in np.flatnonzero(self.eligible(limit)).tolist():
+                mask[self.tree.nodes(domain)] = True
+            self._masks[key] = mask & self._nodes(inside)
+        return self._masks[key]

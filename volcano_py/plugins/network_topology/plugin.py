@@ -1,0 +1,165 @@
+"""network-topology-aware: jobs are kept together in the tree of HyperNodes.
+
+Which domains a job may use follows from its limit (`hyper_node_gradient`); of those of one tier, the one that is filled
+best by the job is tried first (`hyper_node_order`). The search itself is part of the framework, and of allocate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.api.effects import Event
+from volcano_py.api.wording.explain_topology import placed_in, unknown_tier
+from volcano_py.config.flags import Flags
+from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.domain_scores import DomainScore
+from volcano_py.framework.job import Job
+from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.session import Session
+from volcano_py.framework.views import NodeView, Scores
+from volcano_py.plugins.network_topology.arguments import NetworkTopologyArguments
+from volcano_py.plugins.network_topology.scores import Filling, Gathering
+from volcano_py.state.table.ledger import Rows
+from volcano_py.state.task_class import TaskClass
+from volcano_py.state.topology.tree import ROOT, Tree
+
+PLACED: Final = "PlacedInHyperNode"
+UNKNOWN_TIER: Final = "UnknownTier"
+_HIGHEST: Final = 100.0
+_GATHERED: Final = "gathered"
+
+
+class NetworkTopologyAware(Plugin):
+    """See the module."""
+
+    name = "network-topology-aware"
+    arguments_type = NetworkTopologyArguments
+
+    def __init__(self, arguments: Any, flags: Flags) -> None:
+        super().__init__(arguments, flags)
+        self._highest = _HIGHEST * float(arguments.weight)
+
+    def task_variants(self, cluster: ClusterCopy, job_row: int, rows: Rows) -> Sequence[str] | None:
+        """Pods of jobs that are kept together are scored by other rules than all others."""
+        info = cluster.snapshot.jobs[job_row]
+        if not cluster.snapshot.hyper_nodes or info is None or info.topology is None:
+            return None
+        return [_GATHERED] * len(rows)
+
+    def on_session_open(self, ssn: Session) -> None:
+        self._ssn = ssn
+        ssn.topology.most_evicted_from = self.arguments.most_evicted_from
+        weights = np.zeros(len(ssn.axis))
+        for name, weight in self.arguments.weights().items():
+            if (position := ssn.axis.index(name)) is not None:
+                weights[position] = weight
+        self._dims = np.flatnonzero(weights)
+        self._weights = weights[self._dims]
+        self._allocatable: NDArray[np.int64] | None = None
+
+    # -- domains ---------------------------------------------------------------------------------------------------
+
+    def hyper_node_gradient(self, limit: int, tree: Tree) -> NDArray[np.bool_]:
+        eligible: NDArray[np.bool_] = tree.tiers <= limit
+        return eligible
+
+    def hyper_node_order(self, request: NDArray[np.int64], tree: Tree, domains: Rows) -> Scores:
+        """How full each would be with these pods: the weighted mean over the resources that they request and that have
+        a weight; 0 where one of them would be exceeded. Pods that run are counted once, among what is in use."""
+        asked = request[self._dims] > 0
+        weights = self._weights[asked]
+        if not len(weights):
+            return np.zeros(len(domains))
+        used = (self._used(tree)[domains] + request[self._dims])[:, asked]
+        allocatable = self._capacity(tree)[domains][:, asked]
+        parts = used / np.maximum(allocatable, 1)
+        scores: Scores = (parts @ weights) / weights.sum() * self._highest
+        scores[(used > allocatable).any(axis=1)] = 0.0
+        return scores
+
+    # -- nodes -----------------------------------------------------------------------------------------------------
+
+    def gathering_order(self, tree: Tree, placed: NDArray[np.int64], pods: int) -> DomainScore | None:
+        if not self._highest:
+            return None
+        return DomainScore(_groups(tree), len(tree), lambda: Gathering(tree, placed, pods, self._highest))
+
+    def domain_order(self, task_class: TaskClass, view: NodeView) -> DomainScore | None:  # noqa: ARG002
+        """Other pods prefer full HyperNodes, so that jobs that are kept together find others free."""
+        tree = self._ssn.topology.tree if self._ssn.snapshot.hyper_nodes else None
+        if tree is None or not self.arguments.normal_pods or not self._highest or self.name in task_class.variant:
+            return None
+        asked = task_class.request[self._dims] > 0
+        if not asked.any():
+            return None
+        used, capacity = self._used(tree)[:, asked], self._capacity(tree)[:, asked]
+        request, weights = task_class.request[self._dims][asked], self._weights[asked]
+        fading = float(self.arguments.fading)
+        return DomainScore(
+            _groups(tree),
+            len(tree),
+            lambda: Filling(tree, used, capacity, request, weights, fading, self._highest),
+        )
+
+    def _used(self, tree: Tree) -> NDArray[np.int64]:
+        """[H, D] what is in use of the resources that have a weight, at this moment."""
+        used: NDArray[np.int64] = tree.sums(self._ssn.ledger.nodes.used[:, self._dims])
+        return used
+
+    def _capacity(self, tree: Tree) -> NDArray[np.int64]:
+        """[H, D]"""
+        if self._allocatable is None:
+            self._allocatable = tree.sums(self._ssn.ledger.nodes.allocatable[:, self._dims])
+        return self._allocatable
+
+    # -- events ----------------------------------------------------------------------------------------------------
+
+    def on_session_close(self, ssn: Session) -> None:
+        """Record where jobs were placed, tier names that do not exist, and what is wrong with HyperNodes: once each."""
+        said: dict[tuple[str, str], str] = {}
+        events: list[Event] = []
+
+        def say(event: Event) -> None:
+            key = (event.about.uid, event.reason)
+            said[key] = event.message
+            if self._known().get(key) != event.message:
+                events.append(event)
+
+        for job in self._jobs():
+            name = ssn.topology.unknown_names.get(job.row)
+            if name is not None:
+                known = sorted(ssn.topology.tree.tier_of_name())
+                say(Event(job.info.ref, "Warning", UNKNOWN_TIER, unknown_tier(name, known)))
+            if (tie := ssn.topology.tie(job)) is not None and ssn.ask.job_ready(job):
+                pods = len(ssn.topology.placed_in(job))
+                say(Event(job.info.ref, "Normal", PLACED, placed_in(ssn.topology.tree.described(tie), pods)))
+        if ssn.snapshot.hyper_nodes:
+            refs = {info.name: info.ref for info in ssn.snapshot.hyper_nodes}
+            for fault in ssn.topology.tree.faults:
+                key = (refs[fault.name].uid, fault.message)
+                said[key] = fault.message
+                if key not in self._known():
+                    events.append(Event(refs[fault.name], "Warning", fault.reason.value, fault.message))
+        ssn.emit(events)
+        self.memory["said"] = said
+
+    def _known(self) -> dict[tuple[str, str], str]:
+        known: dict[tuple[str, str], str] = self.memory.get("said", {})
+        return known
+
+    def _jobs(self) -> list[Job]:
+        """Those that are kept together."""
+        ssn = self._ssn
+        infos = enumerate(ssn.snapshot.jobs)
+        rows = [row for row, info in infos if info is not None and info.topology is not None and info.ref.uid]
+        jobs = [job for row in rows if (job := ssn.job(row)) is not None]
+        return [job for job in jobs if ssn.topology.limit(job) is not None or job.row in ssn.topology.unknown_names]
+
+
+def _groups(tree: Tree) -> NDArray[np.intp]:
+    """[N] the nearest domain of each node; the root for those that do not exist."""
+    return np.maximum(tree.nearest, ROOT)

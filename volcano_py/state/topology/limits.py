@@ -1,0 +1,134 @@
+"""How near to each other pods of a PodGroup have to be, and how the group is divided: as it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from volcano_py.api.objects import LabelSelector, PodGroupSpec
+from volcano_py.api.wording.explain import invalid_field
+from volcano_py.state.terms.selectors import selects
+
+HARD: Final = "hard"
+SOFT: Final = "soft"
+MOST_POLICIES: Final = 1_000
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """One `networkTopology`.
+
+    Attributes:
+        mode: `hard` or `soft`; a missing one is hard.
+        tier: the widest tier that is allowed, None when it is not said.
+        tier_name: the same by name, "" when it is not said.
+    """
+
+    mode: str = HARD
+    tier: int | None = None
+    tier_name: str = ""
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether pods have to wait for it. Hard without a tier limits nothing."""
+        return self.mode == HARD and (self.tier is not None or bool(self.tier_name))
+
+
+class SubGroupPolicy(msgspec.Struct, frozen=True, eq=False):
+    """One entry of `subGroupPolicy`: its pods form a sub-group for each combination of values of the match keys."""
+
+    name: str
+    limit: Limit | None
+    size: int
+    minimum: int
+    selector: LabelSelector | None
+    keys: tuple[str, ...]
+
+
+class GroupTopology(msgspec.Struct, frozen=True, eq=False):
+    """What a PodGroup says of it; `limit` is that of the group as a whole."""
+
+    limit: Limit | None
+    policies: tuple[SubGroupPolicy, ...]
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether pods have to wait for any of the limits."""
+        limits = [self.limit, *(policy.limit for policy in self.policies)]
+        return any(limit is not None and limit.is_hard for limit in limits)
+
+
+def read_topology(spec: PodGroupSpec) -> tuple[GroupTopology | None, list[str]]:
+    """None for a PodGroup that says nothing of it; and what cannot be used, as field, finding and fix."""
+    if spec.network_topology is None and not spec.sub_group_policy:
+        return None, []
+    faults: list[str] = []
+    limit = _limit("spec.networkTopology", spec.network_topology, faults)
+    if len(spec.sub_group_policy) > MOST_POLICIES:
+        found = f"{len(spec.sub_group_policy)} entries"
+        return None, [invalid_field("spec.subGroupPolicy", found, f"use at most {MOST_POLICIES}")]
+    policies = tuple(
+        _policy(f"spec.subGroupPolicy[{number}]", each, faults) for number, each in enumerate(spec.sub_group_policy)
+    )
+    names = [policy.name for policy in policies]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    faults += [invalid_field("spec.subGroupPolicy", name, "give each policy a name of its own") for name in twice]
+    return GroupTopology(limit, policies), faults
+
+
+def _limit(path: str, given: Any, faults: list[str]) -> Limit | None:
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        faults.append(invalid_field(path, given, "write mode, and highestTierAllowed or highestTierName"))
+        return None
+    mode, tier, name = given.get("mode") or HARD, given.get("highestTierAllowed"), given.get("highestTierName") or ""
+    if mode not in (HARD, SOFT):
+        faults.append(invalid_field(f"{path}.mode", mode, "use hard or soft"))
+    if tier is not None and (not isinstance(tier, int) or isinstance(tier, bool) or tier < 0):
+        faults.append(invalid_field(f"{path}.highestTierAllowed", tier, "write a whole number, 0 or more"))
+    if not isinstance(name, str):
+        faults.append(invalid_field(f"{path}.highestTierName", name, "write the name of a tier"))
+    if tier is not None and name:
+        faults.append(invalid_field(f"{path}.highestTierName", name, "highestTierAllowed is set, too: keep one"))
+    return None if faults else Limit(mode, tier, name)
+
+
+def _policy(path: str, given: Any, faults: list[str]) -> SubGroupPolicy:
+    fields: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    if fields is not given:
+        faults.append(invalid_field(path, given, "write the fields of a policy"))
+    limit = _limit(f"{path}.networkTopology", fields.get("networkTopology"), faults)
+    size = _number(f"{path}.subGroupSize", fields.get("subGroupSize"), 1, 1, faults)
+    minimum = _number(f"{path}.minSubGroups", fields.get("minSubGroups"), 0, 0, faults)
+    selector: LabelSelector | None = None
+    try:
+        selector = msgspec.convert(fields.get("labelSelector"), LabelSelector | None)
+    except msgspec.ValidationError as error:
+        faults.append(f"{path}.labelSelector cannot be read: {error}")
+    keys = fields.get("matchLabelKeys") or []
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+        faults.append(invalid_field(f"{path}.matchLabelKeys", keys, "write a list of label keys"))
+        keys = []
+    return SubGroupPolicy(str(fields.get("name") or ""), limit, size, minimum, selector, tuple(keys))
+
+
+def _number(path: str, given: Any, default: int, least: int, faults: list[str]) -> int:
+    if given is None:
+        return default
+    if not isinstance(given, int) or isinstance(given, bool) or given < least:
+        faults.append(invalid_field(path, given, f"write a whole number, {least} or more"))
+        return default
+    return given
+
+
+def membership(policies: Sequence[SubGroupPolicy], labels: Mapping[str, str]) -> tuple[int, tuple[str, ...]] | None:
+    """The number of the first policy that a pod with these labels belongs to, and the pod's values of its match keys;
+    None when it belongs to none. A pod belongs to a policy that selects it if it has a value for each key; a policy
+    without keys has no pods, as in Volcano."""
+    for number, policy in enumerate(policies):
+        values = tuple(labels.get(key, "") for key in policy.keys)
+        if values and all(values) and (policy.selector is None or selects(policy.selector, labels)):
+            return number, values
+    return None
