@@ -45,10 +45,10 @@ after each attack, by two replicas with a Lease.
 
 Loads (mode decide): backlog, alike pods. classes, pods of 500 classes, all mixed. strategy, resource-strategy-fit with
 retention over nodes with and without GPUs. apart, no two pods of a job on one node. zones, each job spread over 10
-zones. wishes, each job spread over zones and nodes as far as that goes. sizes, backlog on 1,250 to 10,000 nodes, and of
-2,500 to 20,000 pods. trees, 20,000 jobs in 1,000 queues of a tree, ordered by drf, by capacity and, side by side, by
-proportion. preemption, 500 pods wait, 10,000 run. reclaim, the same between queues, and where no queue is owed
-anything.
+zones. wishes, each job spread over zones and nodes as far as that goes. topology, gangs of 64 that are kept in a rack,
+alongside the same without limits, and 500 that fit nowhere. sizes, backlog on 1,250 to 10,000 nodes, and of 2,500 to
+20,000 pods. trees, 20,000 jobs in 1,000 queues of a tree, ordered by drf, by capacity and, side by side, by proportion.
+preemption, 500 pods wait, 10,000 run. reclaim, the same between queues, and where no queue is owed anything.
 
 Timings of a shared machine are noisy: compare within one run and quote ratios.
 """

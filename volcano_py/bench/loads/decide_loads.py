@@ -22,6 +22,7 @@ from volcano_py.api.objects import (
     TopologySpreadConstraint,
 )
 from volcano_py.bench.loads.cases import Case
+from volcano_py.bench.loads.network_load import GANG, network_cases
 from volcano_py.bench.loads.preemption_load import preemption_cases
 from volcano_py.bench.loads.queue_loads import tree_cases
 from volcano_py.bench.loads.reclaim_load import reclaim_cases
@@ -189,6 +190,7 @@ DECIDE_LOADS: Final[Mapping[str, DecideLoad]] = MappingProxyType(
         "wishes": DecideLoad(
             f"each job spread over {ZONES} zones and all nodes, by ScheduleAnyway", _altered(_by_wish)
         ),
+        "topology": DecideLoad(f"gangs of {GANG}, each in one of the racks of a tree of HyperNodes", network_cases),
         "sizes": DecideLoad("growing with nodes, and with pods", _sizes),
         "trees": DecideLoad(
             "20,000 jobs of one pod in 1,000 queues of a tree with 4 levels", lambda _: tree_cases(), has_own_size=True

@@ -118,12 +118,14 @@ class Placer:
         self, state: ClassState, room: Counts, filters: DomainFilters | None, within: Confinement | None = None
     ) -> Candidates | None:
         """The nodes with room that the job may use, None when the filters leave none open."""
-        domain_score = self._evaluator.domain_score(state.task_class)
         if within is not None:
-            room, domain_score = np.where(within.nodes, room, 0), within.with_pull(domain_score)
+            room = np.where(within.nodes, room, 0)
         rows = np.flatnonzero(room if filters is None else filters.open_room(room))
         if not len(rows):
             return None
+        domain_score = self._evaluator.domain_score(state.task_class)
+        if within is not None:
+            domain_score = within.with_pull(domain_score)
         return Candidates(state, room, filters, rows, domain_score)
 
     def choose_on(self, task_class: TaskClass, node: int, within: Confinement | None = None) -> Choice:
