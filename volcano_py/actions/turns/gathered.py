@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from volcano_py.actions.turns.turn import Turn, Work
+from volcano_py.framework.job import FitError
 from volcano_py.framework.placement.placer import Choice
 from volcano_py.framework.session import Session
 from volcano_py.framework.topology.candidates import Demand, candidates, misfit
@@ -83,6 +84,13 @@ class GatheredTurn(Turn):
         if pipelined is not None and self._allow_later:
             return pipelined
         return Choice(np.zeros(0, dtype=np.intp))
+
+    def _misfit(self, task_class: TaskClass, role: int, length: int, error: FitError) -> bool:
+        """Nodes outside of the job's domain may have room: for a job that runs, the message is about its domain."""
+        ssn, job = self._ssn, self._job
+        if self._limit < ssn.topology.tree.tiers[ROOT] and ssn.ask.job_ready(job):
+            error = misfit(ssn, job, self._limit, Demand.of(ssn, self._work.tasks[:1]))
+        return super()._misfit(task_class, role, length, error)
 
     def _steps(self) -> list[int]:
         """The domains to look in, the narrowest first."""
