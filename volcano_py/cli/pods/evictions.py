@@ -108,6 +108,7 @@ def _shown(namespace: str, begin: float) -> Shown:
     return Shown(
         api_version="v1",
         kind="Event",
+        noun="eviction",
         path=ApiPath("v1", "events", namespace),
         header=HEADER,
         row=eviction_row,

@@ -46,6 +46,7 @@ class Shown:
 
     Attributes:
         path: of the list.
+        noun: what one of them is called where that is not its kind.
         row: the cells of an object at a moment (seconds since the epoch). It may raise msgspec.ValidationError: what
             cannot be read is a row of its name.
         state_column: the cell that becomes `Deleted` in the last row of an object, and `Unreadable` in such a row.
@@ -63,6 +64,7 @@ class Shown:
     header: Sequence[str]
     row: Callable[[JsonObject, float], Cells]
     state_column: int
+    noun: str = ""
     numbers: Sequence[str] = ()
     spare: Sequence[str] = ()
     flows: bool = False
@@ -110,7 +112,7 @@ class _Rows:
         in_order = sorted(batch, key=lambda change: self._shown.order(change.object))
         rows = [row for change in in_order for row in self._of(change, now)]
         if not rows and not self._begun:
-            click.echo(f"There is no {self._shown.kind} to show.", err=True)
+            click.echo(f"There is no {self._shown.noun or self._shown.kind} to show.", err=True)
         if rows:
             self._listing.print(rows)
         self._begun = True
