@@ -132,6 +132,67 @@ async def test_statuses_follow_the_tree_and_the_nodes(
     await network.wait("spine", 1)
 
 
+DISCOVERY = """
+networkTopologyDiscovery:
+- source: label
+  enabled: true
+  interval: 1s
+  config:
+    networkTopologyTypes:
+      e2e:
+      - nodeLabel: e2e.example.com/zone
+      - nodeLabel: e2e.example.com/rack
+      - nodeLabel: kubernetes.io/hostname
+"""
+CONFIG_MAPS = "/api/v1/namespaces/volcano-system/configmaps"
+CONFIG_MAP = f"{CONFIG_MAPS}/volcano-controller-configmap"
+SOURCE = "volcano.sh/network-topology-source=label"
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def discovery(installed: Cluster) -> AsyncIterator[None]:
+    """The configuration of the discovery; afterwards nothing is left of what it made."""
+    metadata = {"name": "volcano-controller-configmap"}
+    await installed.client.create(CONFIG_MAPS, {"metadata": metadata, "data": {"volcano-controller.conf": DISCOVERY}})
+    yield
+    await installed.delete(CONFIG_MAP)
+    for each in (await installed.client.get(HYPER_NODES, labelSelector=SOURCE))["items"]:
+        await installed.delete(f"{HYPER_NODES}/{each['metadata']['name']}")
+
+
+async def test_hyper_nodes_are_discovered_from_labels(
+    discovery: None, installed: Cluster, start_daemon: StartDaemon, simulated_nodes: SimulatedNodes
+) -> None:
+    """Racks of the same name in two zones are two; a rack without nodes goes; an edited spec is corrected."""
+    zone, rack = "e2e.example.com/zone", "e2e.example.com/rack"
+    await simulated_nodes(2, labels={zone: "a", rack: "r1"})
+    await simulated_nodes(1, labels={zone: "b", rack: "r1"})
+    moving = await simulated_nodes(1, labels={zone: "b", rack: "r2"})
+    await start_daemon()
+
+    async def wait(*wanted: tuple[str, int, int]) -> list[str]:
+        async def there() -> list[str]:
+            found = (await installed.client.get(HYPER_NODES, labelSelector=SOURCE))["items"]
+            said = [
+                (
+                    each["metadata"]["labels"][each["spec"]["tierName"]],
+                    each["spec"]["tier"],
+                    each.get("status", {}).get("nodeCount"),
+                )
+                for each in found
+            ]
+            assert sorted(said, key=str) == sorted(wanted, key=str), said
+            return sorted(each["metadata"]["name"] for each in found)
+
+        return await installed.eventually(f"HyperNodes {wanted}", there)
+
+    names = await wait(("a", 2, 2), ("b", 2, 2), ("r1", 1, 2), ("r1", 1, 1), ("r2", 1, 1))
+    await installed.client.merge_patch(f"{HYPER_NODES}/{names[0]}", {"spec": {"tier": 9}})
+    await wait(("a", 2, 2), ("b", 2, 2), ("r1", 1, 2), ("r1", 1, 1), ("r2", 1, 1))
+    await installed.client.merge_patch(f"/api/v1/nodes/{moving.names[0]}", {"metadata": {"labels": {rack: "r1"}}})
+    await wait(("a", 2, 2), ("b", 2, 2), ("r1", 1, 2), ("r1", 1, 2))
+
+
 async def test_malformed_hyper_nodes_are_refused_with_the_reason_and_stop_no_other(
     network: Network, door: Door, start_daemon: StartDaemon
 ) -> None:

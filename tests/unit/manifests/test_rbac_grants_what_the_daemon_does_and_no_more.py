@@ -33,6 +33,7 @@ CLUSTER_WRITES = {
     ("batch.volcano.sh", "cronjobs/status"): {"patch"},
     ("flow.volcano.sh", "jobflows/status"): {"patch"},
     ("flow.volcano.sh", "jobtemplates/status"): {"patch"},
+    ("topology.volcano.sh", "hypernodes"): {"create", "patch", "delete"},
     ("topology.volcano.sh", "hypernodes/status"): {"patch"},
     ("", "services"): {"create"},
     ("", "configmaps"): {"create", "patch"},
@@ -152,7 +153,7 @@ def test_every_binding_binds_an_existing_role_to_an_existing_account(
     installation: list[Manifest], named: Callable[[str, str], Manifest]
 ) -> None:
     bindings = [each for each in installation if each["kind"].endswith("RoleBinding") or each["kind"] == "RoleBinding"]
-    assert len(bindings) == 11
+    assert len(bindings) == 12
     for binding in bindings:
         role = named(binding["roleRef"]["kind"], binding["roleRef"]["name"])
         assert role["metadata"].get("namespace") == binding["metadata"].get("namespace")

@@ -12,11 +12,11 @@ from volcano_py.cluster.kubernetes.watching import kinds
 from volcano_py.cluster.kubernetes.watching.informers import Informers
 from volcano_py.cluster.kubernetes.watching.kinds import Kind
 from volcano_py.cluster.protocol import BadObjectHandler, Sink
+from volcano_py.daemon.controllers.hyper_nodes import HyperNodeControl
 from volcano_py.daemon.controllers.job_control import JobControl
 from volcano_py.daemon.controllers.job_makers import NAMES as JOB_MAKERS
 from volcano_py.daemon.controllers.job_makers import JobMakers
 from volcano_py.daemon.options import DaemonOptions
-from volcano_py.operator.hypernodes.controller import HyperNodeController
 from volcano_py.operator.kube_api import IsActive, Learn, Record
 from volcano_py.operator.podgroups.controller import PodGroupController
 from volcano_py.operator.podgroups.generated_group import GroupRules
@@ -66,7 +66,9 @@ class Controllers:
         self._pod_groups = (
             PodGroupController(client, rules, active=active, record=record) if "podgroup" in wanted else None
         )
-        self._hyper_nodes = HyperNodeController(client, active=active) if "hypernode" in wanted else None
+        self._hyper_nodes = (
+            HyperNodeControl(options, client, active=active, bad_object=bad_object) if "hypernode" in wanted else None
+        )
         self._makers = (
             JobMakers(options, client, active=active, record=record, learn=learn, bad_object=bad_object)
             if wanted & JOB_MAKERS
@@ -94,7 +96,8 @@ class Controllers:
             else None
         )
         self.queue_sinks: list[Sink] = [each for each in (self._queues,) if each is not None]
-        fed = (self._pod_groups, self._queues, jobs, self._hyper_nodes)
+        of_network = self._hyper_nodes.sinks if self._hyper_nodes is not None else ()
+        fed = (self._pod_groups, self._queues, jobs, *of_network)
         self.sinks: list[Sink] = [each for each in fed if each is not None]
         self.watched: list[Kind] = _watched_by(wanted)
 
@@ -106,7 +109,8 @@ class Controllers:
     def informers(self) -> tuple[Informers, ...]:
         """Those that controllers have of their own, for kinds that nothing else needs."""
         of_jobs = (self._jobs.informers,) if self._jobs is not None else ()
-        return of_jobs + (self._makers.informers if self._makers is not None else ())
+        of_network = (self._hyper_nodes.informers,) if self._hyper_nodes is not None else ()
+        return of_jobs + of_network + (self._makers.informers if self._makers is not None else ())
 
     def leadership_gained(self) -> None:
         """This replica has the Lease now."""

@@ -1,1 +1,1 @@
-"""The HyperNode controller: how many nodes each has, and what is wrong with it."""
+"""The HyperNode controller: statuses, and HyperNodes that are discovered from labels of nodes."""

@@ -1,0 +1,81 @@
+"""The controllers of HyperNodes, put together: their statuses, and their discovery with its configuration."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from volcano_py.api.objects import ApiObject
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.watching import kinds
+from volcano_py.cluster.kubernetes.watching.informers import Informers
+from volcano_py.cluster.kubernetes.watching.kinds import ConfigMap
+from volcano_py.cluster.protocol import BadObjectHandler, Sink
+from volcano_py.daemon.options import DaemonOptions
+from volcano_py.operator.hypernodes.controller import HyperNodeController
+from volcano_py.operator.hypernodes.discovery import HyperNodeDiscovery
+from volcano_py.operator.hypernodes.sources import CONFIG_KEY
+from volcano_py.operator.kube_api import IsActive
+
+CONFIG_MAP: Final = "volcano-controller-configmap"
+"""As Volcano's Helm chart names it for the release `volcano`."""
+
+
+class HyperNodeControl:
+    """Both controllers, and the informer of the ConfigMap with the sources. The rest comes with the daemon's informers.
+
+    Attributes:
+        sinks: fed with nodes and HyperNodes.
+        informers: those of its own.
+    """
+
+    def __init__(
+        self, options: DaemonOptions, client: KubernetesClient, *, active: IsActive, bad_object: BadObjectHandler
+    ) -> None:
+        self._statuses = HyperNodeController(client, active=active)
+        self._discovery = HyperNodeDiscovery(client, active=active)
+        self.sinks: Sequence[Sink] = (self._statuses, self._discovery)
+        self.informers = Informers(
+            client,
+            _Configuration(self._discovery),
+            [kinds.config_map(options.config_namespace, CONFIG_MAP)],
+            on_bad_object=bad_object,
+            resync_every=options.resync_period or None,
+        )
+
+    def leadership_gained(self) -> None:
+        """To be called when this replica gets the Lease."""
+        self._statuses.leadership_gained()
+        self._discovery.leadership_gained()
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.informers.run(), name="informer of the discovery's configuration")
+            group.create_task(self._statuses.run(), name="statuses of HyperNodes")
+            await self.informers.wait_synced()
+            group.create_task(self._discovery.run(), name="discovery of HyperNodes")
+
+
+class _Configuration:
+    """A `Sink` for the ConfigMap."""
+
+    def __init__(self, discovery: HyperNodeDiscovery) -> None:
+        self._discovery = discovery
+
+    def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        """These are all: one, or none."""
+        if not objects:
+            self._discovery.configure("")
+        for obj in objects:
+            self.upsert(kind, obj)
+
+    def upsert(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
+        """New or changed."""
+        if isinstance(obj, ConfigMap):
+            self._discovery.configure(obj.data.get(CONFIG_KEY, ""))
+
+    def delete(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
+        """Gone."""
+        self._discovery.configure("")
