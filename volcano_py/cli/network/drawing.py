@@ -41,6 +41,7 @@ def _label(domain: Domain) -> Text:
 
 
 def _amounts(domain: Domain) -> Iterator[str]:
-    for name in sorted(domain.allocatable, key=lambda name: (name not in _FIRST, name)):
+    """Without places for pods, which are hardly ever what is short; programs get them, too."""
+    for name in sorted(domain.allocatable.keys() - {"pods"}, key=lambda name: (name not in _FIRST, name)):
         free, total = numbers(name, domain.free.get(name, 0), domain.allocatable[name])
         yield f"{name} {free}/{total}"

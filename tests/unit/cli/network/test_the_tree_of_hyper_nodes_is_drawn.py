@@ -81,12 +81,12 @@ def run(file: Path, *arguments: str) -> str:
 
 def test_the_tree_shows_room_and_the_jobs_at_their_smallest_domain(file: Path) -> None:
     assert [line.rstrip() for line in run(file).splitlines()] == [
-        "the whole cluster (tier 3)  4 nodes  cpu 20/32  memory 124Gi/128Gi  example.com/chip 8/8  pods 36/40",
-        "└── spine (tier 2)  3 nodes  cpu 12/24  memory 92Gi/96Gi  example.com/chip 8/8  pods 26/30",
+        "the whole cluster (tier 3)  4 nodes  cpu 20/32  memory 124Gi/128Gi  example.com/chip 8/8",
+        "└── spine (tier 2)  3 nodes  cpu 12/24  memory 92Gi/96Gi  example.com/chip 8/8",
         "    1 job: default/two",
-        "    ├── rack-a (rack, tier 1)  2 nodes  cpu 7/16  memory 61Gi/64Gi  example.com/chip 8/8  pods 17/20",
+        "    ├── rack-a (rack, tier 1)  2 nodes  cpu 7/16  memory 61Gi/64Gi  example.com/chip 8/8",
         "    │   1 job: default/one",
-        "    └── rack-b (tier 1)  1 node  cpu 5/8  memory 31Gi/32Gi  pods 9/10",
+        "    └── rack-b (tier 1)  1 node  cpu 5/8  memory 31Gi/32Gi",
         "spine: UnknownMember: nodes that do not exist are among its members: gone",
         "FREE/ALL of each resource",
     ]
