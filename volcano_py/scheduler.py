@@ -70,24 +70,36 @@ class Scheduler:
     """Runs cycles. Between them it keeps what follows from nodes while these stay as they are, jobs that rest, and
     plugins' memories.
 
-    `seed` makes the random order among equal nodes; None takes the first by name, as simulations do.
+    `seed` makes the random order among equal nodes; None takes the first by name, as simulations do. `cycles_before`
+    have run elsewhere: the numbers, and with them the random orders, go on from there.
     """
 
     def __init__(
-        self, registry: Registry, emit: Emit, *, seed: int | None = None, report_job_shares: bool = False
+        self,
+        registry: Registry,
+        emit: Emit,
+        *,
+        seed: int | None = None,
+        report_job_shares: bool = False,
+        cycles_before: int = 0,
     ) -> None:
         self.registry = registry
         self._emit = emit
         self._seed = seed
         self._report_job_shares = report_job_shares
         self._node_index: NodeIndex | None = None
-        self._cycles = 0
+        self._cycles = cycles_before
         self._memories: Memories = {}
         self._resting = Resting()
         # What the last deciding cycle found; cycles that only bring statuses up to date report it again.
         self._pending: tuple[PendingJob, ...] = ()
         self._look_again_at = 0.0
         self._recheck_at = 0.0
+
+    @property
+    def cycles(self) -> int:
+        """How many have begun."""
+        return self._cycles
 
     def run_cycle(
         self, snapshot: Snapshot, configuration: SchedulerConfiguration, *, decide: bool = True
@@ -111,7 +123,7 @@ class Scheduler:
             self.registry,
             node_index=index,
             emit=tally,
-            tie_rank=index.name_rank if self._seed is None else _shuffled(len(index.nodes), seed),
+            tie_rank=index.name_rank if self._seed is None else _shuffled(index.name_rank, seed),
             memories=self._memories,
             resting=self._resting,
         )
@@ -201,9 +213,9 @@ class Scheduler:
         return seconds, dict(errors)
 
 
-def _shuffled(size: int, seed: int) -> NDArray[np.int64]:
-    """[N] a random rank for each node, the same for the same seed."""
-    return np.random.default_rng(seed).permutation(size)
+def _shuffled(name_rank: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    """[N] a random rank for each node, the same for the same seed and names, in whatever order nodes came."""
+    return np.random.default_rng(seed).permutation(len(name_rank))[name_rank]
 
 
 def _answers_of_all(ssn: Session, question: str, kind: Any) -> dict[str, Any]:

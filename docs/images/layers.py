@@ -17,6 +17,7 @@ WORDS: Final[Mapping[str, str]] = {
     "cli": "one module a verb",
     "bench": "the same load for every scheduler",
     "daemon": "the parts put together, for a cluster",
+    "record": "what happened, written and decided again",
     "what_if": "changes tried on a capture",
     "capture": "a cluster as one value, live or a file",
     "explain": "why work waits, what would help",

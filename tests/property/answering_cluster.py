@@ -23,9 +23,10 @@ from volcano_py.api.objects import ApiObject, Condition, Pod, PodGroup, Queue, m
 from volcano_py.api.workloads import PodDisruptionBudget
 from volcano_py.cluster.kubernetes.http.errors import UnreachableError
 from volcano_py.config import SchedulerConfiguration
-from volcano_py.daemon.cycles import DECISIVE_PAUSE
+from volcano_py.daemon.cycles import DECISIVE_PAUSE, Witness
 from volcano_py.daemon.outcomes import OutcomeRecorder
 from volcano_py.observe.metrics import Metrics
+from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.terms.selectors import selects
 
 Object = TypeVar("Object", bound=ApiObject)
@@ -42,8 +43,15 @@ class AnsweringCluster(Bench):
     Pods of the PodGroups in `replaced` are made by a controller: once the group is admitted, and again when they go.
     """
 
-    def __init__(self, rng: Random, configuration: SchedulerConfiguration) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        rng: Random,
+        configuration: SchedulerConfiguration,
+        *,
+        state: ClusterState | None = None,
+        witness: Witness | None = None,
+    ) -> None:
+        super().__init__(state, witness)
         self.configuration = configuration
         # Equal nodes keep their order: with other luck a gang that needs room on several may find it, and no pod waits
         # for luck.

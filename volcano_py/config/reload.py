@@ -55,6 +55,7 @@ class Reloader:
         self._strict = strict
         self._use_default = use_default_on_invalid
         self._configuration: SchedulerConfiguration | None = None
+        self._text = ""
         self._is_default = False
         self._is_newest_valid = True
         self._history: list[str] = []
@@ -65,6 +66,11 @@ class Reloader:
     def configuration(self) -> SchedulerConfiguration | None:
         """The configuration in force; None before the first valid one."""
         return self._configuration
+
+    @property
+    def text(self) -> str:
+        """The text of the configuration in force; "" before the first valid one."""
+        return self._text
 
     @property
     def valid(self) -> bool:
@@ -84,7 +90,7 @@ class Reloader:
         is_news = not is_same or not self._is_newest_valid or self._is_default
         self._is_newest_valid = True
         self._is_default = False
-        self._configuration = result.config
+        self._configuration, self._text = result.config, text
         kind = OutcomeKind.ACCEPTED if is_news else OutcomeKind.UNCHANGED
         return self._outcome(kind, origin, result.problems, text)
 
@@ -125,8 +131,9 @@ class Reloader:
 
     def _fall_back(self) -> None:
         if self._configuration is None and self._use_default:
-            default = parse_configuration(default_configuration_text(), self._catalogue, source="default")
-            self._configuration = default.config
+            text = default_configuration_text()
+            default = parse_configuration(text, self._catalogue, source="default")
+            self._configuration, self._text = default.config, text
             self._is_default = default.config is not None
 
     def _outcome(self, kind: OutcomeKind, origin: str, problems: tuple[Problem, ...], text: str) -> Outcome:

@@ -44,6 +44,18 @@ class Writer(Protocol):
     def apply(self, effects: Sequence[Effect]) -> None: ...
 
 
+class Witness(Protocol):
+    """Sees each cycle as it begins, on the snapshot taken last, what it emits, and how it ends. On the event loop."""
+
+    def began(self, number: int, seed: int, configuration: SchedulerConfiguration, *, decide: bool) -> None: ...
+
+    def emitted(self, effects: Sequence[Effect]) -> None: ...
+
+    def ended(self, report: CycleReport) -> None: ...
+
+    def failed(self) -> None: ...
+
+
 class CycleTiming(msgspec.Struct):
     """Pauses of the loop in seconds. `period` is the longest pause between two cycles while changes keep coming."""
 
@@ -70,6 +82,7 @@ class CycleLoop:
         on_binds: Callable[[Sequence[Bind]], None] = lambda _binds: None,
         on_evictions: Callable[[Sequence[Evict]], None] = lambda _evictions: None,
         on_failure: Callable[[], None] = lambda: None,
+        witness: Witness | None = None,
         timing: CycleTiming | None = None,
         seed: int | None = None,
         report_job_shares: bool = False,
@@ -84,10 +97,12 @@ class CycleLoop:
         self._on_evictions, self._on_failure = on_evictions, on_failure
         self._timing = timing or CycleTiming()
         self._clock = clock
+        self._witness = witness
+        self._seed = seed if seed is not None else time.time_ns() % 2**32
         self._scheduler = Scheduler(
             registry,
             self._emit,
-            seed=seed if seed is not None else time.time_ns() % 2**32,
+            seed=self._seed,
             report_job_shares=report_job_shares,
         )
         self._stopping = False
@@ -134,6 +149,8 @@ class CycleLoop:
                 log.exception("cycle failed; retrying")
                 self.running_since = None  # during the pause nothing runs that could hang
                 self._on_failure()
+                if self._witness is not None:
+                    self._witness.failed()
                 await self._clock.sleep(self._timing.period)
                 started = self._clock.monotonic()  # this was pause enough
                 self._wakeup.wake(True)
@@ -185,10 +202,14 @@ class CycleLoop:
         self._looked_at = self._now()
         snapshot = self._state.copy(self._looked_at)
         taken = time.perf_counter() - before
+        if self._witness is not None:
+            self._witness.began(self._scheduler.cycles + 1, self._seed, configuration, decide=decide)
         report = await self._loop.run_in_executor(executor, self._decide, snapshot, configuration, decide)
         # The effects were queued on the loop before the result, so they have been assumed by now.
         self.last_report = report
         self.first_ended.set()
+        if self._witness is not None:
+            self._witness.ended(report)
         self._on_report(report)
         if report.binds or report.evictions:
             log.info(
@@ -232,6 +253,8 @@ class CycleLoop:
 
     def _assume(self, effects: Sequence[Effect]) -> None:
         """On the event loop: assume, then send. A lease lost meanwhile stops everything here."""
+        if self._witness is not None:
+            self._witness.emitted(effects)
         if self._active():
             overtaken = self._assume_binds([effect for effect in effects if isinstance(effect, Bind)])
             holding = [effect for effect in effects if self._still_holds(effect, overtaken)]

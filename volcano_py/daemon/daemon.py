@@ -45,6 +45,7 @@ from volcano_py.daemon.observing.pods_seen import PodsSeen
 from volcano_py.daemon.observing.unreadable import UnreadableObjects
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.daemon.outcomes import OutcomeRecorder
+from volcano_py.daemon.recording import Recording
 from volcano_py.daemon.supervision import Supervisor
 from volcano_py.daemon.wakeup import Wakeup
 from volcano_py.observe.build import build_info
@@ -55,7 +56,6 @@ from volcano_py.observe.metrics import Metrics
 from volcano_py.operator.kopf_host.app import KopfApp
 from volcano_py.operator.queues.feed import QueueFeed
 from volcano_py.scheduler import builtin_registry
-from volcano_py.state.cluster_state import ClusterState
 
 log = structlog.get_logger(__name__)
 
@@ -83,8 +83,9 @@ class Daemon:
         self._job_metrics = JobMetrics(self._metrics)
         self._checks = Checks()
         self._wakeup = Wakeup()
-        self._state = ClusterState(scheduler_names=options.scheduler_names, default_queue=options.default_queue)
-        self._outcomes = OutcomeRecorder(self._state, self._record, self._metrics)
+        self._recording = Recording(options, on_stop=self._metrics.daemon.recording_stopped)
+        self._state = self._recording.make_state()
+        self._outcomes = OutcomeRecorder(self._state, self._record, self._metrics, witness=self._recording.outcome)
         # What decides whether we may write, and what writes.
         self._lifeline = lifeline
         self._leadership = Leadership(
@@ -121,6 +122,7 @@ class Daemon:
             self._picture,
             self._node_load,
             self._cycles,
+            self._recording,
         )
 
     # -- parts, in the order in which they are created ---------------------------------------------------------------
@@ -210,6 +212,7 @@ class Daemon:
             on_binds=self._binds_sent,
             on_evictions=self._outcomes.evictions_sent,
             on_failure=self._metrics.daemon.cycle_failed,
+            witness=self._recording.witness(lambda: self._configuration.text),
             timing=CycleTiming(period=self._options.schedule_period),
             seed=self._options.seed,
             report_job_shares=self._options.per_job_metrics,
@@ -231,6 +234,7 @@ class Daemon:
             ListenError: a listen address cannot be had.
         """
         self._supervisor.own_signals()
+        self._recording.start()
         if self._options.scheduling:
             self._configuration.start(strict=self._options.strict)
         self._add_checks()
@@ -247,6 +251,7 @@ class Daemon:
     async def _supervise(self) -> None:
         """Children start in this order and stop in the reverse: deciding first, what it needs afterwards."""
         add = self._supervisor.add
+        add("record", self._recording.run)
         add("informers", self._informers.run)
         add("kopf", self._kopf.run)
         if self._admission is not None:

@@ -15,6 +15,7 @@ from volcano_py.daemon.live_configuration import LiveConfiguration
 from volcano_py.daemon.node_load import NodeLoad
 from volcano_py.daemon.observing.dump import dump_state
 from volcano_py.daemon.observing.status import configuration_status, cycle_status
+from volcano_py.daemon.recording import Recording
 from volcano_py.observe.build import build_info
 from volcano_py.operator.kopf_host.app import KopfApp
 from volcano_py.state.cluster_state import ClusterState
@@ -34,6 +35,7 @@ class DaemonStatus(msgspec.Struct, frozen=True, eq=False):
     picture: Picture
     node_load: NodeLoad
     cycles: CycleLoop
+    recording: Recording
 
     def stuck(self) -> str | None:
         """A cycle that does not end; may be called from any thread."""
@@ -61,6 +63,7 @@ class DaemonStatus(msgspec.Struct, frozen=True, eq=False):
             "notListed": self.unsynced() or "",
             "behind": {} if self.unsynced() else self.picture.behind(),
             "nodeLoad": self.node_load.status(),
+            "record": self.recording.status(),
             "lastCycle": cycle_status(self.cycles.last_report),
         }
 

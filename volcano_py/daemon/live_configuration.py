@@ -72,6 +72,11 @@ class LiveConfiguration:
         """The configuration in force, None while there was no valid one yet."""
         return self._reloader.configuration
 
+    @property
+    def text(self) -> str:
+        """Its text."""
+        return self._reloader.text
+
     def problem(self) -> str | None:
         """For readiness: why nothing can be scheduled."""
         if self.current is not None:

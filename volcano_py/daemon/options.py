@@ -74,6 +74,10 @@ class DaemonOptions(msgspec.Struct, frozen=True, kw_only=True):
     inherit_owner_annotations: bool = True
     per_job_metrics: bool = False
     audit_period: float = 300.0
+    record: Path | None = None
+    """Folder of the record; None writes none."""
+    record_size: int = 2**30
+    record_age: float = 24 * 3600.0
     drain_timeout: float = 20.0
     seed: int | None = None
     log_level: str = "info"

@@ -28,7 +28,8 @@ _MOST_FAILURES: Final = 10_000
 
 
 class OutcomeRecorder:
-    """Implements `cluster.protocol.Outcomes`. `record` takes events; `clock` returns seconds since the epoch."""
+    """Implements `cluster.protocol.Outcomes`. `record` takes events; `clock` returns seconds since the epoch.
+    `witness` sees what became of each effect."""
 
     def __init__(
         self,
@@ -36,11 +37,12 @@ class OutcomeRecorder:
         record: Callable[[Event], None],
         metrics: Metrics,
         clock: Callable[[], float] = time.time,
+        witness: Callable[[str, Bind | Evict, str], None] = lambda _what, _effect, _error: None,
     ) -> None:
         self._state = state
         self._record = record
         self._metrics = metrics
-        self._clock = clock
+        self._clock, self._witness = clock, witness
         self._pauses: dict[str, float] = {}
         """Pod → how long it waited after its last failure."""
         self._sent: dict[str, float] = {}
@@ -61,6 +63,7 @@ class OutcomeRecorder:
         self._reached(TaskStage.PRE_BOUND, bind, now)
 
     def bound(self, bind: Bind, ago: float) -> None:
+        self._witness("bound", bind, "")
         moment = self._clock() - ago
         self._pauses.pop(bind.pod.uid, None)
         seconds = self._duration(bind, moment)
@@ -71,6 +74,7 @@ class OutcomeRecorder:
         self._record(Event(bind.pod, "Normal", "Scheduled", text, at=moment))
 
     def bind_failed(self, bind: Bind, error: Exception, *, gone: bool) -> None:
+        self._witness("bind failed", bind, str(error))
         seconds = self._duration(bind, self._clock())
         self._metrics.effects.bound(Outcome.GONE if gone else _outcome_of(error), seconds)
         if gone:
@@ -86,11 +90,13 @@ class OutcomeRecorder:
         self._record(Event(bind.pod, "Warning", "FailedScheduling", text))
 
     def evicted(self, evict: Evict) -> None:
+        self._witness("evicted", evict, "")
         self._pauses.pop(evict.pod.uid, None)
         self._metrics.effects.evicted(evict.action, Outcome.DONE)
         log.info("evicted", pod=evict.pod.key, action=evict.action, why=evict.message)
 
     def evict_failed(self, evict: Evict, error: Exception) -> None:
+        self._witness("evict failed", evict, str(error))
         self._metrics.effects.evicted(evict.action, _outcome_of(error))
         pause = self._next_pause(evict.pod.uid)
         log.warning("eviction failed", pod=evict.pod.key, error=str(error), retry_in=pause)

@@ -13,7 +13,7 @@ from volcano_py.api.report import CycleReport
 from volcano_py.config import SchedulerConfiguration
 from volcano_py.config.defaults import default_configuration_text
 from volcano_py.config.parse import parse_configuration
-from volcano_py.daemon.cycles import CycleLoop, CycleTiming
+from volcano_py.daemon.cycles import CycleLoop, CycleTiming, Witness
 from volcano_py.daemon.wakeup import Wakeup
 from volcano_py.state.cluster_state import ClusterState
 
@@ -23,9 +23,9 @@ REGISTRY = checked_registry()
 class Bench:
     """A loop over real parts; only the writer is a list and the clock stands still."""
 
-    def __init__(self) -> None:
+    def __init__(self, state: ClusterState | None = None, witness: Witness | None = None) -> None:
         self.clock = FakeClock(self._cycle_over)
-        self.state = ClusterState()
+        self.state = state or ClusterState()
         self.sent: list[Effect] = []
         self.reports: list[CycleReport] = []
         self.bound: list[Bind] = []
@@ -46,6 +46,7 @@ class Bench:
             current=lambda: self.current,
             on_report=self._report,
             on_binds=self.bound.extend,
+            witness=witness,
             timing=CycleTiming(period=1.0),
             seed=1,
             clock=self.clock,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shlex
 import tempfile
@@ -14,9 +15,12 @@ from unittest.mock import patch
 from click.testing import CliRunner
 
 from tests.unit.docs.pages import PAGES, PROJECT, Block, blocks
+from tests.unit.record.recording import record_night
 from volcano_py.cli.main import main
 from volcano_py.cli.printing import output
 
+_RECORD: Final = "volcano-py replay record"
+"""A page with this command has a record at hand."""
 WIDTH: Final = 100  # characters; wider blocks have to be scrolled sideways on a page
 
 
@@ -28,6 +32,8 @@ def replayed(page: Path) -> Iterator[tuple[Block, str]]:
     """Each transcript of a page and what it must be, the files that the page shows being at hand."""
     with tempfile.TemporaryDirectory() as folder, _inside(Path(folder)):
         Path("examples").symlink_to(PROJECT / "examples")
+        if any(_RECORD in block.text for block in blocks(page) if block.language == "console"):
+            asyncio.run(record_night(Path("record")))
         for block in blocks(page):
             if name := block.marks.get("file"):
                 Path(name).write_text(block.text, encoding="utf-8")

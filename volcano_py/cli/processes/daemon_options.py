@@ -60,12 +60,31 @@ def _read(flags: dict[str, Any]) -> DaemonOptions:
         controllers=_controllers(flags["controllers"]),
         inherit_owner_annotations=flags["inherit_owner_annotations"],
         per_job_metrics=flags["per_job_metrics"],
+        record=flags["record"],
+        record_size=_bytes(flags["record_size"]),
+        record_age=_positive(flags["record_age"], "--record-age"),
         seed=flags["seed"],
         log_level=logging.getLevelName(log_level(flags["log_level"], flags["verbosity"])).lower(),
         log_format=flags["log_format"],
         admission=admission_options(flags),
         election=_election(flags),
     )
+
+
+def _bytes(text: str) -> int:
+    from volcano_py.api.quantity import QuantityError, parse_quantity
+
+    try:
+        found = int(parse_quantity(text))
+    except QuantityError as error:
+        raise click.BadParameter(str(error), param_hint="--record-size") from error
+    return int(_positive(found, "--record-size"))
+
+
+def _positive(value: float, flag: str) -> float:
+    if value <= 0:
+        raise click.BadParameter("must be more than 0", param_hint=flag)
+    return value
 
 
 def _listen_addresses(flags: dict[str, Any]) -> tuple[str, ...]:

@@ -184,6 +184,20 @@ def _without_effect(command: F) -> F:
     help="Name of the Lease. [default: the scheduler name; without scheduling: vc-controller-manager]",
 )
 @admission_flags
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Record in this folder all that decisions follow from, for `replay` and `history`. [default: no record]",
+)
+@click.option(
+    "--record-size",
+    default="1Gi",
+    show_default=True,
+    help="What the record may take on the disk; the oldest eighth goes when it has more.",
+)
+@click.option(
+    "--record-age", type=DURATION, default="24h", show_default=True, help="How long what is recorded is kept."
+)
 @click.option("--seed", type=int, help="Seed of the random order among equal nodes. [default: from the clock]")
 @click.option("--log-level", default="info", show_default=True, help="debug, info, warning or error.")
 @click.option("-v", "--verbosity", type=int, help="klog-like verbosity; 4 or more means debug.")

@@ -75,6 +75,12 @@ _DRIFT: Final = Definition(
 _AUDITS: Final = Definition(
     name=PREFIX + "state_audits_total", kind=MetricKind.COUNTER, text="Self-audits of the running sums."
 )
+_RECORD_STOPPED: Final = Definition(
+    name=PREFIX + "record_stopped",
+    kind=MetricKind.GAUGE,
+    text="1 when the record that --record asks for has ended because it could not be written (disk full or slow), "
+    "else 0.",
+)
 _BUILD: Final = Definition(
     name=PREFIX + "build_info",
     kind=MetricKind.GAUGE,
@@ -94,6 +100,7 @@ DEFINITIONS: Final = (
     _LEADER_CHANGES,
     _DRIFT,
     _AUDITS,
+    _RECORD_STOPPED,
     _BUILD,
 )
 
@@ -117,6 +124,7 @@ class DaemonMetrics:
         self._is_leader = False
         self._drift = _DRIFT.gauge(registry)
         self._audits = _AUDITS.counter(registry)
+        self._record_stopped = _RECORD_STOPPED.gauge(registry)
         _BUILD.gauge(registry).labels(*(build[label] for label in _BUILD.labels)).set(1)
 
     def cycle_completed(self, plugin_errors: Mapping[str, int], action_errors: Mapping[str, int]) -> None:
@@ -142,6 +150,10 @@ class DaemonMetrics:
             self._leader_changes.inc()
         self._is_leader = is_leader
         self._leader.set(is_leader)
+
+    def recording_stopped(self, _why: str) -> None:
+        """May be called from any thread."""
+        self._record_stopped.set(1)
 
     def audited(self, drift: int) -> None:
         self._audits.inc()

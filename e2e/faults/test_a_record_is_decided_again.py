@@ -1,0 +1,94 @@
+"""A record of a cluster that never rests, on a real API server, with faults: every cycle decides the same again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from e2e.conftest import SimulatedNodes, StartDaemon
+from e2e.faults.churn import NODE_CPUS, Churn
+from e2e.faults.conftest import Scale
+from e2e.faults.keeper import in_background
+from e2e.faults.plans import Calm, Seeded
+from e2e.faults.proxy import FaultProxy
+from e2e.harness.namespace import Namespace
+from e2e.harness.objects import queue
+from volcano_py.record.replay import replay
+from volcano_py.record.segments import segments
+from volcano_py.scheduler import builtin_registry
+
+CHURN_SECONDS: Final = 40.0
+NODES: Final = 6
+CONFIGURATIONS: Final = {
+    "hierarchical drf": """
+actions: "enqueue, allocate, preempt, reclaim, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: drf, enableHierarchy: true}, {name: predicates}, {name: nodeorder}]
+""",
+    "capacity": """
+actions: "enqueue, allocate, preempt, reclaim, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: drf, enablePreemptable: false}, {name: predicates}, {name: capacity}, {name: nodeorder}]
+""",
+}
+
+
+def placed(name: str, weight: int) -> dict[str, Any]:
+    """A queue of the tree."""
+    made = queue(name, weight=weight)
+    made["metadata"]["annotations"] = {
+        "volcano.sh/hierarchy": f"root/{name}",
+        "volcano.sh/hierarchy-weights": f"1/{weight}",
+    }
+    made["spec"]["deserved"] = {"cpu": str(8 * weight)}
+    return made
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+@pytest.mark.timeout(1800)
+async def test_a_record_of_churn_and_faults_replays_without_a_difference(
+    name: str,
+    scale: Scale,
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    create_queues: Callable[..., Awaitable[None]],
+    configure: Callable[[str], Awaitable[None]],
+    proxy: FaultProxy,
+    start_daemon: StartDaemon,
+    tmp_path: Path,
+    tell: Callable[[str], None],
+) -> None:
+    await configure(CONFIGURATIONS[name])
+    pool = await simulated_nodes(NODES, cpu=str(NODE_CPUS))
+    queues = tuple(f"{namespace.name}-{colour}" for colour in ("red", "green", "blue"))
+    await create_queues(*(placed(each, weight) for weight, each in enumerate(queues, start=1)))
+    record = tmp_path / "record"
+    daemon = await start_daemon(f"--record={record}", "--resync-period=15s", server=proxy.url)
+    churn = Churn(namespace, pool, queues, scale.seed)
+    async with AsyncExitStack() as stack:
+        churning = await in_background(stack, churn.run())
+        proxy.plan = Seeded(scale.seed)
+        await asyncio.sleep(scale.soak_seconds / 2 if scale.soak else CHURN_SECONDS)
+        proxy.plan = Calm()
+        churn.stop()
+        await churning
+    assert (await daemon.document("/status"))["record"]["recording"]
+    assert await daemon.metric("volcano_record_stopped") == 0
+    await daemon.stop()
+
+    cycles = [*replay(segments(record), builtin_registry())]
+    size = sum(path.stat().st_size for path in segments(record))
+    binds = sum(cycle.report.binds for cycle in cycles)
+    evictions = sum(cycle.report.evictions for cycle in cycles)
+    tell(f"{name}: {len(cycles)} cycles, {binds} bindings, {evictions} evictions, {proxy.faults} faults, {size} bytes")
+    assert len(cycles) > 20
+    assert binds > 20
+    assert proxy.faults > 20
+    assert [(cycle.number, cycle.difference) for cycle in cycles if cycle.difference] == []

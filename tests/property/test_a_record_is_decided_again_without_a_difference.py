@@ -1,0 +1,60 @@
+"""Whatever happens to a cluster: a record of it leads to the same effects, one by one."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.property.recorded_history import record
+from tests.property.test_at_rest_another_cycle_changes_nothing import CONFIGURATIONS, FEW
+from tests.unit.daemon.cycling import REGISTRY
+from volcano_py.record.replay import replay
+from volcano_py.record.segments import Limits, segments
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+@FEW
+@given(rng=st.randoms(use_true_random=True))
+def test_a_record_is_decided_again_without_a_difference(name: str, rng: Random) -> None:
+    with TemporaryDirectory() as directory:
+        cycles = asyncio.run(record(Path(directory), rng, CONFIGURATIONS[name], steps=30))
+        found = [*replay(segments(Path(directory)), REGISTRY)]
+        assert len(found) == cycles > 0
+        assert [(each.number, each.difference) for each in found if each.difference] == []
+        assert any(each.decided for each in found)
+
+
+SEGMENT_FOR_EACH_CYCLE = Limits(size=1_000_000_000, segments=1_000_000_000)
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+@FEW
+@given(rng=st.randoms(use_true_random=True))
+def test_a_segment_goes_on_from_the_one_before_it(name: str, rng: Random) -> None:
+    with TemporaryDirectory() as directory:
+        cycles = asyncio.run(
+            record(Path(directory), rng, CONFIGURATIONS[name], steps=15, limits=SEGMENT_FOR_EACH_CYCLE)
+        )
+        paths = segments(Path(directory))
+        assert len(paths) > cycles / 2
+        found = [*replay(paths, REGISTRY)]
+        assert len(found) == cycles
+        assert [(each.number, each.difference) for each in found if each.difference] == []
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+@FEW
+@given(rng=st.randoms(use_true_random=True))
+def test_a_record_may_be_cut_at_every_segment(name: str, rng: Random) -> None:
+    """The first cycle after the cut."""
+    with TemporaryDirectory() as directory:
+        asyncio.run(record(Path(directory), rng, CONFIGURATIONS[name], steps=30, limits=SEGMENT_FOR_EACH_CYCLE))
+        for path in segments(Path(directory)):
+            for each in replay([path], REGISTRY):
+                assert each.difference is None, (path, each.number)

@@ -1,0 +1,76 @@
+"""`replay` and `history` as commands: what they print, and how they exit."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.unit.record.recording import record_night
+from volcano_py.cli.main import main
+from volcano_py.record.segments import segments
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    asyncio.run(record_night(tmp_path))
+    return tmp_path
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(each) for each in arguments])
+
+
+def test_a_record_without_a_difference_exits_with_0(record: Path) -> None:
+    result = run("replay", record)
+    assert result.exit_code == 0, result.output
+    assert result.output.endswith("decided again: no difference\n")
+
+
+def alter(record: Path) -> None:
+    """A record as if the first pod had been bound elsewhere."""
+    [path] = segments(record)
+    text = gzip.decompress(path.read_bytes())
+    path.write_bytes(gzip.compress(text.replace(b'"node":"n1"', b'"node":"n7"')))
+
+
+def test_a_difference_exits_with_3_and_is_named(record: Path) -> None:
+    alter(record)
+    result = run("replay", record)
+    assert result.exit_code == 3
+    first, recorded, decided, *_, last = result.output.splitlines()
+    assert first == "cycle 1 of 2026-11-21T09:30:00.010Z: effect 1 differs"
+    assert recorded.startswith("  recorded: Bind ")
+    assert '"node":"n7"' in recorded
+    assert '"node":"n1"' in decided
+    assert last.endswith("decided again: 3 differences")
+
+
+def test_differences_are_printed_for_programs(record: Path) -> None:
+    alter(record)
+    result = run("replay", record, "-o", "json")
+    assert result.exit_code == 3
+    difference, *_ = json.loads(result.stdout)["differences"]
+    assert (difference["cycle"], difference["effect"]) == (1, 0)
+
+
+def test_a_folder_without_a_record_exits_with_1(tmp_path: Path) -> None:
+    for arguments in (("replay", tmp_path), ("history", "queue", "q", "--record", tmp_path)):
+        result = run(*arguments)
+        assert result.exit_code == 1
+        assert "no record here" in result.output
+
+
+def test_what_the_record_does_not_have_is_reported(record: Path) -> None:
+    result = run("history", "podgroup", "team/unknown", "--record", record)
+    assert result.exit_code == 1
+    assert "has no podgroup team/unknown" in result.output
+
+
+def test_a_queue_is_printed_in_quantities(record: Path) -> None:
+    result = run("history", "queue", "default", "--record", record, "-o", "json")
+    assert json.loads(result.stdout)[0]["allocated"] == {"cpu": "3", "pods": "3"}

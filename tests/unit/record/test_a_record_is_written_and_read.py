@@ -1,0 +1,165 @@
+"""Files of a record: what is in them, what is not, and what happens when they cannot be written."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.support.sessions import node
+from tests.unit.capture.clusters import MARK, pod
+from tests.unit.record.recording import METRICS, record_night
+from volcano_py.api.objects import Pod
+from volcano_py.cluster.kubernetes.watching.decoding import Decoder
+from volcano_py.cluster.kubernetes.watching.kinds import POD
+from volcano_py.config import default_configuration_text
+from volcano_py.record.entries import Configured, Header, Upserted
+from volcano_py.record.news import Seen
+from volcano_py.record.recorder import Recorder, without_metrics
+from volcano_py.record.segments import SUFFIX, Limits, RecordError, read, segments, tidy
+
+
+async def test_nothing_of_secrets_and_environments_is_written(tmp_path: Path) -> None:
+    import msgspec
+
+    body = pod("secretive", "g")
+    private = Decoder(POD).item(msgspec.Raw(msgspec.json.encode(body)))
+    assert isinstance(private, Pod)
+    await record_night(tmp_path, private)
+    [path] = segments(tmp_path)
+    text = gzip.decompress(path.read_bytes()).decode()
+    assert "secretive" in text
+    assert MARK not in text
+
+
+async def test_credentials_of_the_configuration_are_not_written(tmp_path: Path) -> None:
+    await record_night(tmp_path)
+    [configured] = [entry for entry in read(segments(tmp_path)[0]) if isinstance(entry, Configured)]
+    assert "metrics" not in configured.text
+    assert "actions" in configured.text
+
+
+def test_a_configuration_without_metrics_is_kept_as_it_is() -> None:
+    text = default_configuration_text()
+    assert without_metrics(text) == text
+    assert "tell-no-one" not in without_metrics(text + METRICS)
+
+
+async def test_a_segment_that_was_cut_off_is_read_up_to_its_end(tmp_path: Path) -> None:
+    await record_night(tmp_path)
+    [path] = segments(tmp_path)
+    whole = [*read(path)]
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    part = [*read(path)]
+    assert 1 < len(part) < len(whole)
+    assert part == whole[: len(part)]
+
+
+async def test_every_segment_begins_with_all_objects(tmp_path: Path) -> None:
+    await record_night(tmp_path, limits=Limits(size=10**9, segments=10**9))
+    *_, last = segments(tmp_path)
+    header, *entries = read(last)
+    assert isinstance(header, Header)
+    assert header.sequence > 0
+    objects = [entry.value() for entry in entries[: header.state] if isinstance(entry, Upserted)]
+    assert {obj.metadata.name for obj in objects if isinstance(obj, Pod)} == {
+        *(f"early-{number}" for number in range(3)),
+        *(f"late-{number}" for number in range(2)),
+    }
+
+
+def test_the_oldest_segments_go_when_there_is_too_much(tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / f"{number}{SUFFIX}").write_bytes(b"x" * 100)
+    tidy(tmp_path, Limits(size=400, segments=4), now=(tmp_path / f"0{SUFFIX}").stat().st_mtime)
+    assert [path.name[0] for path in segments(tmp_path)] == ["2", "3", "4"]
+
+
+def test_segments_that_are_too_old_go_but_for_the_newest(tmp_path: Path) -> None:
+    for number in range(3):
+        path = tmp_path / f"{number}{SUFFIX}"
+        path.write_bytes(b"x")
+        os.utime(path, (1000.0 * number, 1000.0 * number))
+    tidy(tmp_path, Limits(age=1500.0), now=3000.0)
+    assert [path.name[0] for path in segments(tmp_path)] == ["2"]
+
+
+def recorder(directory: Path, why: list[str], most_waiting: int = 100) -> Recorder:
+    return Recorder(
+        directory,
+        scheduler_names=["volcano"],
+        default_queue="default",
+        on_stop=why.append,
+        most_waiting=most_waiting,
+    )
+
+
+def test_a_disk_that_refuses_ends_the_record_and_nothing_else(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("no folder")
+    why: list[str] = []
+    recording = recorder(blocked / "record", why)
+    recording.start()
+    recording.close()
+    recording.record(Seen("Node", node("n1")))
+    assert len(why) == 1
+    assert "Not a directory" in why[0]
+    assert recording.status() == {
+        "directory": str(blocked / "record"),
+        "recording": False,
+        "problem": why[0],
+        "segment": -1,
+        "bytes": 0,
+    }
+
+
+def test_a_full_disk_ends_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from volcano_py.record.segments import SegmentWriter
+
+    def full(self: SegmentWriter, text: bytes) -> None:
+        raise OSError(28, "No space left on device", str(self.path))
+
+    monkeypatch.setattr(SegmentWriter, "write", full)
+    why: list[str] = []
+    recording = recorder(tmp_path, why)
+    recording.start()
+    recording.close()
+    assert len(why) == 1
+    assert why[0].endswith("No space left on device")
+
+
+def test_a_disk_that_is_too_slow_ends_the_record_and_nobody_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from volcano_py.record.segments import SegmentWriter
+
+    go_on = threading.Event()
+    monkeypatch.setattr(SegmentWriter, "write", lambda self, text: go_on.wait())
+    why: list[str] = []
+    recording = recorder(tmp_path, why, most_waiting=3)
+    recording.start()
+    for _ in range(5):
+        recording.record(Seen("Node", node("n1")))
+    assert why == ["the disk is too slow: 3 entries wait to be written"]
+    assert recording.status()["recording"] is False
+    go_on.set()
+    recording.close()
+
+
+def test_a_folder_without_a_record_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="no record here"):
+        segments(tmp_path)
+
+
+def test_a_file_that_is_no_segment_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / f"x{SUFFIX}"
+    path.write_bytes(gzip.compress(b'{"a": 1}\n'))
+    with pytest.raises(RecordError, match="use the version of volcano-py that wrote it"):
+        [*read(path)]
+    path.write_bytes(b"text")
+    with pytest.raises(RecordError, match="not a segment of a record"):
+        [*read(path)]

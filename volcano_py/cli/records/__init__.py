@@ -1,0 +1,1 @@
+"""The verbs that read a record of a daemon: `replay` and `history`."""

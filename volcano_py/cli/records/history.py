@@ -1,0 +1,92 @@
+"""`volcano-py history`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from volcano_py.cli.printing.output import output_option
+
+EPILOG: Final = """\b
+Examples:
+  volcano-py history podgroup team/train --record /var/lib/volcano-py/record
+  volcano-py history queue research --record /var/lib/volcano-py/record -o json
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("kind", type=click.Choice(("podgroup", "queue")))
+@click.argument("name")
+@click.option(
+    "--record",
+    "directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="The folder that `volcano-py run --record` writes.",
+)
+@output_option()
+def history(kind: str, name: str, directory: Path, output: str) -> None:
+    """Print what a record has of a PodGroup (namespace/name; a name alone is in `default`) or of a queue."""
+    from volcano_py.record.segments import RecordError, segments
+
+    try:
+        paths = segments(directory)
+        rows = _of_pod_group(paths, name) if kind == "podgroup" else _of_queue(paths, name)
+    except RecordError as error:
+        raise click.ClickException(str(error)) from error
+    if not rows:
+        raise click.ClickException(f"the record in {directory} has no {kind} {name}")
+    _print(rows, output)
+
+
+def _of_pod_group(paths: Iterable[Path], name: str) -> list[dict[str, Any]]:
+    from volcano_py.record.history import of_pod_group
+
+    key = name if "/" in name else f"default/{name}"
+    return [{"time": _moment(each.at), "what": each.what, "text": each.text} for each in of_pod_group(paths, key)]
+
+
+def _of_queue(paths: Iterable[Path], name: str) -> list[dict[str, Any]]:
+    from volcano_py.record.history import of_queue
+    from volcano_py.state.table.units import canonical
+
+    def quantities(amounts: Any) -> dict[str, str]:
+        return {resource: canonical(resource, units) for resource, units in amounts.items()}
+
+    return [
+        {
+            "time": _moment(each.at),
+            "allocated": quantities(each.figures.allocated),
+            "deserved": quantities(each.figures.deserved),
+            "waiting": each.figures.waiting,
+        }
+        for each in of_queue(paths, name)
+    ]
+
+
+def _print(rows: list[dict[str, Any]], output: str) -> None:
+    from rich.table import Table
+
+    from volcano_py.cli.printing.one_line import plain
+    from volcano_py.cli.printing.output import console, print_data
+
+    if output != "table":
+        print_data(rows, output)
+        return
+    table = Table(*(column.capitalize() for column in rows[0]))
+    for row in rows:
+        table.add_row(*(plain(_cell(value)) for value in row.values()))
+    console().print(table)
+
+
+def _cell(value: Any) -> str:
+    return ", ".join(f"{name} {amount}" for name, amount in value.items()) if isinstance(value, dict) else str(value)
+
+
+def _moment(seconds: float) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

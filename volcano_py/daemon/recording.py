@@ -1,0 +1,65 @@
+"""The record of the daemon, where `--record` asks for one."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+from volcano_py.api.effects import Bind, Evict
+from volcano_py.daemon.options import DaemonOptions
+from volcano_py.record.entries import Outcome
+from volcano_py.record.recorded_state import RecordedState
+from volcano_py.record.recorder import Recorder
+from volcano_py.record.segments import Limits
+from volcano_py.record.witness import CycleWitness
+from volcano_py.state.cluster_state import ClusterState
+
+
+class Recording:
+    """Without `--record` all of it does nothing. `on_stop` is called when recording has ended because it failed."""
+
+    def __init__(self, options: DaemonOptions, on_stop: Callable[[str], None]) -> None:
+        self._options = options
+        self._recorder = None
+        if options.record is not None and options.scheduling:
+            self._recorder = Recorder(
+                options.record,
+                scheduler_names=options.scheduler_names,
+                default_queue=options.default_queue,
+                limits=Limits(size=options.record_size, age=options.record_age),
+                on_stop=on_stop,
+            )
+
+    def make_state(self) -> ClusterState:
+        """The state of the daemon."""
+        names, queue = self._options.scheduler_names, self._options.default_queue
+        if self._recorder is None:
+            return ClusterState(scheduler_names=names, default_queue=queue)
+        return RecordedState(self._recorder.record, scheduler_names=names, default_queue=queue)
+
+    def witness(self, text: Callable[[], str]) -> CycleWitness | None:
+        """Sees the cycles; `text` is that of the configuration in force."""
+        return None if self._recorder is None else CycleWitness(self._recorder.record, text)
+
+    def outcome(self, what: str, effect: Bind | Evict, error: str = "") -> None:
+        """What became of an effect."""
+        if self._recorder is not None:
+            self._recorder.record(Outcome(time.time(), what, effect.pod.key, effect.pod.uid, error))
+
+    def start(self) -> None:
+        if self._recorder is not None:
+            self._recorder.start()
+
+    async def run(self) -> None:
+        """Until cancelled; then what is left is written."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            if self._recorder is not None:
+                await asyncio.to_thread(self._recorder.close)
+
+    def status(self) -> dict[str, Any] | None:
+        """What /status shows; None without a record."""
+        return None if self._recorder is None else self._recorder.status()

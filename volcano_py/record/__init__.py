@@ -1,0 +1,1 @@
+"""A record of everything that decisions followed from, written while the daemon runs, and decided again afterwards."""

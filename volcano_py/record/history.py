@@ -1,0 +1,140 @@
+"""What a record has of one PodGroup or one queue, in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from volcano_py.api.effects import Bind, Evict
+from volcano_py.api.names import GROUP_NAME
+from volcano_py.api.objects import Pod, PodGroup
+from volcano_py.api.report import PendingJob
+from volcano_py.record.entries import Deleted, Emitted, Ended, Entry, Header, Looked, Outcome, QueueFigures, Upserted
+from volcano_py.record.segments import read
+
+
+class Happening(msgspec.Struct, frozen=True):
+    """`at`: seconds since the epoch."""
+
+    at: float
+    what: str
+    text: str = ""
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """A queue from `at` on, seconds since the epoch."""
+
+    at: float
+    figures: QueueFigures
+
+
+def of_pod_group(paths: Iterable[Path], key: str) -> Iterator[Happening]:
+    """The story of the PodGroup `namespace/name`.
+
+    Raises:
+        RecordError: a segment cannot be read.
+    """
+    story = _Story(key)
+    for entry in _entries(paths):
+        yield from story.take(entry)
+
+
+def of_queue(paths: Iterable[Path], name: str) -> Iterator[Figures]:
+    """The figures of the queue, whenever they changed.
+
+    Raises:
+        RecordError: a segment cannot be read.
+    """
+    now, known = 0.0, None
+    for entry in _entries(paths):
+        if isinstance(entry, Looked):
+            now = entry.now
+        elif isinstance(entry, Ended) and name in entry.queues and entry.queues[name] != known:
+            known = entry.queues[name]
+            yield Figures(now, known)
+
+
+def _entries(paths: Iterable[Path]) -> Iterator[Entry]:
+    """All of them, without the states with which segments begin that go on from the one before."""
+    before: Header | None = None
+    for path in paths:
+        skipped = 0
+        for entry in read(path):
+            if isinstance(entry, Header):
+                goes_on = before is not None and (before.run, before.sequence + 1) == (entry.run, entry.sequence)
+                before, skipped = entry, entry.state if goes_on else 0
+            elif skipped:
+                skipped -= 1
+            else:
+                yield entry
+
+
+class _Story:
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._namespace, _, self._name = key.rpartition("/")
+        self._now = 0.0
+        self._group: PodGroup | None = None
+        self._pods: set[str] = set()
+        self._reason = ""
+
+    def take(self, entry: Entry) -> Iterator[Happening]:
+        match entry:
+            case Looked():
+                self._now = entry.now
+            case Upserted(kind="PodGroup") | Upserted(kind="Pod"):
+                yield from self._object(entry)
+            case Emitted():
+                yield from self._effects(entry)
+            case Outcome() if entry.uid in self._pods and entry.error:
+                yield Happening(entry.at, entry.what, f"{entry.pod}: {entry.error}")
+            case Ended():
+                yield from self._waits(entry)
+
+    def _object(self, entry: Upserted) -> Iterator[Happening]:
+        obj = entry.value()
+        if isinstance(obj, Pod):
+            metadata = obj.metadata
+            if metadata.namespace == self._namespace and metadata.annotations.get(GROUP_NAME) == self._name:
+                self._pods.add(metadata.uid)
+        if not isinstance(obj, PodGroup) or obj.metadata.key != self._key:
+            return
+        if isinstance(entry, Deleted):
+            self._group = None
+            yield Happening(self._now, "deleted")
+            return
+        before, self._group = self._group, obj
+        if before is None:
+            text = f"queue {obj.spec.queue or 'default'}, minMember {obj.spec.min_member}"
+            yield Happening(obj.metadata.created or self._now, "created", text)
+        phase = obj.status.phase
+        if phase and (before is None or before.status.phase != phase):
+            yield Happening(self._now or obj.metadata.created, "phase", phase)
+
+    def _effects(self, entry: Emitted) -> Iterator[Happening]:
+        nodes: dict[str, list[str]] = {}
+        for name, raw in entry.effects:
+            if name == "Bind":
+                bind = msgspec.json.decode(raw, type=Bind)
+                if bind.job == self._key:
+                    nodes.setdefault(bind.node, []).append(bind.pod.name)
+            elif name == "Evict":
+                evict = msgspec.json.decode(raw, type=Evict)
+                if evict.group is not None and evict.group.key == self._key:
+                    yield Happening(self._now, "evicted", f"{evict.pod.name} by {evict.action}: {evict.message}")
+        for node, pods in nodes.items():
+            yield Happening(self._now, "bound", f"{', '.join(pods)} to {node}")
+
+    def _waits(self, ended: Ended) -> Iterator[Happening]:
+        if self._key in ended.no_longer_pending:
+            self._reason = ""
+        for job in ended.pending:
+            if job.name == self._key and (text := _why(job)) != self._reason:
+                self._reason = text
+                yield Happening(self._now, "waits", text)
+
+
+def _why(job: PendingJob) -> str:
+    return job.message or str(job.reason.value)

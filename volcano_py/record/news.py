@@ -1,0 +1,45 @@
+"""What the daemon's thread hands over to be recorded: values that another thread makes entries of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from volcano_py.api.effects import Effect
+from volcano_py.api.objects import ApiObject
+from volcano_py.api.report import CycleReport
+from volcano_py.record.entries import Entry
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """An object came, or went."""
+
+    kind: str
+    object: ApiObject
+    deleted: bool = False
+
+
+class CycleBegan(msgspec.Struct, frozen=True):
+    """A cycle began with a configuration of this digest and text."""
+
+    number: int
+    seed: int
+    digest: str
+    text: str
+    decide: bool
+
+
+class CycleEnded(msgspec.Struct, frozen=True):
+    """A cycle ended."""
+
+    report: CycleReport
+
+
+class CycleEmitted(msgspec.Struct, frozen=True):
+    """A cycle has decided these."""
+
+    effects: Sequence[Effect]
+
+
+News = Seen | CycleBegan | CycleEnded | CycleEmitted | Entry

@@ -1,0 +1,263 @@
+"""Writes a record in a thread of its own. Whoever hands news over never waits for the disk.
+
+When the disk is full or too slow, or anything else fails, recording ends for good, and says so; what was written stays.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import structlog
+import yaml
+
+from volcano_py.api.report import CycleReport, PendingJob
+from volcano_py.capture.contents import stripped
+from volcano_py.record.entries import (
+    Began,
+    Configured,
+    Deleted,
+    Emitted,
+    Ended,
+    Entry,
+    Failed,
+    Header,
+    QueueFigures,
+    Upserted,
+)
+from volcano_py.record.mirror import Mirror
+from volcano_py.record.news import CycleBegan, CycleEmitted, CycleEnded, News, Seen
+from volcano_py.record.segments import FORMAT, Limits, SegmentWriter, path_of, tidy
+
+log = structlog.get_logger(__name__)
+
+MOST_WAITING: Final = 500_000
+"""News that wait for the disk. A first list of 100,000 pods with their PodGroups has less than half of it."""
+
+_FLUSH_EVERY: Final = 1.0  # seconds
+_CLOSE_WITHIN: Final = 5.0  # seconds
+
+
+class Recorder:
+    """`record` may be called from one thread. `on_stop` is called, from any thread, with why recording has ended."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        scheduler_names: Iterable[str],
+        default_queue: str,
+        limits: Limits | None = None,
+        on_stop: Callable[[str], None] = lambda _why: None,
+        most_waiting: int = MOST_WAITING,
+    ) -> None:
+        self.problem = ""
+        self._directory, self._limits, self._on_stop = directory, limits or Limits(), on_stop
+        self._most_waiting = most_waiting
+        self._news: queue.SimpleQueue[News | None] = queue.SimpleQueue()
+        self._header = Header(
+            format=FORMAT,
+            run=uuid.uuid4().hex[:8],
+            sequence=-1,
+            began=0.0,
+            version=version("volcano-py"),
+            scheduler_names=tuple(sorted(scheduler_names)),
+            default_queue=default_queue,
+        )
+        self._written = 0
+        self._thread = threading.Thread(target=self._run, name="record", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def record(self, news: News) -> None:
+        """Takes the news over and returns at once."""
+        if self.problem:
+            return
+        if self._news.qsize() >= self._most_waiting:
+            self._stop(f"the disk is too slow: {self._most_waiting} entries wait to be written")
+            return
+        self._news.put(news)
+
+    def close(self) -> None:
+        """Write what is left, for some seconds at most."""
+        self._news.put(None)
+        self._thread.join(_CLOSE_WITHIN)
+
+    def status(self) -> dict[str, Any]:
+        """What /status shows."""
+        return {
+            "directory": str(self._directory),
+            "recording": not self.problem,
+            "problem": self.problem,
+            "segment": self._header.sequence,
+            "bytes": self._written,
+        }
+
+    # -- in the thread -----------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            _Writing(self._directory, self._limits, self._header, self._progress).run(self._news, self)
+        except OSError as error:
+            self._stop(f"{error.filename or self._directory}: {error.strerror}")
+        except Exception as error:
+            log.exception("recording failed")
+            self._stop(f"{type(error).__name__}: {error}")
+
+    def _progress(self, header: Header, written: int) -> None:
+        self._header, self._written = header, written
+
+    def _stop(self, why: str) -> None:
+        if not self.problem:
+            self.problem = why
+            log.error("recording has stopped; scheduling goes on", directory=str(self._directory), why=why)
+            self._on_stop(why)
+
+
+class _Writing:
+    """The thread's side: makes entries of news, and segments of entries."""
+
+    def __init__(
+        self, directory: Path, limits: Limits, header: Header, progress: Callable[[Header, int], None]
+    ) -> None:
+        self._directory, self._limits, self._header, self._progress = directory, limits, header, progress
+        self._mirror = Mirror()
+        self._encoder = msgspec.json.Encoder()
+        self._configured: dict[str, bool] = {}
+        self._queues: dict[str, QueueFigures] = {}
+        self._pending: dict[str, PendingJob] = {}
+        self._in_cycle = False
+        self._before = 0
+        self._flushed = time.monotonic()
+        self._segment: SegmentWriter | None = None
+
+    def run(self, news: queue.SimpleQueue[News | None], recorder: Recorder) -> None:
+        """Until None comes, or recording has ended."""
+        try:
+            segment = self._open()
+            while not recorder.problem:
+                try:
+                    each = news.get(timeout=_FLUSH_EVERY)
+                except queue.Empty:
+                    self._flush(segment)
+                    continue
+                if each is None:
+                    return
+                for entry in self._entries(each):
+                    self._write(segment, entry)
+                if time.monotonic() - self._flushed >= _FLUSH_EVERY:
+                    self._flush(segment)
+                if not self._in_cycle and self._is_full(segment):
+                    segment = self._next(segment)
+        finally:
+            if self._segment is not None:
+                self._segment.close()
+
+    # -- segments ----------------------------------------------------------------------------------------------------
+
+    def _open(self) -> SegmentWriter:
+        state = [*self._mirror.entries()]
+        self._header = msgspec.structs.replace(
+            self._header, sequence=self._header.sequence + 1, began=time.time(), state=len(state)
+        )
+        self._configured.clear()
+        # (so that a segment has all queues, and all that waits, in its first cycle)
+        self._queues, self._pending = {}, {}
+        segment = self._segment = SegmentWriter(path_of(self._directory, self._header))
+        for entry in (self._header, *state):
+            self._write(segment, entry)
+        return segment
+
+    def _is_full(self, segment: SegmentWriter) -> bool:
+        too_old = time.time() - self._header.began > self._limits.age / self._limits.segments
+        return too_old or segment.size > self._limits.size / self._limits.segments
+
+    def _next(self, segment: SegmentWriter) -> SegmentWriter:
+        self._segment = None
+        segment.close()
+        self._before += segment.size
+        tidy(self._directory, self._limits, time.time())
+        return self._open()
+
+    def _write(self, segment: SegmentWriter, entry: Entry) -> None:
+        segment.write(self._encoder.encode(entry) + b"\n")
+
+    def _flush(self, segment: SegmentWriter) -> None:
+        segment.flush()
+        self._flushed = time.monotonic()
+        self._progress(self._header, self._before + segment.size)
+
+    # -- entries -----------------------------------------------------------------------------------------------------
+
+    def _entries(self, news: News) -> Iterable[Entry]:
+        match news:
+            case Seen():
+                return (self._object(news),)
+            case CycleBegan():
+                return self._began(news)
+            case CycleEmitted():
+                encode = self._encoder.encode
+                return (Emitted(tuple((type(each).__name__, msgspec.Raw(encode(each))) for each in news.effects)),)
+            case CycleEnded():
+                self._in_cycle = False
+                return (self._ended(news.report),)
+            case _:
+                if isinstance(news, Failed):
+                    self._in_cycle = False
+                self._mirror.own(news)
+                return (news,)
+
+    def _object(self, seen: Seen) -> Entry:
+        obj = stripped(seen.object)
+        entry = (Deleted if seen.deleted else Upserted)(seen.kind, msgspec.Raw(self._encoder.encode(obj)))
+        self._mirror.object(entry, obj)
+        return entry
+
+    def _began(self, news: CycleBegan) -> Iterable[Entry]:
+        self._in_cycle = True
+        if news.digest not in self._configured:
+            self._configured[news.digest] = True
+            yield Configured(news.digest, without_metrics(news.text))
+        yield Began(news.number, news.seed, news.digest, news.decide)
+
+    def _ended(self, report: CycleReport) -> Ended:
+        waiting: dict[str, int] = {}
+        for job in report.pending:
+            waiting[job.queue] = waiting.get(job.queue, 0) + 1
+        queues = {
+            name: QueueFigures(each.allocated, each.deserved, waiting.get(name, 0))
+            for name, each in report.queues.items()
+        }
+        pending = {job.name: job for job in report.pending}
+        ended = Ended(
+            report.number,
+            round(report.duration, 6),
+            _changed(queues, self._queues),
+            tuple(_changed(pending, self._pending).values()),
+            tuple(self._pending.keys() - pending.keys()),
+        )
+        self._queues, self._pending = queues, pending
+        return ended
+
+
+def _changed(now: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in now.items() if before.get(name) != value}
+
+
+def without_metrics(text: str) -> str:
+    """A valid configuration without the section that may hold credentials; no decision follows from it, because what
+    was measured is recorded."""
+    content = yaml.safe_load(text)
+    if not isinstance(content, dict) or "metrics" not in content:
+        return text
+    del content["metrics"]
+    return yaml.safe_dump(content, sort_keys=False)
