@@ -41,6 +41,6 @@ async def record(directory: Path, rng: Random, text: str, *, steps: int, limits:
     cluster.loop.stop()
     await cluster.clock.advance(2)
     await running
-    recorder.close()
+    recorder.close(within=60.0)
     assert not recorder.problem
     return len(cluster.reports)

@@ -42,7 +42,7 @@ MOST_WAITING: Final = 500_000
 """News that wait for the disk. A first list of 100,000 pods with their PodGroups has less than half of it."""
 
 _FLUSH_EVERY: Final = 1.0  # seconds
-_CLOSE_WITHIN: Final = 5.0  # seconds
+CLOSE_WITHIN: Final = 5.0  # seconds
 
 
 class Recorder:
@@ -86,10 +86,12 @@ class Recorder:
             return
         self._news.put(news)
 
-    def close(self) -> None:
-        """Write what is left, for some seconds at most."""
+    def close(self, within: float = CLOSE_WITHIN) -> None:
+        """Write what is left, for so many seconds at most."""
         self._news.put(None)
-        self._thread.join(_CLOSE_WITHIN)
+        self._thread.join(within)
+        if self._thread.is_alive():
+            log.warning("the end of the record is not written", seconds=within, entries=self._news.qsize())
 
     def status(self) -> dict[str, Any]:
         """What /status shows."""

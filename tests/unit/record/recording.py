@@ -35,5 +35,5 @@ async def record_night(directory: Path, *more: ApiObject, limits: Limits | None 
     bench.loop.stop()
     await bench.clock.advance(2)
     await running
-    recorder.close()
+    recorder.close(within=60.0)
     assert not recorder.problem
