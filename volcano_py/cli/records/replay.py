@@ -19,6 +19,7 @@ EPILOG: Final = """\b
 Examples:
   volcano-py replay /var/lib/volcano-py/record
   volcano-py replay record --scheduler-conf new.conf        # what it would have decided in each moment
+  volcano-py replay record --at 412 --capture then.capture  # for explain, what-if and simulate: --from then.capture
 
 The files are those of `volcano-py run --record`. Exits 0 when every cycle decides the same again, 3 when one does not,
 and 1 or 2 on errors. With --scheduler-conf it exits 0.
@@ -33,8 +34,28 @@ _MOST_SHOWN: Final = 10
     type=click.Path(path_type=Path),
     help="Decide by this configuration, and print which pods it would have bound or evicted, and what would wait.",
 )
+@click.option("--at", type=click.IntRange(min=1), metavar="CYCLE", help="The cluster as this cycle found it.")
+@click.option(
+    "--capture",
+    "capture_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write it into this file, for the option --from of explain, what-if and simulate (with --at).",
+)
+@click.option(
+    "--export",
+    "scenario_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write it as a scenario test into this file (with --at).",
+)
 @output_option()
-def replay(directory: Path, scheduler_conf: Path | None, output: str) -> None:
+def replay(
+    directory: Path,
+    scheduler_conf: Path | None,
+    at: int | None,
+    capture_file: Path | None,
+    scenario_file: Path | None,
+    output: str,
+) -> None:
     """Decide every cycle of a record again, and compare the effects one by one."""
     from volcano_py.cli.options.configuration import load_configuration
     from volcano_py.cli.printing.output import log_aside
@@ -43,13 +64,37 @@ def replay(directory: Path, scheduler_conf: Path | None, output: str) -> None:
 
     log_aside()
     registry = builtin_registry().with_installed()
+    if (at is None) != (capture_file is None and scenario_file is None):
+        raise click.UsageError("--at needs --capture or --export, and they need --at")
     try:
-        if scheduler_conf is not None:
+        if at is not None:
+            _write(directory, at, capture_file, scenario_file, registry)
+        elif scheduler_conf is not None:
             _compare(directory, registry, load_configuration(scheduler_conf, registry), output)
         elif not _repeat(directory, registry, output):
             sys.exit(3)
     except RecordError as error:
         raise click.ClickException(str(error)) from error
+
+
+def _write(
+    directory: Path, cycle: int, capture_file: Path | None, scenario_file: Path | None, registry: Registry
+) -> None:
+    from volcano_py.capture.file import written
+    from volcano_py.capture.start import configuration_of
+    from volcano_py.record.moment import capture_at, scenario_of
+    from volcano_py.record.segments import segments
+
+    found = capture_at(segments(directory), cycle)
+    try:
+        if capture_file is not None:
+            capture_file.write_bytes(written(found))
+        if scenario_file is not None:
+            title = f"cycle {cycle} of {found.moment}, from a record"
+            text = scenario_of(found, title, configuration_of(found, registry), registry)
+            scenario_file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from error
 
 
 def _repeat(directory: Path, registry: Registry, output: str) -> bool:
