@@ -109,8 +109,7 @@ class Controllers:
     def informers(self) -> tuple[Informers, ...]:
         """Those that controllers have of their own, for kinds that nothing else needs."""
         of_jobs = (self._jobs.informers,) if self._jobs is not None else ()
-        of_network = (self._hyper_nodes.informers,) if self._hyper_nodes is not None else ()
-        return of_jobs + of_network + (self._makers.informers if self._makers is not None else ())
+        return of_jobs + (self._makers.informers if self._makers is not None else ())
 
     def leadership_gained(self) -> None:
         """This replica has the Lease now."""

@@ -27,7 +27,6 @@ class HyperNodeControl:
 
     Attributes:
         sinks: fed with nodes and HyperNodes.
-        informers: those of its own.
     """
 
     def __init__(
@@ -36,7 +35,8 @@ class HyperNodeControl:
         self._statuses = HyperNodeController(client, active=active)
         self._discovery = HyperNodeDiscovery(client, active=active)
         self.sinks: Sequence[Sink] = (self._statuses, self._discovery)
-        self.informers = Informers(
+        # It is not in the metrics: these go by the kind, and the scheduler follows a ConfigMap, too.
+        self._informers = Informers(
             client,
             _Configuration(self._discovery),
             [kinds.config_map(options.config_namespace, CONFIG_MAP)],
@@ -52,9 +52,9 @@ class HyperNodeControl:
     async def run(self) -> None:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self.informers.run(), name="informer of the discovery's configuration")
+            group.create_task(self._informers.run(), name="informer of the discovery's configuration")
             group.create_task(self._statuses.run(), name="statuses of HyperNodes")
-            await self.informers.wait_synced()
+            await self._informers.wait_synced()
             group.create_task(self._discovery.run(), name="discovery of HyperNodes")
 
 
