@@ -47,4 +47,4 @@ async def test_a_gang_of_higher_priority_gets_the_nodes_of_one_of_lower_priority
     told = await namespace.wait_event(
         "Evict", "Pod/low-0", saying=f"preempt: {name}/low (priority 0) makes room for {name}/high-"
     )
-    assert told.message.endswith("the whole gang is evicted, 2 pods (minimum 2)"), told.message
+    assert told.message.endswith("the whole gang is evicted, 2 pods (minimum 2); allowed by priority"), told.message

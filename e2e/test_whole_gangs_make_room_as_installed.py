@@ -136,11 +136,11 @@ async def test_of_two_gangs_that_lost_a_node_and_block_each_other_one_runs_again
     configure: Configure,
     start_daemon: StartDaemon,
 ) -> None:
-    """Both have the same priority and queue, so the older one is complete again and the newer one waits."""
+    """Both have the same priority and queue, so the first is complete again and the second waits."""
     await configure(await shipped_with(installed, "preempt, reclaim"))
     stays, lost = await simulated_nodes(1, cpu="4"), await simulated_nodes(1, cpu="4")
     await start_daemon()
-    for name in ("older", "newer"):
+    for name in ("first", "second"):
         await namespace.apply(
             pod_group(name, 4),
             *(pod(f"{name}-{n}", group=name, node_selector=(stays if n < 2 else lost).selector) for n in range(4)),
@@ -148,14 +148,14 @@ async def test_of_two_gangs_that_lost_a_node_and_block_each_other_one_runs_again
         await namespace.wait_pod_group(name, "Running")
 
     await installed.delete(f"/api/v1/nodes/{lost.names[0]}")
-    for name in ("older", "newer"):
+    for name in ("first", "second"):
         for n in (2, 3):
             await namespace.delete_pod(f"{name}-{n}")
-    for name in ("newer", "older"):
+    for name in ("second", "first"):
         await namespace.apply(*(pod(f"{name}-{n}", group=name, node_selector=stays.selector) for n in (4, 5)))
 
     await namespace.wait_phases(Running=4, Pending=2)
-    assert {each.name for each in await namespace.pods() if each.node} == {f"older-{n}" for n in (0, 1, 4, 5)}
+    assert {each.name for each in await namespace.pods() if each.node} == {f"first-{n}" for n in (0, 1, 4, 5)}
     evicted = {each.about: each.message for each in await namespace.events(reason="Evict") if "Pod/" in each.about}
-    assert set(evicted) == {"Pod/newer-0", "Pod/newer-1"}
+    assert set(evicted) == {"Pod/second-0", "Pod/second-1"}
     assert all("both gangs are incomplete" in message for message in evicted.values()), evicted
