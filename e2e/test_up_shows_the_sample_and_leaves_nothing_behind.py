@@ -80,7 +80,7 @@ async def test_it_stays_up_for_kubectl_until_ctrl_c(control_plane: ControlPlane,
     async with up(tmp_path / "plane", "--no-sample", "--nodes=1", "--topology=1x2x1") as process:
         assert process.stdout is not None
         said = b""
-        while b"1 node new" not in said:
+        while not re.search(rb"\d nodes? new: ", said):  # (one line or several, as they come)
             line = await process.stdout.readline()
             assert line, said.decode()
             said += line
