@@ -55,11 +55,11 @@ async def test_strangers_are_measured_before_during_and_after_the_attack_of_a_te
     assert b"soft-terms: pods p90 " in told
     (attack,) = json.loads(printed)["attacks"]
     assert {"refused_requests", "lease_transitions", "restarts"} <= attack.keys()
-    for phase in ("before", "during", "lasting", "after"):
+    for phase in ("before", "during", "steady", "after"):
         for probe in ("pods", "job"):
             latency = attack[phase][probe]
             assert latency["probes"] > 0
-            assert latency["unbound"] == 0 or phase in ("during", "lasting")
+            assert latency["unbound"] == 0 or phase in ("during", "steady")
             assert 0 < latency["p50_seconds"] <= latency["p90_seconds"] <= latency["worst_seconds"]
     assert attack["during"]["write_p90_seconds"] > 0
     assert attack["during"]["rest_p90_seconds"] > 0
