@@ -80,8 +80,11 @@ class Statement:
         """Tasks `rows` [K] are promised resources of nodes `nodes` [K] that are still being released."""
         return self._do(self._remember(OperationKind.PIPELINE, job, task_class, rows, nodes))
 
-    def evict(self, job: Job, task_class: TaskClass, rows: Rows, motive: Motive) -> Operation:
-        """Evict running tasks `rows` [K] of one job and class; their nodes count them as releasing."""
+    def evict(self, job: Job, task_class: TaskClass, rows: Rows, motive: Motive | None = None) -> Operation:
+        """Evict running tasks `rows` [K] of one job and class; their nodes count them as releasing.
+
+        The operation needs a `motive` by the time of `commit`: a plan that is still tried out has none yet.
+        """
         nodes = self._cluster.ledger.tasks.node[rows].astype(np.intp)
         return self._do(self._remember(OperationKind.EVICT, job, task_class, rows, nodes, motive))
 

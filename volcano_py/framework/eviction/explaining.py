@@ -8,13 +8,13 @@ from typing import Final
 import numpy as np
 
 from volcano_py.api.wording import explain_evictions as wording
-from volcano_py.api.wording.explain_evictions import Protection, Standing
+from volcano_py.api.wording.explain_evictions import Protection
 from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.deadlocks import Deadlocks
 from volcano_py.framework.eviction.scheme import NEVER, Scheme
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
-from volcano_py.framework.status.queue_reports import queue_reports
+from volcano_py.framework.status.queue_reports import queue_reports, standing
 from volcano_py.state.status import EVICTABLE_STATUSES
 from volcano_py.state.table.axis import PODS
 from volcano_py.state.table.ledger import Rows
@@ -76,27 +76,27 @@ class Explaining:
     def _why_no_reclaim(self, task: Task, rows: Rows) -> str:
         ssn, action = self._ssn, self._scheme.action
         dim = self._scarcest(task)
-        standing = self._standing(task.job.queue.name, dim)
+        own = standing(ssn, task.job.queue.name, dim)
         if not self._scheme.may_take(task.job.queue, rows):
             asked = int(ssn.ledger.classes.request[ssn.ledger.tasks.task_class[rows], dim].sum())
-            return wording.claims_too_much(action, standing, asked)
-        others = [self._standing(queue.name, dim) for queue in ssn.queues.values() if queue is not task.job.queue]
+            return wording.claims_too_much(action, own, asked)
+        others = [standing(ssn, queue.name, dim) for queue in ssn.queues.values() if queue is not task.job.queue]
         donors = [
             (each.queue, each.held - each.deserved)
             for each in others
             if each.deserved is not None and each.held > each.deserved
         ]
-        if not donors and standing.deserved is not None:
-            return wording.no_donor(action, standing, self._deserved_by_all(dim), int(ssn.total[dim]))
+        if not donors and own.deserved is not None:
+            return wording.no_donor(action, own, self._deserved_by_all(dim), int(ssn.total[dim]))
         held = self._holders(dim)
         if not donors:
             elsewhere = held[ssn.ledger.tasks.queue[held] != task.job.queue.slot]
-            return wording.shares_keep(action, f"queue {standing.queue}", list(self._protections(task, elsewhere)))
+            return wording.shares_keep(action, f"queue {own.queue}", list(self._protections(task, elsewhere)))
         donors.sort(key=lambda donor: (-donor[1], donor[0]))
         slots = [ssn.queues[name].slot for name, _ in donors]
         held = held[np.isin(ssn.ledger.tasks.queue[held], slots)]
         protections = list(self._protections(task, held))
-        return wording.donors_keep(action, standing, donors, protections, self._guarantee(donors[0][0], dim))
+        return wording.donors_keep(action, own, donors, protections, self._guarantee(donors[0][0], dim))
 
     def _deserved_by_all(self, dim: int) -> int:
         """What the queues deserve together of a resource; in a tree, those directly below root."""
@@ -109,11 +109,6 @@ class Explaining:
         resource = self._ssn.axis.names[dim]
         amount = self._ssn.shared(queue_reports)[name].guarantee.get(resource, 0)
         return wording.guaranteed(name, resource, amount) if amount else ""
-
-    def _standing(self, name: str, dim: int) -> Standing:
-        """By the sums of the plugin that divides the cluster, which include the queues below."""
-        resource, report = self._ssn.axis.names[dim], self._ssn.shared(queue_reports)[name]
-        return Standing(name, resource, report.allocated.get(resource, 0), report.deserved.get(resource))
 
     # -- inside a queue --------------------------------------------------------------------------------------------
 

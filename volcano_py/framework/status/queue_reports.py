@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from volcano_py.api.report import QueueReport
+from volcano_py.api.wording.explain_evictions import Standing
 from volcano_py.framework.calls.answer_checks import NonsenseError, mapping_of
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.status.queue_conditions import ignored_by_queue
@@ -46,6 +47,15 @@ def queue_reports(ssn: Session) -> dict[str, QueueReport]:
         complete = partial(_completed, reports, plugin)
         reports = ssn.dispatch.guard(plugin, "describe_queues", complete, otherwise=reports)
     return reports
+
+
+def standing(ssn: Session, queue: str, dim: int) -> Standing:
+    """What a queue holds and deserves of the resource at `dim`, by the sums of the plugin that divides the cluster.
+
+    They include the queues below.
+    """
+    resource, report = ssn.axis.names[dim], ssn.shared(queue_reports)[queue]
+    return Standing(queue, resource, report.allocated.get(resource, 0), report.deserved.get(resource))
 
 
 def _completed(reports: dict[str, QueueReport], plugin: Plugin) -> dict[str, QueueReport]:

@@ -15,7 +15,7 @@ from volcano_py.framework.eviction.units import Unit
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Motive, Operation
-from volcano_py.framework.status.queue_reports import queue_reports
+from volcano_py.framework.status.queue_reports import standing
 from volcano_py.state.table.axis import PODS
 from volcano_py.state.table.ledger import Rows
 
@@ -93,11 +93,10 @@ class Draft:
 
     def evict(self, unit: Unit, task: Task, given_by: tuple[str, ...] = ()) -> None:
         """The unit leaves, for the task; `given_by` are the plugins that gave it up."""
-        ssn, message = self._ssn, self._message(unit, task, given_by)
-        motive = Motive(self._scheme.action, message, ssn.task_info(task.row).ref)
+        ssn = self._ssn
         classes = ssn.ledger.tasks.task_class[unit.rows]
         operations = [
-            self._statement.evict(unit.job, ssn.task_class(int(rows[0])), rows, motive)
+            self._statement.evict(unit.job, ssn.task_class(int(rows[0])), rows)
             for rows in (unit.rows[classes == row] for row in dict.fromkeys(classes.tolist()))
         ]
         self.evictions.append(Eviction(unit, task, given_by, tuple(operations)))
@@ -148,6 +147,10 @@ class Draft:
             self._ssn.findings.nominate({place.task.row: place.node for place in self.places})
         else:
             self.drop_places_for_backfill()
+        for each in self.evictions:
+            motive = self._motive(each)
+            for operation in each.operations:
+                operation.motive = motive
         self._statement.commit()
 
     def drop_places_for_backfill(self) -> None:
@@ -166,6 +169,10 @@ class Draft:
         self._taken_back += 1
         for operation in operations:
             self._statement.take_back(operation)
+
+    def _motive(self, eviction: Eviction) -> Motive:
+        unit, task, given_by = eviction.unit, eviction.task, eviction.given_by
+        return Motive(self._scheme.action, self._message(unit, task, given_by), self._ssn.task_info(task.row).ref)
 
     def _message(self, unit: Unit, task: Task, given_by: tuple[str, ...]) -> str:
         """What the victims' events say."""
@@ -189,14 +196,9 @@ class Draft:
 
     def _standing(self, queue: str, unit: Unit, task: Task) -> Standing | None:
         """What the victim's queue holds beyond what it deserves, of a resource that is needed; as the cycle began."""
-        if self._scheme.point != "reclaimable":
+        ssn = self._ssn
+        if self._scheme.point != "reclaimable" or queue not in ssn.queues:
             return None
-        report = self._ssn.shared(queue_reports).get(queue)
-        for dim in task.task_class.requested.tolist():
-            resource = self._ssn.axis.names[dim]
-            if report is None or not unit.request[dim] or dim == PODS:
-                continue
-            held, deserved = report.allocated.get(resource, 0), report.deserved.get(resource)
-            if deserved is not None and held > deserved:
-                return Standing(queue, resource, held, deserved)
-        return None
+        dims = (dim for dim in task.task_class.requested.tolist() if unit.request[dim] and dim != PODS)
+        found = (standing(ssn, queue, dim) for dim in dims)
+        return next((each for each in found if each.deserved is not None and each.held > each.deserved), None)
