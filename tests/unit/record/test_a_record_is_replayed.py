@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 from tests.unit.daemon.cycling import REGISTRY
 from tests.unit.record.recording import record_night
@@ -49,15 +50,20 @@ async def test_a_node_that_was_not_there_alters_decisions(tmp_path: Path) -> Non
     assert any(cycle.difference for cycle in replay([path], REGISTRY))
 
 
+def compared(folder: Path, configuration: str) -> dict[str, Any]:
+    """What would have been decided otherwise with this configuration."""
+    other = parse_configuration(configuration, REGISTRY.catalogue()).config
+    assert other is not None
+    comparison = Comparison()
+    for cycle in replay(segments(folder), REGISTRY, other):
+        comparison.take(cycle)
+    return comparison.found()
+
+
 async def test_another_configuration_is_compared(tmp_path: Path) -> None:
     await record_night(tmp_path)
     text = 'actions: "enqueue, backfill"\ntiers:\n- plugins: [{name: priority}, {name: gang}]\n'
-    other = parse_configuration(text, REGISTRY.catalogue()).config
-    assert other is not None
-    comparison = Comparison()
-    for cycle in replay(segments(tmp_path), REGISTRY, other):
-        comparison.take(cycle)
-    found = comparison.found()
+    found = compared(tmp_path, text)
     assert [*found["notBound"]] == ["team/early-0", "team/early-1", "team/early-2", *LATE]
     assert found["boundToo"] == found["evictedToo"] == found["notEvicted"] == {}
 
@@ -65,12 +71,7 @@ async def test_another_configuration_is_compared(tmp_path: Path) -> None:
 async def test_a_pod_that_another_configuration_binds_earlier_is_named(tmp_path: Path) -> None:
     await record_night(tmp_path)
     text = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: priority}, {name: predicates}]\n'
-    other = parse_configuration(text, REGISTRY.catalogue()).config
-    assert other is not None
-    comparison = Comparison()
-    for cycle in replay(segments(tmp_path), REGISTRY, other):
-        comparison.take(cycle)
-    [(pod, (recorded, decided))] = comparison.found()["boundAtAnotherTime"].items()
+    [(pod, (recorded, decided))] = compared(tmp_path, text)["boundAtAnotherTime"].items()
     assert pod == "team/late-0"
     assert recorded - decided == 60.0
 

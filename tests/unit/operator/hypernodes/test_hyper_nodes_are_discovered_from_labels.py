@@ -113,14 +113,6 @@ class Cluster(Controlled[HyperNodeDiscovery]):
         self.see()
 
 
-@pytest.fixture(autouse=True)
-def no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def at_once(work: Any, *arguments: Any) -> Any:  # time that passes virtually does not wait for threads
-        return work(*arguments)
-
-    monkeypatch.setattr("volcano_py.operator.hypernodes.discovery.asyncio.to_thread", at_once)
-
-
 @pytest.fixture
 async def cluster(api: Any) -> Cluster:
     cluster = Cluster(api)

@@ -63,14 +63,6 @@ class Cluster(Controlled[HyperNodeController]):
         return found
 
 
-@pytest.fixture(autouse=True)
-def no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def at_once(work: Any, *arguments: Any) -> Any:  # time that passes virtually does not wait for threads
-        return work(*arguments)
-
-    monkeypatch.setattr("volcano_py.operator.hypernodes.controller.asyncio.to_thread", at_once)
-
-
 @pytest.fixture
 async def cluster(api: Any) -> Cluster:
     """Two racks below a spine, one of which selects by label."""
