@@ -72,24 +72,28 @@ image: ## Build the image of a release (IMAGE=name, DIGEST=sha256:…: that of i
 
 # The image is built from these files alone: every package in one version, and every file of it by its hash.
 UV_VERSION := 0.13.9
-LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header $(ARGS)
-lock: $(INSTALLED) ## Update the lock files of the image (ARGS=--upgrade: to the newest versions)
+LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header $(ARGS)
+lock: $(INSTALLED) ## Update the lock files of the image and of checkouts (ARGS=--upgrade: to the newest versions)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	$(LOCK) pyproject.toml --output-file requirements.lock
+	$(LOCK) --generate-hashes pyproject.toml --output-file requirements.lock
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
-		| $(LOCK) - --output-file requirements-build.lock
+		| $(LOCK) --generate-hashes - --output-file requirements-build.lock
+	$(LOCK) --no-annotate --extra dev pyproject.toml --output-file requirements-dev.lock
 
 clean: ## Remove what the checkout holds but git does not (built binaries stay, in ~/.cache/volcano-py)
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(INSTALLED): pyproject.toml | check-python
+# A checkout gets the versions that it was tested with, whatever its dependencies have released since.
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements-dev.lock
+
+$(INSTALLED): pyproject.toml requirements-dev.lock | check-python
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(INSTALL) --editable .
 	@touch $@
 
-$(INSTALLED_DEV): pyproject.toml $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+$(INSTALLED_DEV): $(INSTALLED)
+	$(INSTALL) --editable '.[dev]'
 	@touch $@
 
 .PHONY: check-python

@@ -23,6 +23,8 @@ LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml where PyYAML was built with it: several times as fast."""
 
 _LONG: Final = 100  # characters of a text that count as a further value
+_PARSER_TOO_DEEP: Final = "exceeded maximum nesting depth"
+"""What libyaml 0.2.6 and later say. It reads ahead, so its bound (1,000) may be exceeded before ours is seen to be."""
 _NUMBER: Final = re.compile(r"[-+]?[0-9.][0-9a-fA-FxXoO_.:+-]*")
 
 
@@ -96,8 +98,13 @@ def load_all(text: str) -> list[Any]:
         yaml.YAMLError: it is not YAML.
     """
     bounds = _Bounds()
-    for event in yaml.parse(text, Loader=LOADER):
-        bounds.take(event)
+    try:
+        for event in yaml.parse(text, Loader=LOADER):
+            bounds.take(event)
+    except yaml.MarkedYAMLError as error:
+        if error.problem == _PARSER_TOO_DEEP:
+            raise _error_at(error.problem_mark, f"nested deeper than {DEEPEST} levels") from error
+        raise
     try:
         return list(yaml.load_all(text, Loader=LOADER))
     except ValueError as error:
@@ -105,6 +112,9 @@ def load_all(text: str) -> list[Any]:
 
 
 def _error(event: yaml.Event, problem: str) -> BoundError:
-    mark = event.start_mark
+    return _error_at(event.start_mark, problem)
+
+
+def _error_at(mark: Any, problem: str) -> BoundError:
     assert mark is not None
     return BoundError(f"line {mark.line + 1}, column {mark.column + 1}: {problem}")

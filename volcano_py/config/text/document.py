@@ -25,6 +25,8 @@ MAX_DEPTH: Final = 50
 
 # libyaml when PyYAML was built with it: several times faster, the same events.
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_PARSER_TOO_DEEP: Final = "exceeded maximum nesting depth"
+"""What libyaml 0.2.6 and later say. It reads ahead, so its bound (1,000) may be exceeded before ours is seen to be."""
 _UNPRINTABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TAG: Final = "tag:yaml.org,2002:"
 
@@ -90,7 +92,11 @@ def read_document(text: str, problems: Problems) -> Node | None:
         problems.error(refused.code, Where("", refused.position), str(refused))
         return None
     except yaml.MarkedYAMLError as broken:
-        problems.error(Code.SYNTAX, Where("", _fault_position(broken)), _syntax_message(broken, text))
+        where = Where("", _fault_position(broken))
+        if broken.problem == _PARSER_TOO_DEEP:
+            problems.error(Code.TOO_LARGE, where, f"nested deeper than {MAX_DEPTH} levels")
+        else:
+            problems.error(Code.SYNTAX, where, _syntax_message(broken, text))
         return None
     except yaml.YAMLError as broken:
         problems.error(Code.SYNTAX, Where(), f"not valid YAML: {broken}")
