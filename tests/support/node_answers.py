@@ -10,7 +10,7 @@ from tests.support.sessions import Opened
 from volcano_py.framework.domain_scores import DomainScore
 from volcano_py.framework.plugin import Plugin, points_of
 from volcano_py.framework.views import FITS, NodeView
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.job import Task
 from volcano_py.framework.plugin import Plugin
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 
 class Ruthless(Plugin):

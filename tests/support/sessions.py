@@ -62,7 +62,7 @@ from volcano_py.framework.statement import Motive, Statement
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 NAMESPACE: Final = "team"
 NOW: Final = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from volcano_py.framework.action import Action
 from volcano_py.framework.job import FitError, Job
 from volcano_py.framework.session import Session
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 

@@ -17,7 +17,7 @@ from volcano_py.framework.ordering.namespace_order import waiting_in
 from volcano_py.framework.ordering.queue_order import queue_order
 from volcano_py.framework.session import Session
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 
 class Preempt(Action):

@@ -20,7 +20,7 @@ from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.snapshot import Snapshot
 from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
 from volcano_py.state.table.axis import IntVector
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.placement.row_groups import RowGroups, group_rows
 from volcano_py.framework.views import Scores
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 Groups = NDArray[np.intp]
 Population = NDArray[np.int64]

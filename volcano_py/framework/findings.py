@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from volcano_py.api.effects import ClaimBinding
 from volcano_py.api.objects import Condition
 from volcano_py.framework.job import FitError, Job
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
 ClaimBindings = tuple[tuple[ClaimBinding, ...], float]

@@ -13,7 +13,8 @@ from volcano_py.state.infos import JobInfo, QueueInfo
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import ALLOCATED_STATUSES, READY_STATUSES, VALID_STATUSES, TaskStatus
 from volcano_py.state.table.axis import IntVector
-from volcano_py.state.table.ledger import Ledger, Rows
+from volcano_py.state.table.ledger import Ledger
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
 # Summing a handful of Python integers beats a numpy reduction over as many.

@@ -34,7 +34,7 @@ from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.views import Codes, Counts, NodeView, Scores
 from volcano_py.framework.votes import Ballot, Room
 from volcano_py.state.infos import QueueInfo
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 from volcano_py.state.topology.tree import Tree
 

@@ -11,7 +11,7 @@ from volcano_py.api.wording.explain_gangs import ShortRole
 from volcano_py.framework.job import Job
 from volcano_py.state.infos import JobInfo
 from volcano_py.state.status import PLACED_STATUSES, READY_STATUSES
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session

@@ -31,7 +31,7 @@ from volcano_py.framework.topology.topology import TREE, Topology
 from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.snapshot import Phase, Snapshot
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 T = TypeVar("T")

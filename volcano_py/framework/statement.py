@@ -17,7 +17,7 @@ from volcano_py.framework.job import Job, Placement
 from volcano_py.framework.moves import Moves
 from volcano_py.framework.placement.placer import Placer
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import NOWHERE, Rows
+from volcano_py.state.table.table import NOWHERE, Rows
 from volcano_py.state.task_class import TaskClass
 
 Emit = Callable[[Sequence[Effect]], None]

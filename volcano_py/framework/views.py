@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.state.table.ledger import NodeTable, Rows
+from volcano_py.state.table.columns import NodeTable
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 Scores = NDArray[np.float64]

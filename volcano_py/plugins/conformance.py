@@ -12,7 +12,7 @@ from volcano_py.framework.job import Task
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.state.infos import TaskInfo
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 _SYSTEM_NAMESPACE: Final = "kube-system"
 _UNKNOWN: Final = -1

@@ -24,7 +24,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, Ballot, reject
 from volcano_py.state.infos import JobInfo
 from volcano_py.state.status import PLACED_STATUSES, READY_STATUSES, VALID_STATUSES, TaskStatus
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import Refusal
 
 # Places in the order of jobs.

@@ -13,7 +13,7 @@ from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.state.budgets import Budget
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.terms.selectors import selects
 
 

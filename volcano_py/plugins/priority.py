@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 
 class Priority(Plugin):

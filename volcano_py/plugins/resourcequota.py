@@ -19,7 +19,7 @@ from volcano_py.state.infos import JobInfo
 from volcano_py.state.queues.quotas import LIMITS, REQUESTS, Quota, quota_units, resource_of
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import FINISHED_STATUSES
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 Asked = dict[str, int]
 """What a job will use beyond what its pods use already, by the quota's names, in whole units."""

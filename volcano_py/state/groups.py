@@ -16,8 +16,8 @@ from volcano_py.state.snapshot import Phase
 from volcano_py.state.table.axis import MOST_ASKED, TooManyResourcesError
 from volcano_py.state.table.change import Change
 from volcano_py.state.table.interner import Interner
-from volcano_py.state.table.ledger import NOWHERE
 from volcano_py.state.table.stores import ObjectStore
+from volcano_py.state.table.table import NOWHERE
 from volcano_py.state.task_class import Refusal
 
 if TYPE_CHECKING:

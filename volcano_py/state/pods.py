@@ -25,8 +25,9 @@ from volcano_py.state.infos import (
 from volcano_py.state.status import FINISHED_STATUSES, TaskStatus, status_of
 from volcano_py.state.table.axis import PODS
 from volcano_py.state.table.change import Change
+from volcano_py.state.table.columns import ANY_PRIORITY
 from volcano_py.state.table.interner import Interner
-from volcano_py.state.table.ledger import ANY_PRIORITY, NOWHERE, Rows
+from volcano_py.state.table.table import NOWHERE, Rows
 
 if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject, Condition

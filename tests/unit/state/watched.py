@@ -15,7 +15,7 @@ from volcano_py.api.objects import ApiObject, Pod
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.snapshot import Snapshot
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import NOWHERE
+from volcano_py.state.table.table import NOWHERE
 from volcano_py.state.task_class import TaskClass
 
 

@@ -10,7 +10,7 @@ from volcano_py.framework.placement.placer import Choice
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Statement
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 

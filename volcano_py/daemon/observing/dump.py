@@ -10,7 +10,7 @@ from volcano_py.state.infos import NodeInfo, TaskInfo
 from volcano_py.state.job_priority import effective_priorities
 from volcano_py.state.snapshot import Phase, Snapshot
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 
 def dump_state(snapshot: Snapshot, last: CycleReport | None, drift: int) -> JsonObject:

@@ -18,7 +18,8 @@ from volcano_py.framework.job import Job, Task
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
 from volcano_py.state.infos import QueueInfo
-from volcano_py.state.table.ledger import NOWHERE, Ledger, Rows
+from volcano_py.state.table.ledger import Ledger
+from volcano_py.state.table.table import NOWHERE, Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
 

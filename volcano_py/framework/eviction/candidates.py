@@ -13,7 +13,7 @@ from volcano_py.framework.eviction.units import UnitRules
 from volcano_py.framework.job import Task
 from volcano_py.state.infos import JobInfo
 from volcano_py.state.status import EVICTABLE_STATUSES, TaskStatus
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session

@@ -19,7 +19,7 @@ from volcano_py.framework.eviction.scheme import Scheme
 from volcano_py.framework.eviction.starving import Starving
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 
 class Deadlocks:

@@ -10,7 +10,7 @@ from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Counts
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 

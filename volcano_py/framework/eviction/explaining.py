@@ -17,7 +17,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.status.queue_reports import queue_reports, standing
 from volcano_py.state.status import EVICTABLE_STATUSES
 from volcano_py.state.table.axis import PODS
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 _MOST_EXPLAINED: Final = 64
 """Kinds of jobs whose cause is worked out in one action; each takes a look at all pods."""

@@ -15,7 +15,7 @@ from volcano_py.framework.eviction.victims import expendable_first
 from volcano_py.framework.job import Job
 from volcano_py.framework.roles import role_minimums
 from volcano_py.state.status import EVICTABLE_STATUSES, READY_STATUSES, TaskStatus
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session

@@ -27,7 +27,7 @@ from volcano_py.framework.eviction.scheme import Scheme
 from volcano_py.framework.eviction.starving import allocate_follows
 from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 
 class EvictionPlan:

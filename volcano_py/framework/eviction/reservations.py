@@ -25,7 +25,7 @@ from volcano_py.framework.placement.placer import Choice, Placer
 from volcano_py.framework.statement import Statement, Statements
 from volcano_py.framework.topology.topology import Topology
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 # Seconds that a promise holds after it was made, or after the last of its victims should have been gone (the
 # deletionTimestamp has the grace period in it). Kubelets are late by seconds, and a node that is lost never frees

@@ -9,7 +9,7 @@ import msgspec
 
 from volcano_py.framework.job import Task
 from volcano_py.state.infos import QueueInfo
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 NEVER: Final = "Never"
 """The preemption policy of pods for which no other pod is evicted."""

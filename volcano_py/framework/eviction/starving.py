@@ -13,7 +13,7 @@ import numpy as np
 
 from volcano_py.framework.job import Job
 from volcano_py.framework.roles import minimums_first
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session

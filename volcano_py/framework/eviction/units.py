@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.job import Job, Task
 from volcano_py.state.table.axis import IntVector
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 MOST_DOMAINS: Final = 8
 """Volcano's default of `maxDomains`."""

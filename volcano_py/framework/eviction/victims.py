@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.job import Task
-from volcano_py.state.table.ledger import Rows, TaskTable
+from volcano_py.state.table.columns import TaskTable
+from volcano_py.state.table.table import Rows
 
 if TYPE_CHECKING:
     from volcano_py.framework.calls.dispatch import Call, Dispatch

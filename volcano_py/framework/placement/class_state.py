@@ -15,7 +15,7 @@ from volcano_py.framework.placement.class_filters import DomainFilters
 from volcano_py.framework.placement.sweep import Plan
 from volcano_py.framework.plugin import Reach
 from volcano_py.framework.views import Codes, Counts, Scores
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from volcano_py.framework.placement.filtered_sweep import best_per_group
 from volcano_py.framework.placement.row_groups import RowGroups, group_rows
 from volcano_py.framework.placement.sweep import Ladder
 from volcano_py.framework.views import FITS, Counts, Scores
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 MakeLadder = Callable[[Rows, Scores | None], Ladder]
 """From rows of nodes [K] and the fixed part of their scores [K]."""

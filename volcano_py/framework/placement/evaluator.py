@@ -21,7 +21,7 @@ from volcano_py.framework.placement.class_state import ClassState, reaches_of, w
 from volcano_py.framework.placement.sweep import Ladder
 from volcano_py.framework.plugin import Reach
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView, Scores
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.placement.sweep import Ladder
 from volcano_py.framework.views import FITS, Counts, Scores
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 _Mask = NDArray[np.bool_]
 

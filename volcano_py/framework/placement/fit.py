@@ -26,7 +26,7 @@ from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.views import FITS, Codes
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.axis import PODS
-from volcano_py.state.table.ledger import NOWHERE, Rows
+from volcano_py.state.table.table import NOWHERE, Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
 # Characters of the plugins' advice: of one sentence, and of all together. With a summary of the usual length, the

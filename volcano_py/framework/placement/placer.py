@@ -26,7 +26,7 @@ from volcano_py.framework.placement.strategies import Strategies
 from volcano_py.framework.plugin import Reach
 from volcano_py.framework.topology.confinement import Confinement
 from volcano_py.framework.views import FITS, Codes, Counts
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 # Past this share of touched nodes, evaluating a class again is cheaper than updating rows.

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.job import Placement
 from volcano_py.state.status import ON_NODE_STATUSES, STATUS_COUNT, TaskStatus
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.terms.affinity import AffinityTerm
 from volcano_py.state.terms.pod_terms import PodTerm

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.views import FITS, Codes
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 
 class Refused:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 Numbers = NDArray[np.intp]
 Column = NDArray[np.integer] | NDArray[np.bool_]

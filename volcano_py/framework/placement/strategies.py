@@ -18,7 +18,7 @@ from volcano_py.framework.placement.evaluator import Evaluator
 from volcano_py.framework.placement.filtered_sweep import best_per_group, replay_filtered
 from volcano_py.framework.placement.sweep import best_first, replay
 from volcano_py.framework.plugin import Reach
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 
 class Strategy(ABC):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.views import Counts, Scores
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 # Nodes planned ahead for a class; beyond some hundreds the sweep costs as much as it saves.
 _LONGEST_PLAN: Final = 512

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from volcano_py.framework.calls.dispatch import Call, Dispatch
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import Ledger, Rows
+from volcano_py.state.table.ledger import Ledger
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 _Variant = tuple[tuple[str, str], ...]

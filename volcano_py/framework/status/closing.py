@@ -25,7 +25,8 @@ from volcano_py.state.infos import QueueInfo, TaskInfo
 from volcano_py.state.queues.queue_tree import lay
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import FINISHED_STATUSES, SCHEDULED_STATUSES, TaskStatus
-from volcano_py.state.table.ledger import NOWHERE, JobTable
+from volcano_py.state.table.columns import JobTable
+from volcano_py.state.table.table import NOWHERE
 from volcano_py.state.table.units import canonical
 from volcano_py.state.task_class import Refusal
 

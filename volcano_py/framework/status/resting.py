@@ -24,8 +24,8 @@ from volcano_py.state.nodes.index import Kept
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.axis import ResourceAxis
-from volcano_py.state.table.ledger import JobTable, Rows, TaskTable
-from volcano_py.state.table.table import Table
+from volcano_py.state.table.columns import JobTable, TaskTable
+from volcano_py.state.table.table import Rows, Table
 from volcano_py.state.task_class import TaskClass
 
 _MOST_TASKS: Final = 100_000

@@ -16,7 +16,7 @@ from volcano_py.framework.eviction.reservations import HELD_FOR
 from volcano_py.framework.job import Job
 from volcano_py.framework.roles import short_roles
 from volcano_py.state.status import STATUS_COUNT, TaskStatus
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import Refusal
 
 if TYPE_CHECKING:

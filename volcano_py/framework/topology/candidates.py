@@ -14,7 +14,7 @@ from volcano_py.api.wording.explain_topology import DomainRoom, no_domain
 from volcano_py.framework.job import FitError, Job
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Counts
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 from volcano_py.state.topology.tree import ROOT
 

@@ -14,7 +14,7 @@ import numpy as np
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Statement
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 INDEX_LABELS: Final = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index")
 """Labels that Kubernetes gives pods of Indexed Jobs and of StatefulSets."""

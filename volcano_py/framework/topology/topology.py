@@ -21,7 +21,7 @@ from volcano_py.framework.domain_scores import DomainScore
 from volcano_py.framework.job import Job
 from volcano_py.framework.topology.confinement import Confinement
 from volcano_py.state.status import ALLOCATED_STATUSES, TaskStatus
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.topology.patterns import Patterns
 from volcano_py.state.topology.tree import ROOT, Tree, build
 

@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.state.table.ledger import NodeTable, Rows
+from volcano_py.state.table.columns import NodeTable
+from volcano_py.state.table.table import Rows
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

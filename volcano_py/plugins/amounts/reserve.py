@@ -24,7 +24,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.amounts.node_capacity import Floats
 from volcano_py.state.table.axis import CPU, MEMORY
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 # More tasks of a class, and more of a resource, than there can be.

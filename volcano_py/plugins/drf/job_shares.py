@@ -11,7 +11,7 @@ from volcano_py.framework.session import Session
 from volcano_py.plugins.amounts.shares import dominant_share, saturated, sums_by_group
 from volcano_py.state.status import LEAVING_STATUSES
 from volcano_py.state.table.axis import IntVector
-from volcano_py.state.table.ledger import NOWHERE
+from volcano_py.state.table.table import NOWHERE
 
 
 class JobShares:

@@ -15,7 +15,7 @@ from volcano_py.plugins.drf.suppositions import MOST_JUDGED, Suppositions
 from volcano_py.plugins.drf.tree import FollowedTree, Leaves
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.axis import IntVector
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 
 class QueueShares:

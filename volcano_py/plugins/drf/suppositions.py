@@ -16,7 +16,7 @@ from volcano_py.plugins.drf.kinds import NO_PLACE, Kinds
 from volcano_py.plugins.drf.layout import parting
 from volcano_py.plugins.drf.tree import FollowedTree, Node
 from volcano_py.state.table.axis import IntVector
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 # Each supposed tree is as large as the real one, and a cycle seldom needs more.
 _MOST_TREES: Final = 4

@@ -30,7 +30,7 @@ from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.layout import Layout, Path
 from volcano_py.plugins.drf.siblings import NOTHING, Siblings
 from volcano_py.state.table.axis import IntVector
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 Exhausted = NDArray[np.bool_]
 """[R] which resources are used up in the whole cluster."""

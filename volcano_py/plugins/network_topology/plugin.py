@@ -23,7 +23,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.views import NodeView, Scores
 from volcano_py.plugins.network_topology.arguments import NetworkTopologyArguments
 from volcano_py.plugins.network_topology.scores import Filling, Gathering
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.topology.tree import ROOT, Tree
 

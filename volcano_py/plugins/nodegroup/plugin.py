@@ -31,7 +31,7 @@ from volcano_py.plugins.refusals import refusal_for_good
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.nodes.index import LabelColumn
 from volcano_py.state.queues.queue_tree import lay
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
 _WITHOUT: Final = "node(s) were in no node group"

@@ -22,7 +22,7 @@ from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Scores
 from volcano_py.plugins.amounts.node_capacity import HIGHEST
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.terms.affinity import AffinityTerm
 

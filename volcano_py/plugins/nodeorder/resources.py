@@ -14,7 +14,7 @@ from functools import reduce
 import numpy as np
 
 from volcano_py.plugins.amounts.node_capacity import HIGHEST, Floats, Mask, NodeCapacity, total
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 
 def least_allocated(capacity: NodeCapacity, rows: Rows, used: Floats) -> Floats:

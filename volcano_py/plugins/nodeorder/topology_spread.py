@@ -14,7 +14,7 @@ from volcano_py.framework.session import Session
 from volcano_py.plugins.nodeorder.spread_score import HOSTNAME, Counts, Crowds, SoftConstraint
 from volcano_py.plugins.predicates.spread_domains import Layout, layout_of
 from volcano_py.plugins.predicates.topology_spread import pods_per_node
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.terms.spread import Spread
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Counts
 from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
-from volcano_py.state.table.ledger import NOWHERE, Ledger, Rows
+from volcano_py.state.table.ledger import Ledger
+from volcano_py.state.table.table import NOWHERE, Rows
 from volcano_py.state.task_class import TaskClass
 
 Holds = NDArray[np.bool_]

@@ -29,7 +29,7 @@ from volcano_py.framework.plugin import Reach
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.predicates.advice.pod_affinity import apart, company, kept_away
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.terms.affinity import AffinityTerm
 

@@ -25,7 +25,7 @@ from volcano_py.framework.views import FITS, Codes
 from volcano_py.plugins.predicates.spread_domains import Layout, layout_of
 from volcano_py.plugins.predicates.spread_rule import CROWDED, MISSING_LABEL, Limit, Standing, Verdicts
 from volcano_py.state.nodes.index import ABSENT
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.terms.spread import Spread
 

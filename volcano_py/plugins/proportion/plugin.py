@@ -34,7 +34,7 @@ from volcano_py.plugins.queues.tree_events import tree_events
 from volcano_py.plugins.queues.tree_messages import closed, not_for_jobs
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.table.axis import PODS
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
 

@@ -19,7 +19,7 @@ from volcano_py.plugins.queues.queue_parts import parts_of_queues
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import VALID_STATUSES, TaskStatus
 from volcano_py.state.table.axis import PODS
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 Amounts = NDArray[np.int64]
 

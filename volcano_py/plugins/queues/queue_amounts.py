@@ -17,7 +17,8 @@ from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import ALLOCATED_STATUSES, LEAVING_STATUSES, ON_NODE_STATUSES, TaskStatus
 from volcano_py.state.table.axis import UNLIMITED
-from volcano_py.state.table.ledger import NOWHERE, Ledger
+from volcano_py.state.table.ledger import Ledger
+from volcano_py.state.table.table import NOWHERE
 
 
 class QueueAmounts(NamedTuple):

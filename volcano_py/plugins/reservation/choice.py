@@ -22,7 +22,7 @@ from volcano_py.plugins.reservation.places import UNKNOWN, Layout, Places, close
 from volcano_py.plugins.reservation.turns import GAVE_WAY, HELD, LAPSED, STARTED, Turn, Turns, condition
 from volcano_py.plugins.reservation.wording import gave_way, lapsed, place_held, started
 from volcano_py.state.status import READY_STATUSES, TaskStatus
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 # Jobs for which places are sought in one cycle; of those that get none, each is tried again after a while only.
 _TRIES: Final = 4

@@ -13,7 +13,7 @@ from volcano_py.framework.views import Counts, NodeView
 from volcano_py.plugins.reservation.places import Places, rows_and_amounts
 from volcano_py.plugins.reservation.runtimes import ends, on_nodes
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import NOWHERE
+from volcano_py.state.table.table import NOWHERE
 from volcano_py.state.task_class import TaskClass
 
 HOLDER: Final = "holder"

@@ -14,7 +14,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Counts, NodeView
 from volcano_py.plugins.reservation.outlook import Outlook
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import NOWHERE, Rows
+from volcano_py.state.table.table import NOWHERE, Rows
 from volcano_py.state.task_class import Signature, TaskClass
 
 

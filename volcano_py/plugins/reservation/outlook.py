@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.plugins.reservation.runtimes import ends, on_nodes
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import NOWHERE, NodeTable
+from volcano_py.state.table.columns import NodeTable
+from volcano_py.state.table.table import NOWHERE
 
 T = TypeVar("T")
 

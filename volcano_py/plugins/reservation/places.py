@@ -13,7 +13,7 @@ from volcano_py.framework.views import Counts
 from volcano_py.plugins.reservation.need import Need
 from volcano_py.plugins.reservation.outlook import Outlook
 from volcano_py.state.table.axis import PODS, IntVector
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 UNKNOWN = float("inf")
 

@@ -28,7 +28,7 @@ from volcano_py.plugins.reservation.runtimes import runtimes
 from volcano_py.plugins.reservation.turns import Turn, Turns
 from volcano_py.plugins.reservation.wording import declare_runtimes, refusal
 from volcano_py.state.status import READY_STATUSES
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 

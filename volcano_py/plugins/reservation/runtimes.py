@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
-from volcano_py.state.table.ledger import Ledger, Rows
+from volcano_py.state.table.ledger import Ledger
+from volcano_py.state.table.table import Rows
 
 _NEW = [TaskStatus.ALLOCATED, TaskStatus.BINDING]
 

@@ -29,7 +29,7 @@ from volcano_py.plugins.resource_strategy_fit.retention import RetentionScores
 from volcano_py.plugins.resource_strategy_fit.settings import Strategies
 from volcano_py.plugins.resource_strategy_fit.strategy import StrategyScore, StrategyScores
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 log = structlog.get_logger(__name__)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from volcano_py.plugins.task_topology.role_preferences import RolePreferences
 from volcano_py.state.table.axis import CPU, MEMORY, PODS
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 _MEBIBYTE = 2**20
 

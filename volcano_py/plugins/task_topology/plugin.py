@@ -26,7 +26,7 @@ from volcano_py.plugins.task_topology.buckets import Buckets, Member, fill
 from volcano_py.plugins.task_topology.role_preferences import AnnotationError, read_preferences
 from volcano_py.state.infos import JobInfo
 from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 log = structlog.get_logger(__name__)

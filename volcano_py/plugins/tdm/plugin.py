@@ -31,7 +31,7 @@ from volcano_py.plugins.tdm.budget import budget_of
 from volcano_py.plugins.tdm.hours import local_time
 from volcano_py.state.infos import JobInfo
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 _EVICTED_AT = "evicted at"

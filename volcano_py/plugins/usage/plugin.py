@@ -25,7 +25,7 @@ from volcano_py.plugins.usage.arguments import UsageArguments
 from volcano_py.plugins.usage.estimates import Amounts, Estimator, Parts
 from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
 from volcano_py.state.table.axis import CPU, MEMORY
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 FRESH_FOR: Final = 300.0

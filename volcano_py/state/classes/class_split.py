@@ -12,7 +12,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import NOWHERE, Ledger
+from volcano_py.state.table.ledger import Ledger
+from volcano_py.state.table.table import NOWHERE
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.terms.term_book import TermPicture
 

@@ -15,7 +15,7 @@ import numpy as np
 from volcano_py.api.names import CHARGED_QUEUE
 from volcano_py.api.objects import Pod
 from volcano_py.state.status import ALLOCATED_STATUSES, ON_NODE_STATUSES
-from volcano_py.state.table.ledger import NOWHERE, Rows
+from volcano_py.state.table.table import NOWHERE, Rows
 
 if TYPE_CHECKING:
     from volcano_py.state.table.interner import Interner

@@ -6,8 +6,12 @@ from typing import Any, ClassVar, Self
 
 import msgspec
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
+Rows = NDArray[np.intp]
+"""Rows of one table."""
+NOWHERE = -1
+"""In a column that names a row of another table: none."""
 _FIRST_CAPACITY = 64
 
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from volcano_py.state.table.ledger import NOWHERE, Ledger
+from volcano_py.state.table.ledger import Ledger
+from volcano_py.state.table.table import NOWHERE
 from volcano_py.state.terms.pod_terms import PodTerm
 from volcano_py.state.terms.selections import Changes, Selections, owner_of
 

@@ -19,7 +19,7 @@ from volcano_py.api.objects import NodeSelectorTerm, SelectorRequirement
 from volcano_py.api.wording.summarize import counted, summarize
 from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.nodes.terms import term_mask
-from volcano_py.state.table.ledger import NOWHERE, Rows
+from volcano_py.state.table.table import NOWHERE, Rows
 from volcano_py.state.topology.hyper_nodes import Fault, FaultReason, HyperNodeInfo
 from volcano_py.state.topology.links import parents_of
 from volcano_py.state.topology.patterns import Patterns

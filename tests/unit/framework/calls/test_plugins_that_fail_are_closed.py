@@ -21,7 +21,7 @@ from volcano_py.framework.status.queue_reports import queue_reports
 from volcano_py.framework.views import Codes, NodeView, Scores
 from volcano_py.framework.votes import Vote
 from volcano_py.state.infos import QueueInfo
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 

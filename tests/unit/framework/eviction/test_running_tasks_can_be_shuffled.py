@@ -17,7 +17,7 @@ from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.plugins.conformance import Conformance
 from volcano_py.plugins.pdb import Pdb
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 
 def naming(name: str, *pods: str) -> type[Plugin]:

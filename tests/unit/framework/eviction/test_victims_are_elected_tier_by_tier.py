@@ -11,7 +11,7 @@ import pytest
 from tests.support.sessions import Opened, gang, node, open_session
 from volcano_py.framework.job import Task
 from volcano_py.framework.plugin import Plugin
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 _numbers = count(1)
 PODS = ["v-0", "v-1", "v-2", "v-3"]

@@ -17,7 +17,7 @@ from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, NodeView
 from volcano_py.plugins.gang import Gang
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 

@@ -16,7 +16,7 @@ from volcano_py.framework.placement import pod_counts
 from volcano_py.framework.placement.pod_counts import EACH_NODE, Tally
 from volcano_py.framework.statement import Statement
 from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
-from volcano_py.state.table.ledger import NOWHERE
+from volcano_py.state.table.table import NOWHERE
 from volcano_py.state.terms.pod_terms import PodTerm, Requirement, requirements_of
 
 ZONE = "topology.kubernetes.io/zone"

@@ -22,7 +22,7 @@ from volcano_py.framework.job import Task
 from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.drf.suppositions import Suppositions
 from volcano_py.plugins.priority import Priority
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 NAMESPACES = ("ns1", "ns2")
 QUEUES = {"q1": "root/x/q1", "q2": "root/x/q2", "q3": "root/y"}

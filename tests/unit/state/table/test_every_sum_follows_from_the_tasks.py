@@ -19,7 +19,8 @@ from volcano_py.state.status import (
     TaskStatus,
 )
 from volcano_py.state.table.axis import CPU, MEMORY, PODS, ResourceAxis
-from volcano_py.state.table.ledger import NOWHERE, Ledger
+from volcano_py.state.table.ledger import Ledger
+from volcano_py.state.table.table import NOWHERE
 
 STATUSES = [status for status in TaskStatus if status is not TaskStatus.FREE]
 REQUESTS = ([1000, 10, 1], [3000, 7, 1], [0, 0, 1])

@@ -11,7 +11,7 @@ from volcano_py.framework.eviction.planning.draft import Draft
 from volcano_py.framework.eviction.scheme import Scheme
 from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 
 class Level(NamedTuple):

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 Flags = NDArray[np.bool_]
 Counts = NDArray[np.int64]

@@ -11,7 +11,7 @@ from volcano_py.framework.eviction.planning.bundles import JobFacts, Stock, Want
 from volcano_py.framework.eviction.planning.cost import victim_ranks
 from volcano_py.framework.eviction.units import Need
 from volcano_py.framework.job import Task
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 
 class Stays(msgspec.Struct, frozen=True, eq=False):

@@ -13,7 +13,7 @@ from volcano_py.framework.eviction.planning.draft import Eviction
 from volcano_py.framework.job import Task
 from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.session import Session
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 
 class Cost(NamedTuple):

@@ -17,7 +17,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Motive, Operation
 from volcano_py.framework.status.queue_reports import standing
 from volcano_py.state.table.axis import PODS
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 
 class Place(NamedTuple):

@@ -13,7 +13,7 @@ from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 
 def find_avenger(

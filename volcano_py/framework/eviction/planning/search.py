@@ -21,7 +21,7 @@ from volcano_py.framework.eviction.units import Need
 from volcano_py.framework.job import Task
 from volcano_py.framework.views import FITS
 from volcano_py.framework.votes import Room
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 
 
 class Search:

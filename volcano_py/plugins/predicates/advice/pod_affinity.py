@@ -10,7 +10,7 @@ from volcano_py.api.wording.summarize import summarize
 from volcano_py.framework.placement.pod_counts import Tally
 from volcano_py.framework.session import Session
 from volcano_py.plugins.predicates.advice.pods import on_nodes, selected, settled
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.terms.affinity import AffinityTerm
 

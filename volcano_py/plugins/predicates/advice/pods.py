@@ -10,7 +10,7 @@ import numpy as np
 from volcano_py.api.wording.summarize import MOST_LISTED, summarize
 from volcano_py.framework.session import Session
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.terms.pod_terms import PodTerm, Requirement, Requirements
 
 _SIGNS: Final = {"Exists": "{}", "DoesNotExist": "no {}"}

@@ -14,7 +14,7 @@ from volcano_py.api.wording.summarize import counted, summarize
 from volcano_py.framework.session import Session
 from volcano_py.plugins.predicates.advice.pods import on_nodes, settled
 from volcano_py.plugins.predicates.advice.selectors import how_far
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.volumes.needs import BoundNeed, OpenNeed
 
 _encode: Final = msgspec.msgpack.Encoder().encode

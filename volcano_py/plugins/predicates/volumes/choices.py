@@ -23,7 +23,7 @@ from volcano_py.plugins.predicates.volumes.limits import MANY
 from volcano_py.plugins.predicates.volumes.places import capacity_mask, reachable, topology_mask
 from volcano_py.plugins.predicates.volumes.pools import Pool
 from volcano_py.state.nodes.terms import Mask
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.volumes.needs import OpenNeed
 from volcano_py.state.volumes.storage import Volume

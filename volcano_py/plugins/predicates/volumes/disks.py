@@ -13,7 +13,7 @@ from volcano_py.api.wording.summarize import plural, summarize
 from volcano_py.framework.session import Session
 from volcano_py.plugins.predicates.advice.pods import by_pods
 from volcano_py.plugins.predicates.holders import Holders
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.volumes.disks import Disk
 
 

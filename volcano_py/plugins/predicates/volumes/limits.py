@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Counts
 from volcano_py.plugins.predicates.holders import Holders, Holds, places_of
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.volumes.needs import BoundNeed, OpenNeed
 

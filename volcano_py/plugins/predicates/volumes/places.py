@@ -16,7 +16,7 @@ from volcano_py.api.objects import LabelSelector, NodeSelector, NodeSelectorTerm
 from volcano_py.api.volumes import TopologySelectorTerm
 from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.nodes.terms import Mask, affinity_mask, term_mask
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.volumes.needs import Zone
 from volcano_py.state.volumes.storage import ZONE_LABELS, Capacity
 

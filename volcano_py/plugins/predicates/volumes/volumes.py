@@ -26,7 +26,7 @@ from volcano_py.plugins.predicates.volumes.disks import disks_in_use, rival_disk
 from volcano_py.plugins.predicates.volumes.places import reachable, zone_mask
 from volcano_py.state.nodes.terms import Mask
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import NOWHERE
+from volcano_py.state.table.table import NOWHERE
 from volcano_py.state.task_class import Refusal, TaskClass
 from volcano_py.state.volumes.needs import BoundNeed, OpenNeed, Shareable, Trouble
 
