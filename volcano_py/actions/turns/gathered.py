@@ -36,10 +36,11 @@ class GatheredTurn(Turn):
 
     def take(self) -> bool:
         ssn, work, job = self._ssn, self._work, self._job
-        if ssn.ask.job_ready(job):
+        lost = ssn.topology.lost(job)
+        if ssn.ask.job_ready(job) and not len(lost):
             return self._try(allow_later=True)
         tasks, failed = work.tasks, set(work.failed_roles)
-        demand = Demand.of(ssn, tasks[: ssn.ask.tasks_to_ready(job)])
+        demand = Demand.of(ssn, np.concatenate((tasks[: ssn.ask.tasks_to_ready(job)], lost)))
         for later in (False, True) if ssn.placer.will_change else (False,):
             for domain in self._candidates(demand, later=later):
                 with ssn.topology.inside(job, domain):

@@ -121,6 +121,14 @@ class Topology:
         domains = self.tree.nearest[nodes]
         return domains[domains >= 0]
 
+    def lost(self, job: Job) -> Rows:
+        """[K] the tasks of a job on nodes that do not exist any more, where no others of it are placed: when they come
+        back, they need room in the same domain as the next one that is placed."""
+        tasks, rows = self._cluster.ledger.tasks, self._cluster.tasks_of(job)
+        placed = rows[_TIES[tasks.status[rows]] & (tasks.node[rows] >= 0)]
+        lost: Rows = placed if (self.tree.nearest[tasks.node[placed]] < 0).all() else placed[:0]
+        return lost
+
     def tie(self, job: Job) -> int | None:
         """The lowest domain that holds all placed pods of the job; None when there are none."""
         domains = self.placed_in(job)
