@@ -33,13 +33,13 @@ async def test_a_child_cannot_run_16_of_its_parents_8(
 
     await namespace.wait_phases(Running=8, Pending=8)
 
-    async def told_whose_ceiling() -> None:
+    async def reported_whose_ceiling() -> None:
         for each in await namespace.pods():
             if not each.node:
                 message = each.condition("PodScheduled").get("message", "")
                 assert f"queue {dept}, above {team}: 8 cpu allocated + 1 asked > 8 capability" in message, message
 
-    await namespace.cluster.eventually("what the waiting pods are told", told_whose_ceiling)
+    await namespace.cluster.eventually("what the waiting pods are told", reported_whose_ceiling)
     held = (await namespace.cluster.queues())[dept].status["allocated"]["cpu"]
     assert held == "8"
 

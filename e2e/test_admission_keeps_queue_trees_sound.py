@@ -295,10 +295,10 @@ async def test_certificates_are_renewed_long_before_they_expire_without_interrup
     assert served.not_valid_after_utc > datetime.now(UTC) + timedelta(days=80)
     expiry = pytest.approx(served.not_valid_after_utc.timestamp())
 
-    async def told() -> None:
+    async def reported() -> None:
         assert await daemon.metric("volcano_admission_certificate_expiry_timestamp_seconds") == expiry
 
-    await cluster.eventually("the metric says when the certificate expires", told)
+    await cluster.eventually("the metric says when the certificate expires", reported)
 
     # The other way to renew: a user empties the Secret while all is well.
     await cluster.client.merge_patch(SECRET_PATH, {"data": None})

@@ -22,19 +22,19 @@ class Case:
     """Something odd. `told` is found in a condition or an event about `about`; "" means that it just runs."""
 
     about: str
-    told: str
+    reported: str
     objects: list[Object] = field(default_factory=list)
 
 
-def odd_pod(name: str, told: str, **fields: Any) -> Case:
-    return Case(f"Pod/{name}", told, [pod(name, **fields)])
+def odd_pod(name: str, reported: str, **fields: Any) -> Case:
+    return Case(f"Pod/{name}", reported, [pod(name, **fields)])
 
 
-def odd_group(name: str, told: str, **spec: Any) -> Case:
+def odd_group(name: str, reported: str, **spec: Any) -> Case:
     """A PodGroup with one pod."""
     group = pod_group(name, 1)
     group["spec"].update(spec)
-    return Case(f"PodGroup/{name}", told, [group, pod(f"{name}-0", group=name)])
+    return Case(f"PodGroup/{name}", reported, [group, pod(f"{name}-0", group=name)])
 
 
 NO_GROUP = "PodGroupNotFound"
@@ -74,16 +74,16 @@ def with_selector(objects: list[Object], selector: Mapping[str, str]) -> list[Ob
     return objects
 
 
-async def what_is_told(namespace: Namespace) -> dict[str, str]:
+async def what_is_reported(namespace: Namespace) -> dict[str, str]:
     """All conditions and events by Kind/name, as one text."""
-    told: dict[str, str] = {}
+    reported: dict[str, str] = {}
     for each in [*(await namespace.pods()), *(await namespace.pod_groups())]:
         key = f"{each.raw.get('kind') or ('PodGroup' if 'minMember' in each.spec else 'Pod')}/{each.name}"
         for condition in each.status.get("conditions") or []:
-            told[key] = f"{told.get(key, '')} {condition.get('reason')}: {condition.get('message')}\n"
+            reported[key] = f"{reported.get(key, '')} {condition.get('reason')}: {condition.get('message')}\n"
     for event in await namespace.events():
-        told[event.about] = f"{told.get(event.about, '')} {event.reason}: {event.message}\n"
-    return told
+        reported[event.about] = f"{reported.get(event.about, '')} {event.reason}: {event.message}\n"
+    return reported
 
 
 async def all_is_well(daemon: Daemon) -> None:
@@ -104,19 +104,23 @@ async def test_pods_and_pod_groups(namespace: Namespace, simulated_nodes: Simula
 
     await namespace.wait_phases(selector="of=fine", Running=3)
 
-    async def told() -> None:
-        texts = await what_is_told(namespace)
+    async def reported() -> None:
+        texts = await what_is_reported(namespace)
         phases = {each.name: each.phase for each in await namespace.pods()}
         wrong = []
         for case in PODS_AND_GROUPS:
             name = case.about.partition("/")[2]
             (phase,) = (phases[key] for key in (name, f"{name}-0") if key in phases)
             text = texts.get(case.about, "")
-            if (phase != "Running") if not case.told else (phase != "Pending" or not re.search(case.told, text)):
-                wrong.append(f"{case.about} {phase}: {text[:1000]!r} should have {case.told!r}")
+            if (
+                (phase != "Running")
+                if not case.reported
+                else (phase != "Pending" or not re.search(case.reported, text))
+            ):
+                wrong.append(f"{case.about} {phase}: {text[:1000]!r} should have {case.reported!r}")
         assert not wrong, "\n".join(wrong)
 
-    await namespace.cluster.eventually("each oddity has its reason, or runs", told)
+    await namespace.cluster.eventually("each oddity has its reason, or runs", reported)
     await all_is_well(daemon)
 
 
@@ -132,11 +136,11 @@ async def test_an_owner_whose_minimum_cannot_be_read(
 
     await namespace.wait_phases(Running=2)
 
-    async def told() -> None:
+    async def reported() -> None:
         messages = [event.message for event in await namespace.events(reason="PodGroupError")]
         assert any("group-min-member" in message and "lots" in message for message in messages), messages
 
-    await namespace.cluster.eventually("an event about a pod names the annotation and its value", told)
+    await namespace.cluster.eventually("an event about a pod names the annotation and its value", reported)
     await all_is_well(daemon)
 
 
@@ -247,12 +251,12 @@ async def test_queues_that_contradict_themselves(
 
     await namespace.wait_phases(selector="of=fine", Running=2)
 
-    async def told_or_running() -> None:
-        texts = await what_is_told(namespace)
+    async def reported_or_running() -> None:
+        texts = await what_is_reported(namespace)
         silent = [each.name for each in await namespace.pods() if not each.node and not texts.get(f"Pod/{each.name}")]
         assert not silent, silent
 
-    await cluster.eventually("who does not run knows why", told_or_running)
+    await cluster.eventually("who does not run knows why", reported_or_running)
     await all_is_well(daemon)
 
 

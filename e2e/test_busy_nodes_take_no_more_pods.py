@@ -78,7 +78,7 @@ async def test_a_busy_node_takes_pods_once_it_is_idle_again(
     assert {each.node for each in pods if each.node} == {idle}
     for each in pods:
         if not each.node:
-            await namespace.wait_told(each.name, saying="had more than 80 % of their CPU in use")
+            await namespace.wait_reported(each.name, saying="had more than 80 % of their CPU in use")
 
     prometheus.load = {busy: 0.2, idle: 0.4}
 

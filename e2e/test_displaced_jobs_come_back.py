@@ -92,5 +92,5 @@ async def test_a_gang_that_another_queue_reclaims_is_restarted_once_and_has_all_
         jobs, job("claim", task("worker", 2, cpu="2", selector=pool.selector), queue=want)
     )
     for index in range(4):
-        told = await jobs.namespace.wait_event("Evict", f"Pod/train-worker-{index}")
-        assert "reclaim" in told.message, told.message
+        reported = await jobs.namespace.wait_event("Evict", f"Pod/train-worker-{index}")
+        assert "reclaim" in reported.message, reported.message

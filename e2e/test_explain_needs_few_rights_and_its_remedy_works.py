@@ -72,7 +72,7 @@ async def test_what_could_not_be_read_is_said_and_a_remedy_starts_the_job(
     name = f"{namespace.name}-research"
     await create_queues(queue(name, capability={"cpu": "2"}))
     await namespace.apply(gang("train", 2, queue=name, cpu="2", node_selector=pool.selector))
-    await namespace.wait_told("train-1", saying="capability")
+    await namespace.wait_reported("train-1", saying="capability")
 
     async def explained(*arguments: str) -> str:
         line = ["explain", "podgroup", "train", "-n", namespace.name, "--kubeconfig", str(viewer), *arguments]
@@ -80,12 +80,12 @@ async def test_what_could_not_be_read_is_said_and_a_remedy_starts_the_job(
         assert result.exit_code == 0, result.output
         return result.stdout
 
-    told = json.loads(await explained("-o", "json"))
-    assert (told["now"]["state"], told["now"]["reason"]) == ("Waiting", "OverCapability"), told
-    assert any(text.startswith("PriorityClass not read: ") for text in told["unread"]), told
-    binding = [limit["name"] for limit in told["limits"] if limit.get("binding")]
+    reported = json.loads(await explained("-o", "json"))
+    assert (reported["now"]["state"], reported["now"]["reason"]) == ("Waiting", "OverCapability"), reported
+    assert any(text.startswith("PriorityClass not read: ") for text in reported["unread"]), reported
+    binding = [limit["name"] for limit in reported["limits"] if limit.get("binding")]
     assert binding == [name]
-    remedies = {each["text"] for each in told["remedies"]}
+    remedies = {each["text"] for each in reported["remedies"]}
     assert f"raise capability of queue {name} to 4 cpu" in remedies
 
     await namespace.cluster.apply([queue(name, capability={"cpu": "4"})])

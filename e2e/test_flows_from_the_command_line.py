@@ -69,17 +69,17 @@ async def test_a_flow_is_created_seen_and_deleted(
     }  # fmt: skip
 
     async def described() -> None:
-        code, told = await typed(namespace, "jobflow", "describe", "--name", "f")
-        assert code == 0, told
-        steps = [line.split()[:4] for line in told.splitlines() if line.startswith(("load", "train"))]
+        code, reported = await typed(namespace, "jobflow", "describe", "--name", "f")
+        assert code == 0, reported
+        steps = [line.split()[:4] for line in reported.splitlines() if line.startswith(("load", "train"))]
         assert steps == [["load", "-", "f-load", "Completed"], ["train", "load", "f-train", "Completed"]]
-        assert "Job f-train was created" in told, "events are written in their own time"
-        code, told = await typed(namespace, "jobtemplate", "describe", "--name", "train")
-        assert (code, "f-train" in told) == (0, True), told
+        assert "Job f-train was created" in reported, "events are written in their own time"
+        code, reported = await typed(namespace, "jobtemplate", "describe", "--name", "train")
+        assert (code, "f-train" in reported) == (0, True), reported
 
     await namespace.cluster.eventually("steps, Jobs and events are told", described)
     assert await typed(namespace, "jobflow", "delete", "--name", "f") == (0, f"jobflow {namespace.name}/f deleted\n")
-    code, told = await typed(namespace, "jobtemplate", "delete", "-f", of_templates)
-    assert (code, told.count("deleted")) == (0, 2)
-    code, told = await typed(namespace, "jobflow", "get", "--name", "f")
-    assert (code, "does not exist" in told) == (1, True)
+    code, reported = await typed(namespace, "jobtemplate", "delete", "-f", of_templates)
+    assert (code, reported.count("deleted")) == (0, 2)
+    code, reported = await typed(namespace, "jobflow", "get", "--name", "f")
+    assert (code, "does not exist" in reported) == (1, True)

@@ -37,11 +37,11 @@ async def test_a_gang_that_does_not_fit_waits_whole_with_a_reason(
 
     await namespace.wait_event("Unschedulable", "PodGroup/train", saying="Insufficient cpu")
 
-    async def told() -> None:
+    async def reported() -> None:
         reasons = sorted(each.condition("PodScheduled").get("reason", "") for each in await namespace.pods())
         assert reasons == ["Schedulable", "Schedulable", "Unschedulable"], reasons
 
-    await namespace.cluster.eventually("reasons on the pods", told)
+    await namespace.cluster.eventually("reasons on the pods", reported)
     assert not any(each.node for each in await namespace.pods())
 
 
@@ -68,11 +68,11 @@ async def test_a_gang_whose_pods_are_missing_says_so(
     await namespace.wait_phases(Running=1, Pending=1)
     await namespace.wait_event("Unschedulable", "PodGroup/short", saying="NotEnoughTasks:")
 
-    async def told() -> None:
+    async def reported() -> None:
         group = await namespace.pod_group("short")
         assert group.condition("Unschedulable").get("reason") == "NotEnoughTasks", str(group)
 
-    await namespace.cluster.eventually("the PodGroup's condition", told)
+    await namespace.cluster.eventually("the PodGroup's condition", reported)
 
 
 async def test_queues_share_by_weight(
@@ -94,7 +94,7 @@ async def test_queues_share_by_weight(
     await namespace.wait_phases(selector="of=heavy", Running=6, Pending=2)
     for each in await namespace.wait_phases(selector="of=light", Running=2, Pending=6):
         if not each.node:
-            await namespace.wait_told(each.name, reason="Undetermined")
+            await namespace.wait_reported(each.name, reason="Undetermined")
 
 
 async def test_a_pod_of_a_missing_queue_is_reported_and_runs_once_the_queue_exists(

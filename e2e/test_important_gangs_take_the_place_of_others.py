@@ -44,7 +44,9 @@ async def test_a_gang_of_higher_priority_gets_the_nodes_of_one_of_lower_priority
 
     await installed.eventually("no pod is nominated for a node that it is not on", nominated_nowhere_else)
     name = namespace.name
-    told = await namespace.wait_event(
+    reported = await namespace.wait_event(
         "Evict", "Pod/low-0", saying=f"preempt: {name}/low (priority 0) makes room for {name}/high-"
     )
-    assert told.message.endswith("the whole gang is evicted, 2 pods (minimum 2); allowed by priority"), told.message
+    assert reported.message.endswith("the whole gang is evicted, 2 pods (minimum 2); allowed by priority"), (
+        reported.message
+    )

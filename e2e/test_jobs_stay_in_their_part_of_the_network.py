@@ -68,7 +68,7 @@ async def test_a_gang_waits_for_a_rack_and_goes_there_when_the_tree_says_so(
     first, second, third, fourth = pool.names
     await wire({"e2e-rack-a": [first, second], "e2e-rack-b": [third, fourth]})
     await namespace.apply(together("train", 3, cpu="4", node_selector=pool.selector))
-    await namespace.wait_told("train-0", saying="has room for 2 of 3 pods")
+    await namespace.wait_reported("train-0", saying="has room for 2 of 3 pods")
 
     await wire({"e2e-rack-a": [first, second, third], "e2e-rack-b": [fourth]})
     running = await namespace.wait_phases(Running=3)

@@ -37,13 +37,13 @@ async def test_what_becomes_free_is_kept_for_the_large_job_over_a_restart(
     await namespace.cluster.eventually("nodes are held for the large job", held)
     await namespace.delete_pod("busy-0")
     await namespace.apply(gang("small", 1, cpu="1", node_selector=pool.selector))
-    await namespace.wait_told("small-0", saying=f"held for {namespace.name}/large")
+    await namespace.wait_reported("small-0", saying=f"held for {namespace.name}/large")
 
     await daemon.kill()
     successor = await start_daemon(*QUICK_ELECTION)
     await successor.wait_leading()
     await namespace.apply(gang("late", 1, cpu="1", node_selector=pool.selector))
-    await namespace.wait_told("late-0", saying=f"held for {namespace.name}/large")
+    await namespace.wait_reported("late-0", saying=f"held for {namespace.name}/large")
     await namespace.delete_pod("busy-1")
 
     running = await namespace.wait_phases(Running=2, Pending=2)

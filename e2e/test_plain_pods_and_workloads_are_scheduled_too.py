@@ -66,5 +66,5 @@ async def test_pods_of_other_schedulers_are_left_alone_but_counted(
     await namespace.wait_phases(Running=1, Pending=2)
 
     # What an earlier test left behind may be in the way for a moment.
-    await namespace.wait_told("ours", saying="Insufficient cpu")
+    await namespace.wait_reported("ours", saying="Insufficient cpu")
     assert not await namespace.events("Pod/waiting", "FailedScheduling")

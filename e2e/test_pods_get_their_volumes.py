@@ -251,10 +251,10 @@ async def test_a_pod_follows_a_volume_that_was_made_for_another_node(
     claim = await namespace.cluster.client.get(path)
     chosen, volume = claim["metadata"]["annotations"][_SELECTED_NODE], claim["spec"]["volumeName"]
     assert running.node == provisioner.astray[chosen]
-    told = (
+    reported = (
         f"was bound to volume {volume}, which by its nodeAffinity cannot be used from node {chosen}; correct the labels"
     )
-    await namespace.wait_event("FailedScheduling", "Pod/data", saying=told)
+    await namespace.wait_event("FailedScheduling", "Pod/data", saying=reported)
 
 
 async def test_a_new_daemon_goes_on_with_what_the_old_one_had_chosen(

@@ -115,12 +115,12 @@ async def test_the_unprotected_pod_is_evicted_and_its_place_is_kept_until_it_is_
         )
         if name == "first":
             await promised(namespace, "first-0", pool.names[0])
-    told = await namespace.wait_event(
+    reported = await namespace.wait_event(
         "Evict",
         "Pod/plain-0",
         saying=f"{namespace.name}/plain-0 (priority 0) makes room for {namespace.name}/first-0 (priority 1000)",
     )
-    assert "preempt" in told.message, told.message
+    assert "preempt" in reported.message, reported.message
 
     # The second is looked at while the victim is still there: it is reported, and takes neither the place nor a victim.
     await namespace.wait_event("Unschedulable", "PodGroup/second")
@@ -134,12 +134,12 @@ async def test_the_unprotected_pod_is_evicted_and_its_place_is_kept_until_it_is_
 async def promised(namespace: Namespace, name: str, node: str) -> None:
     """Wait until the pod has a place for later on the node."""
 
-    async def told() -> None:
+    async def reported() -> None:
         (found,) = [each for each in await namespace.pods() if each.name == name]
         assert found.status.get("nominatedNodeName") == node, str(found)
         assert not found.node, str(found)
 
-    await namespace.cluster.eventually(f"{name} is nominated for {node}", told)
+    await namespace.cluster.eventually(f"{name} is nominated for {node}", reported)
 
 
 async def test_queues_of_a_tree_reclaim_up_to_the_tie_and_no_further(
@@ -166,7 +166,7 @@ async def test_queues_of_a_tree_reclaim_up_to_the_tie_and_no_further(
     await namespace.wait_phases(selector="q=want", Running=4, Pending=1)
     await namespace.wait_phases(selector="q=have", Running=4)
 
-    async def told() -> None:
+    async def reported() -> None:
         events = [each for each in await namespace.events(reason="Evict") if each.about.startswith("Pod/have-")]
         assert len({each.about for each in events}) == 4, events
         for each in events:
@@ -174,7 +174,7 @@ async def test_queues_of_a_tree_reclaim_up_to_the_tie_and_no_further(
             assert f"{namespace.name}/want" in each.message, each.message
             assert {have, want} <= set(each.message.replace(",", " ").replace(")", " ").split()), each.message
 
-    await installed.eventually("four are told for whom, and of which queue", told)
+    await installed.eventually("four are told for whom, and of which queue", reported)
 
 
 def placed(name: str, path: str) -> dict[str, Any]:
@@ -205,11 +205,11 @@ async def test_a_namespace_preempts_in_its_queue_what_it_is_due(
         await other.wait_phases(Running=2, Pending=2)
         await namespace.wait_phases(Running=2)
 
-        async def told() -> None:
+        async def reported() -> None:
             events = [each for each in await namespace.events(reason="Evict") if each.about.startswith("Pod/")]
             assert len({each.about for each in events}) == 2, events
             assert all(f"makes room for {other.name}/late" in each.message for each in events), events
 
-        await installed.eventually("two are told for whom", told)
+        await installed.eventually("two are told for whom", reported)
     finally:
         await other.remove()

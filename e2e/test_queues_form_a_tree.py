@@ -66,11 +66,11 @@ class Tree:
 async def allocated(cluster: Cluster, name: str, cpus: int) -> None:
     """Wait until the queue's status says that it, with the queues below, holds so many cpus."""
 
-    async def told() -> None:
+    async def reported() -> None:
         held = (await cluster.queues())[name].status.get("allocated", {}).get("cpu", "0")
         assert parse_quantity(held) == cpus, f"{name} holds {held}"
 
-    await cluster.eventually(f"{name} holds {cpus} cpus", told)
+    await cluster.eventually(f"{name} holds {cpus} cpus", reported)
 
 
 async def test_what_queues_hold_counts_for_all_above_and_no_ceiling_is_exceeded(
@@ -87,18 +87,18 @@ async def test_what_queues_hold_counts_for_all_above_and_no_ceiling_is_exceeded(
         work = gang(team, 4, minimum=1, queue=tree.name(team), node_selector=pool.selector, labels=labels)
         await namespace.apply(work)
 
-    async def told_whose_ceiling() -> None:
+    async def reported_whose_ceiling() -> None:
         """A node more would not help, so the reason is not Unschedulable."""
         for each in await namespace.pods():
             if not each.node:
-                told = each.condition("PodScheduled")
-                assert told.get("reason") == "Undetermined", str(each)
+                reported = each.condition("PodScheduled")
+                assert reported.get("reason") == "Undetermined", str(each)
                 whose = f"queue {tree.name('dept')}, above {tree.name(each.labels['team'])}: 5 cpu allocated"
-                assert whose in told["message"], str(each)
+                assert whose in reported["message"], str(each)
 
     await namespace.wait_phases(Running=5, Pending=3)
     await allocated(cluster, tree.name("dept"), 5)
-    await cluster.eventually("what the waiting pods are told", told_whose_ceiling)
+    await cluster.eventually("what the waiting pods are told", reported_whose_ceiling)
 
     async def took_turns() -> None:
         queues = await cluster.queues()
@@ -125,8 +125,8 @@ async def test_mistakes_in_the_tree_stop_only_the_jobs_they_touch_and_can_be_fix
     below = f"queue {tree.name('dept')}: has queues below it ({tree.name('team')})"
     missing = f"queue {tree.name('lost')}: spec.parent is {tree.name('later')}, which does not exist"
     for name, why in (("stray", below), ("stuck", missing)):
-        told = f"InvalidQueue: 1/1 tasks in gang unschedulable: {why}"
-        await namespace.wait_event("Unschedulable", f"PodGroup/{name}", saying=told)
+        reported = f"InvalidQueue: 1/1 tasks in gang unschedulable: {why}"
+        await namespace.wait_event("Unschedulable", f"PodGroup/{name}", saying=reported)
     await cluster.wait_queue_event(tree.name("dept"), "InvalidQueue", saying=below)
     await cluster.wait_queue_event(tree.name("lost"), "InvalidQueue", saying=missing)
 
@@ -148,8 +148,8 @@ async def test_a_guarantee_that_the_cluster_cannot_hold_is_reported_and_keeps_no
     await namespace.apply(gang("work", 4, queue=tree.name("team"), node_selector=pool.selector))
 
     await namespace.wait_phases(Running=4)
-    told = f"queue {tree.name('bad')}: spec.guarantee.resource[cpu] is 9E, but "
-    await cluster.wait_queue_event(tree.name("bad"), "GuaranteeNotKept", saying=told)
+    reported = f"queue {tree.name('bad')}: spec.guarantee.resource[cpu] is 9E, but "
+    await cluster.wait_queue_event(tree.name("bad"), "GuaranteeNotKept", saying=reported)
     drawn = json.loads(await volcano_py("queue", "tree", "--kubeconfig", str(cluster.kubeconfig), "-o", "json"))
     shown = next(each for each in drawn["queues"] if each["name"] == tree.name("bad"))
     assert ("cpu" in shown["guarantee"], "cpu" in shown["guaranteeNotKept"]) == (False, True)
@@ -180,12 +180,12 @@ async def test_a_queue_takes_back_what_it_deserves_from_its_sibling_first(
     await namespace.wait_phases(selector="job=sibling", Running=4)
     await namespace.wait_phases(selector="job=cousin", Running=8)
 
-    async def told() -> None:
+    async def reported() -> None:
         evictions = [each for each in await namespace.events(reason="Evict") if each.about.startswith("Pod/")]
         assert len({each.about for each in evictions}) == 4, listed(evictions)
         assert all(tree.name("a2") in each.message for each in evictions), listed(evictions)
 
-    await namespace.cluster.eventually("the four that are evicted are told for whom", told)
+    await namespace.cluster.eventually("the four that are evicted are told for whom", reported)
 
 
 async def test_the_tree_can_be_drawn_from_the_cluster(
@@ -199,8 +199,8 @@ async def test_the_tree_can_be_drawn_from_the_cluster(
     await namespace.wait_phases(Running=3, Pending=2)
 
     async def drawn() -> None:
-        told = json.loads(await volcano_py("queue", "tree", "--kubeconfig", str(cluster.kubeconfig), "-o", "json"))
-        queues = {each["name"]: each for each in told["queues"]}
+        reported = json.loads(await volcano_py("queue", "tree", "--kubeconfig", str(cluster.kubeconfig), "-o", "json"))
+        queues = {each["name"]: each for each in reported["queues"]}
         team = queues[tree.name("team")]
         assert team["parent"] == tree.name("dept")
         assert (team["allocated"]["cpu"], team["pending"]["cpu"]) == ("3", "2")

@@ -92,23 +92,23 @@ async def test_a_queue_is_created_seen_closed_opened_and_deleted(
     assert row[1:4] == [department, "Open", "3"]
 
     # With the one above it; not Closed as long as PodGroups are there.
-    code, told = await volcano_py("queue", "close", "--name", department)
-    assert (code, told.startswith(f"Command default/{department}-close-")) == (0, True), told
-    assert told.endswith(f" created: close queue {department}\n"), told
+    code, reported = await volcano_py("queue", "close", "--name", department)
+    assert (code, reported.startswith(f"Command default/{department}-close-")) == (0, True), reported
+    assert reported.endswith(f" created: close queue {department}\n"), reported
     await state_is(department, "Closed")
     await state_is(team, "Closing")
-    code, told = await volcano_py("queue", "open", "--name", team)
-    assert (code, told) == (
+    code, reported = await volcano_py("queue", "open", "--name", team)
+    assert (code, reported) == (
         1,
         f"Error: queue {team} cannot be opened while its parent {department} is Closed; open the parent first\n",
     )
-    code, told = await volcano_py("queue", "open", "--name", department)
-    assert code == 0, told
+    code, reported = await volcano_py("queue", "open", "--name", department)
+    assert code == 0, reported
     await state_is(team, "Open")
 
-    code, told = await volcano_py("queue", "delete", "--name", team)
-    assert code == 1, told
-    assert "has 2 unfinished PodGroups" in told
+    code, reported = await volcano_py("queue", "delete", "--name", team)
+    assert code == 1, reported
+    assert "has 2 unfinished PodGroups" in reported
     for name in ("works", "waits"):
         for number in range(2):
             await namespace.delete_pod(f"{name}-{number}")
@@ -119,7 +119,7 @@ async def test_a_queue_is_created_seen_closed_opened_and_deleted(
 
 
 async def _what_waits_says_why(namespace: Namespace, queue: str, volcano_py: Type) -> None:
-    async def told() -> None:
+    async def reported() -> None:
         code, groups = await volcano_py("podgroup", "list", "--namespace", namespace.name, "--queue", queue)
         assert code == 0, groups
         rows = {cells(line)[1]: line for line in groups.splitlines()[1:]}
@@ -139,4 +139,4 @@ async def _what_waits_says_why(namespace: Namespace, queue: str, volcano_py: Typ
         }
         assert "cpu" in of_pods["waits-0"], pods
 
-    await namespace.cluster.eventually("what waits says why", told)
+    await namespace.cluster.eventually("what waits says why", reported)

@@ -387,12 +387,12 @@ async def test_what_was_stored_before_a_rule_is_not_locked_by_it(installed: Clus
         await refused("guaranteed", {"guarantee": {"resource": {"cpu": "5"}}})
         await refused("overfull", {"capability": {"cpu": 3}})
         await refused("guaranteed", {"parent": "guaranteed"})
-        for name, mended in (
+        for name, fixed in (
             ("guaranteed", {"deserved": {"cpu": 4}}),
             ("overfull", {"capability": None}),
             ("itself", {"parent": "root"}),
         ):
-            await installed.client.merge_patch(f"{path}/{name}", {"spec": mended})
+            await installed.client.merge_patch(f"{path}/{name}", {"spec": fixed})
     finally:
         await installed.delete(f"{definitions}/{definition['metadata']['name']}")
 
@@ -490,5 +490,5 @@ async def test_kubectl_get_shows_the_columns_people_know(namespace: Namespace) -
 )
 async def test_kubectl_explain_teaches(installed: Cluster, tmp_path: Path, field: str, words: str) -> None:
     # A cache of its own: kubectl keeps what a server once reported about its API.
-    told = await installed.kubectl("explain", field, "--cache-dir", str(tmp_path))
-    assert words in " ".join(told.split())
+    reported = await installed.kubectl("explain", field, "--cache-dir", str(tmp_path))
+    assert words in " ".join(reported.split())

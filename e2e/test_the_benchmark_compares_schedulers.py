@@ -21,21 +21,21 @@ async def bench(*arguments: str) -> tuple[bytes, bytes]:
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
-        printed, told = await process.communicate()
+        printed, reported = await process.communicate()
     finally:
         if process.returncode is None:
             process.terminate()
             await process.wait()
-    assert process.returncode == 0, told.decode()
-    return printed, told
+    assert process.returncode == 0, reported.decode()
+    return printed, reported
 
 
 async def test_each_scheduler_binds_the_same_load_with_its_own_rights() -> None:
     size = ("--nodes=10", f"--pods={PODS}", "--gang=20")
     peer = f"--peer={sys.executable} -m benchmarks.only_binds {{kubeconfig}}"
-    printed, told = await bench(*size, peer)
+    printed, reported = await bench(*size, peer)
     for scheduler in ("kube-scheduler", "volcano-py", "peer"):
-        assert f"round 1 of 1: {scheduler}, {PODS} pods in ".encode() in told
+        assert f"round 1 of 1: {scheduler}, {PODS} pods in ".encode() in reported
     measured = json.loads(printed)
     assert measured["ceiling_pods_per_second"] > 0
     assert {run["scheduler"]: run["pods"] for run in measured["runs"]} == {
@@ -51,8 +51,8 @@ async def test_each_scheduler_binds_the_same_load_with_its_own_rights() -> None:
 
 
 async def test_strangers_are_measured_before_during_and_after_the_attack_of_a_tenant() -> None:
-    printed, told = await bench("--load=tenants", "--attack=soft-terms", "--nodes=5", "--seconds=1")
-    assert b"soft-terms: pods p90 " in told
+    printed, reported = await bench("--load=tenants", "--attack=soft-terms", "--nodes=5", "--seconds=1")
+    assert b"soft-terms: pods p90 " in reported
     (attack,) = json.loads(printed)["attacks"]
     assert {"refused_requests", "lease_transitions", "restarts"} <= attack.keys()
     for phase in ("before", "during", "steady", "after"):

@@ -55,20 +55,20 @@ async def test_a_broken_edit_keeps_the_last_good_configuration_and_says_so(
 ) -> None:
     """All errors at once, with line and column: in an event on the ConfigMap, in a metric, in the log."""
 
-    async def told() -> set[str]:
+    async def reported() -> set[str]:
         """The events that have been, by name and count; one of an earlier run says the same."""
         events = [each for each in await installed.events("volcano-system") if each.reason == "InvalidConfiguration"]
         expected = ("alocate", "gnag", "enableJobOrder", "line 2,", "line 6,")
         found = [each for each in events if all(word in each.message for word in expected)]
         return {f"{each.name} {each.raw.get('count')} {each.raw.get('series')}" for each in found}
 
-    before = await told()
+    before = await reported()
     await configure(BROKEN)
 
-    async def told_again() -> None:
-        assert await told() - before
+    async def reported_again() -> None:
+        assert await reported() - before
 
-    await installed.eventually("an event about the broken edit, with all that is wrong", told_again)
+    await installed.eventually("an event about the broken edit, with all that is wrong", reported_again)
     await daemon.wait_metric("volcano_config_valid", 0)
     pool = await simulated_nodes(1)
     await namespace.apply(gang("train", 2, cpu="1", node_selector=pool.selector))

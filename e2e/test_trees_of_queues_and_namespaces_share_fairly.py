@@ -71,8 +71,8 @@ async def test_queues_in_a_tree_get_their_part_at_every_level(
 
     await create_queues(placed_queue(lost, "root/sci/lost", "1/1/1"))
     await namespace.apply(gang("lost", 1, queue=lost, node_selector=pool))
-    told = f"leads through root/sci, the path of queue {sci}"
-    await namespace.wait_event("Unschedulable", "PodGroup/lost", saying=told)
+    reported = f"leads through root/sci, the path of queue {sci}"
+    await namespace.wait_event("Unschedulable", "PodGroup/lost", saying=reported)
 
 
 async def test_namespaces_of_a_queue_share_by_the_weight_in_their_quota(

@@ -216,7 +216,7 @@ async def test_a_job_waits_for_its_claim_and_its_predecessors(
     )
 
     # Without a volume for the claim the first does not run, and stays the only one.
-    await jobs.namespace.wait_told("steps-first-0", saying="is not bound yet")
+    await jobs.namespace.wait_reported("steps-first-0", saying="is not bound yet")
     assert [each.name for each in await jobs.namespace.pods()] == ["steps-first-0"]
     claims = f"/api/v1/namespaces/{jobs.namespace.name}/persistentvolumeclaims"
     volume = volume_for((await jobs.cluster.client.get(f"{claims}/data"))["metadata"])
@@ -271,8 +271,8 @@ async def test_two_jobs_may_not_share_a_name_of_a_pod_and_the_other_goes_on(
     await jobs.namespace.apply(pod("taken-worker-0", node_selector=pool.selector))
     await jobs.namespace.apply(job("taken", task("worker", 2, selector=pool.selector)))
 
-    told = f"pod {jobs.namespace.name}/taken-worker-0 exists but does not belong to this job"
-    await jobs.namespace.wait_event("FailedCreate", "Job/taken", saying=told)
+    reported = f"pod {jobs.namespace.name}/taken-worker-0 exists but does not belong to this job"
+    await jobs.namespace.wait_event("FailedCreate", "Job/taken", saying=reported)
 
 
 @pytest.mark.parametrize(

@@ -119,13 +119,13 @@ async def test_a_pod_for_which_nothing_goes_says_why_in_its_condition(
 
     await namespace.apply(pod("late", annotations={QUEUE: late}, node_selector=pool.selector))
 
-    async def told() -> None:
+    async def reported() -> None:
         (found,) = [each for each in await namespace.pods() if each.name == "late"]
         message = found.condition("PodScheduled").get("message", "")
         assert "Reclaim finds nothing to evict: " in message, message
         assert "4 pods are protected by the annotation volcano.sh/preemptable" in message, message
 
-    await installed.eventually("the pod says why nothing goes", told)
+    await installed.eventually("the pod says why nothing goes", reported)
     await namespace.wait_phases(Running=4, Pending=1)
 
 

@@ -24,18 +24,18 @@ async def all_is_as_if_nothing_had_failed(
     pool: NodePool,
     daemon: Daemon,
     churn: Churn,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> None:
     """Wait until it is; a gang that has room nowhere, made now, still waits then."""
     await churn.settle()
     await namespace.apply(_giant(pool))
 
     async def all_is_well() -> None:
-        await churn.mend()
+        await churn.fix()
         await _check(cluster, namespace, daemon, churn, len(pool.names) + 1)
 
     await cluster.eventually("the cluster is as if nothing had failed", all_is_well, seconds=SETTLE_SECONDS)
-    tell(f"{churn.changes} changes; {len(churn.population.gangs)} gangs and {len(churn.jobs)} jobs were left")
+    report(f"{churn.changes} changes; {len(churn.population.gangs)} gangs and {len(churn.jobs)} jobs were left")
 
 
 def _giant(pool: NodePool) -> list[Object]:

@@ -132,7 +132,7 @@ class Churn:
             }
             await takers[max(takers)]()
 
-    async def mend(self) -> None:
+    async def fix(self) -> None:
         """Create again what others have deleted: pods whose node was away for long, among others.
 
         Pods that were deleted while their node was away are ended: the kubelet that came back knows nothing of them.

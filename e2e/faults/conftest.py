@@ -114,7 +114,7 @@ async def installed(cluster: Cluster) -> AsyncIterator[Cluster]:
 
 
 @pytest.fixture
-def tell(request: pytest.FixtureRequest) -> Callable[[str], None]:
+def report(request: pytest.FixtureRequest) -> Callable[[str], None]:
     """Print a line after all tests."""
     figures = request.config.stash.setdefault(_FIGURES, [])
     return lambda line: figures.append(f"{request.node.name}: {line}")

@@ -123,7 +123,7 @@ def waiting_pods(picture: Picture, namespace: str, *, besides: Iterable[str] = (
     """Pods of ours that do not run, with their messages; `besides` are PodGroups that have to wait."""
     excused = set(besides)
     return [
-        f"{key} {pod['status'].get('phase')} on {node_of(pod) or 'no node'} {_told(pod)}"
+        f"{key} {pod['status'].get('phase')} on {node_of(pod) or 'no node'} {_reported(pod)}"
         for key, pod in picture.pods.items()
         if is_ours(pod)
         and pod["metadata"]["namespace"] == namespace
@@ -132,7 +132,7 @@ def waiting_pods(picture: Picture, namespace: str, *, besides: Iterable[str] = (
     ]
 
 
-def _told(pod: Object) -> str:
+def _reported(pod: Object) -> str:
     conditions = pod["status"].get("conditions") or []
     return next((f"({c.get('reason')}: {c.get('message')})" for c in conditions if c["type"] == "PodScheduled"), "")
 

@@ -41,7 +41,7 @@ class Case:
     kind: str
     api: str
     name: str
-    told: str
+    reported: str
     fields: dict[str, Any]
 
     @property
@@ -54,9 +54,9 @@ def unreadable(kind: str, api: str, name: str, path: str, **fields: Any) -> Case
     return Case(kind, api, name, UNREADABLE.format(kind=kind, path=re.escape(path)), fields)
 
 
-def with_spec(kind: str, api: str, name: str, told: str, **spec: Any) -> Case:
+def with_spec(kind: str, api: str, name: str, reported: str, **spec: Any) -> Case:
     """One that can be read, and makes no sense."""
-    return Case(kind, api, name, told, {"spec": spec})
+    return Case(kind, api, name, reported, {"spec": spec})
 
 
 def tasks(**changes: Any) -> list[Any]:
@@ -139,12 +139,12 @@ async def store(cluster: Cluster, namespace: Namespace) -> AsyncIterator[Callabl
             await cluster.delete(path_of(kind, api, namespace.name, name))
 
 
-async def what_is_told(namespace: Namespace) -> dict[str, str]:
+async def what_is_reported(namespace: Namespace) -> dict[str, str]:
     """Status and events of all objects of our kinds by Kind/name; a pod's message counts for its PodGroup, too."""
-    told: dict[str, str] = {}
+    reported: dict[str, str] = {}
 
     def add(about: str, text: str) -> None:
-        told[about] = f"{told.get(about, '')}{text}\n"
+        reported[about] = f"{reported.get(about, '')}{text}\n"
 
     for kind, api in RESOURCES:
         for each in (await namespace.cluster.client.get(path_of(kind, api, namespace.name)))["items"]:
@@ -152,22 +152,22 @@ async def what_is_told(namespace: Namespace) -> dict[str, str]:
     events: list[EventView] = [*(await namespace.events()), *(await namespace.cluster.events("default"))]
     for event in events:
         add(event.about.removesuffix("-0").replace("Pod/", "PodGroup/"), f"{event.reason}: {event.message}")
-    return told
+    return reported
 
 
-async def each_is_told(namespace: Namespace) -> None:
+async def each_is_reported(namespace: Namespace) -> None:
     """Wait until there is a reason on every odd object."""
 
-    async def told() -> None:
-        texts = await what_is_told(namespace)
+    async def reported() -> None:
+        texts = await what_is_reported(namespace)
         wrong = []
         for case in CASES:
             about = f"{case.kind}/{name_of(case, namespace.name)}"
-            if not re.search(case.told, texts.get(about, "")):
-                wrong.append(f"{about}: {texts.get(about, '')[:600]!r} should have {case.told!r}")
+            if not re.search(case.reported, texts.get(about, "")):
+                wrong.append(f"{about}: {texts.get(about, '')[:600]!r} should have {case.reported!r}")
         assert not wrong, "\n".join(wrong)
 
-    await namespace.cluster.eventually("each oddity has its reason", told)
+    await namespace.cluster.eventually("each oddity has its reason", reported)
 
 
 async def all_is_well(daemon: Daemon) -> None:
@@ -223,7 +223,7 @@ async def test_each_oddity_is_reported_and_others_go_on(
             ("Job", BATCH, "spoilt", {"tasks": {"a": 1}}),
         ):
             await cluster.client.merge_patch(path_of(kind, api, namespace.name, name), {"spec": spec})
-        await each_is_told(namespace)
+        await each_is_reported(namespace)
         await cluster.wait_queue_event(team, "Unreadable", saying="spec.weight")
         for about in ("PodGroup/before", "Job/spoilt"):
             await namespace.wait_event("Unreadable", about, saying="counts as in its last readable version")
@@ -242,8 +242,8 @@ async def test_each_oddity_is_reported_and_others_go_on(
     for kind in ("Queue", "PodGroup"):
         await daemon.wait_metric("volcano_informer_bad_objects_total", 3, or_more=True, kind=kind)
     heavy = f"{namespace.name}-heavy"
-    mended = {"minMember": 1, "queue": heavy}
+    fixed = {"minMember": 1, "queue": heavy}
     await cluster.client.merge_patch(path_of("Queue", SCHEDULING, "", heavy), {"spec": {"weight": 1}})
-    await cluster.client.merge_patch(path_of("PodGroup", SCHEDULING, namespace.name, "all"), {"spec": mended})
+    await cluster.client.merge_patch(path_of("PodGroup", SCHEDULING, namespace.name, "all"), {"spec": fixed})
     await namespace.wait_pod_group("all", "Running")
     await all_is_well(daemon)

@@ -54,13 +54,13 @@ async def test_it_does_not_decide_on_an_old_picture(
         pod("third", node_selector=last_node),
     )
 
-    async def told() -> None:
+    async def reported() -> None:
         for daemon in (leader, standby):
             pods = await seen(daemon, namespace)
             assert len(pods) == 3, pods
             assert all(each["reported"] for each in pods.values()), pods
 
-    await cluster.eventually("both know that all pods wait", told)
+    await cluster.eventually("both know that all pods wait", reported)
     proxy.plan = Lagging()
     await _cordon(cluster, False, small)
     await namespace.wait_phases(Running=1, Pending=2)

@@ -63,7 +63,7 @@ async def test_a_record_of_churn_and_faults_replays_without_a_difference(
     proxy: FaultProxy,
     start_daemon: StartDaemon,
     tmp_path: Path,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> None:
     await configure(CONFIGURATIONS[name])
     pool = await simulated_nodes(NODES, cpu=str(NODE_CPUS))
@@ -87,7 +87,9 @@ async def test_a_record_of_churn_and_faults_replays_without_a_difference(
     size = sum(path.stat().st_size for path in segments(record))
     binds = sum(cycle.report.binds for cycle in cycles)
     evictions = sum(cycle.report.evictions for cycle in cycles)
-    tell(f"{name}: {len(cycles)} cycles, {binds} bindings, {evictions} evictions, {proxy.faults} faults, {size} bytes")
+    report(
+        f"{name}: {len(cycles)} cycles, {binds} bindings, {evictions} evictions, {proxy.faults} faults, {size} bytes"
+    )
     assert len(cycles) > 20
     assert binds > 20
     assert proxy.faults > 20

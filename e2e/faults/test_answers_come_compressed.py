@@ -36,7 +36,7 @@ async def test_compressed_answers_are_read_as_others_are(
 
     await namespace.wait_phases(Running=5, Pending=1)
     await namespace.wait_pod_group("train", "Running")
-    await namespace.wait_told("waits-0", reason="Unschedulable")
+    await namespace.wait_reported("waits-0", reason="Unschedulable")
     await namespace.delete_pod("runs-worker-1")
     await namespace.wait_phases(Running=5, Pending=1)
 

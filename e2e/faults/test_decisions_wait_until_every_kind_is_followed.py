@@ -48,9 +48,9 @@ async def pauses(daemon: Daemon) -> None:
     """Wait until it says that it has something to decide, and that nodes keep it from that."""
 
     async def paused() -> None:
-        told = said(daemon, "decisions paused: not all kinds are watched")
-        assert told, "it says nothing"
-        assert "Node" in told[-1]["kinds"], told  # type: ignore[operator]
+        reported = said(daemon, "decisions paused: not all kinds are watched")
+        assert reported, "it says nothing"
+        assert "Node" in reported[-1]["kinds"], reported  # type: ignore[operator]
         assert "Node" in (await daemon.document("/status"))["behind"]
 
     await daemon.eventually("it says that decisions are paused", paused)

@@ -90,7 +90,7 @@ async def test_what_happened_in_the_time_that_is_forgotten_comes_with_new_lists(
 
     await it_sees_what_there_is(cluster, daemon)
 
-    async def all_listed_anew() -> None:
+    async def all_listed_again() -> None:
         # Each watch is opened again in its own time, and that of jobs may be the last.
         # A watch that is open again within two seconds hears that its version is too old; later, none is tried.
         listed_again = {
@@ -101,4 +101,4 @@ async def test_what_happened_in_the_time_that_is_forgotten_comes_with_new_lists(
         }
         assert listed_again >= LISTED_ANEW, listed_again
 
-    await cluster.eventually("the log says that all was listed anew", all_listed_anew)
+    await cluster.eventually("the log says that all was listed anew", all_listed_again)

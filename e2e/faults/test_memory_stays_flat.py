@@ -42,7 +42,7 @@ async def test_memory_does_not_grow_with_what_has_happened(
     create_queues: Callable[..., Awaitable[None]],
     proxy: FaultProxy,
     start_daemon: StartDaemon,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> None:
     """One process from the beginning to the end, without a Lease that it could lose; and nothing is lost either."""
     seconds = scale.soak_seconds
@@ -60,12 +60,12 @@ async def test_memory_does_not_grow_with_what_has_happened(
         churn.stop()
         await churning
         proxy.plan = Calm()
-        await all_is_as_if_nothing_had_failed(cluster, namespace, pool, daemon, churn, tell)
+        await all_is_as_if_nothing_had_failed(cluster, namespace, pool, daemon, churn, report)
 
     growth = memory.growth_per_minute(after=seconds * WARM_PART)
     first, last = memory.warm(after=seconds * WARM_PART)
     by_minute = memory.by_minute()
-    tell(
+    report(
         f"{proxy.faults} faults and {churn.changes} changes in {scale.soak_minutes:g} minutes; resident memory "
         f"{first / MIB:.1f} MiB after half of them, {last / MIB:.1f} MiB at the end: "
         f"{growth / 1024:+.0f} KiB a minute; by minute " + " ".join(f"{size / MIB:.1f}" for size in by_minute)

@@ -96,7 +96,7 @@ async def test_whatever_fails_the_cluster_ends_as_if_nothing_had(
     proxy: FaultProxy,
     start_daemon: StartDaemon,
     count_faults: Callable[[str, int], None],
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> None:
     """Gangs are whole, no node has too much, every pod was bound once, all that fits runs, the books are right, and
     jobs have what they ask for."""
@@ -122,7 +122,7 @@ async def test_whatever_fails_the_cluster_ends_as_if_nothing_had(
         await churning
         proxy.plan = Calm()
         await crashes.are_over()
-        await all_is_as_if_nothing_had_failed(cluster, namespace, pool, daemon, churn, tell)
+        await all_is_as_if_nothing_had_failed(cluster, namespace, pool, daemon, churn, report)
 
     assert not witness.seen
     assert witness.looks > seconds / 10

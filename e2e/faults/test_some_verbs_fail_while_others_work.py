@@ -87,7 +87,7 @@ async def test_writes_fail_and_watches_go_on(
 
     await namespace.wait_phases(Running=7, Pending=1)
     await namespace.wait_pod_group("train", "Running")
-    await namespace.wait_told("waits-0", reason="Unschedulable")
+    await namespace.wait_reported("waits-0", reason="Unschedulable")
     await nothing_was_lost(cluster, control_plane, namespace, daemon, job("runs", 2), job("late", 2))
     if scale.soak:
         await daemon.wait_metric("volcano_binds_total", 1, or_more=True, outcome="failed")

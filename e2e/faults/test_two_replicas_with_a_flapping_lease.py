@@ -82,7 +82,7 @@ async def test_two_replicas_never_decide_at_once(
         await churn.settle()
 
         async def all_is_well() -> None:
-            await churn.mend()
+            await churn.fix()
             picture = await Picture.of(cluster.client)
             problems = waiting_pods(picture, namespace.name) + broken_gangs(picture) + overcommitted_nodes(picture)
             for keeper in keepers:

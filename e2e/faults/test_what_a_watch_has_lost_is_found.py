@@ -39,12 +39,12 @@ async def a_pod_that_waits_for_a_label(
     await namespace.apply(pod("odd", node_selector={LABEL: namespace.name}))
     await namespace.wait_event("FailedScheduling", "Pod/odd")
 
-    async def told() -> None:
+    async def reported() -> None:
         known = await seen(daemon, namespace, "odd")
         assert known is not None
         assert known["reported"]
 
-    await namespace.cluster.eventually("the daemon has seen the pod's condition", told)
+    await namespace.cluster.eventually("the daemon has seen the pod's condition", reported)
     proxy.plan = LosingPods()
     return pool
 

@@ -44,4 +44,4 @@ async def test_statuses_that_were_given_up(
     proxy.plan = Calm()
 
     await namespace.wait_pod_group("runs", "Running")
-    await namespace.wait_told("waits-0", reason="Unschedulable")
+    await namespace.wait_reported("waits-0", reason="Unschedulable")

@@ -104,7 +104,7 @@ class Namespace:
 
         await self.cluster.eventually(f"no PodGroups in {self.name}", gone)
 
-    async def wait_told(self, pod: str, *, reason: str = "", saying: str = "") -> PodView:
+    async def wait_reported(self, pod: str, *, reason: str = "", saying: str = "") -> PodView:
         """Wait until the pod's PodScheduled condition has this reason, and this in its message."""
         __tracebackhide__ = True
 

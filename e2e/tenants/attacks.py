@@ -43,7 +43,7 @@ class Attack:
 
     name: str
     objects: Callable[[Stage], Iterable[Object]]
-    told: str = ""
+    reported: str = ""
     then: Callable[[Tenant], Awaitable[None]] | None = field(default=None, repr=False)
 
 
@@ -168,17 +168,17 @@ ATTACKS: Final = (
     Attack(
         "a group name with another request in it",
         lambda stage: [stage.pod("p", group=NEWLINES.format(victim=stage.victim))],
-        told="PodGroupNotFound",
+        reported="PodGroupNotFound",
     ),
     Attack(
         "a group name that leads to another namespace",
         lambda stage: [stage.pod("p", group=f"../../{stage.victim}/podgroups/bystander")],
-        told="PodGroupNotFound",
+        reported="PodGroupNotFound",
     ),
     Attack(
         "the group of another namespace",
         lambda stage: [stage.pod("p", group=f"{stage.victim}/bystander")],
-        told="PodGroupNotFound",
+        reported="PodGroupNotFound",
     ),
     Attack(
         "an owner with another request in its name",
@@ -197,33 +197,39 @@ ATTACKS: Final = (
         lambda stage: [
             _job("j", stage, volumes=[{"mountPath": "/d", "volumeClaimName": NEWLINES.format(victim=stage.victim)}])
         ],
-        told="volumeClaimName",
+        reported="volumeClaimName",
     ),
     Attack(
-        "a Job's queue that leads elsewhere", lambda stage: [_job("j", stage, queue="../queues/default")], told="queue"
+        "a Job's queue that leads elsewhere",
+        lambda stage: [_job("j", stage, queue="../queues/default")],
+        reported="queue",
     ),
-    Attack("a group's queue that leads elsewhere", lambda _: [pod_group("g", 1, queue="a/../default")], told="queue"),
+    Attack(
+        "a group's queue that leads elsewhere", lambda _: [pod_group("g", 1, queue="a/../default")], reported="queue"
+    ),
     Attack(
         "a claim on a volume whose name leads elsewhere",
         lambda stage: [_claim("c", volumeName="../nodes/x", storageClassName=""), _with_volume(stage.pod("p"), "c")],
-        told=".",
+        reported=".",
     ),
     Attack(
         "a flow of templates whose names lead elsewhere",
         lambda _: [_flow("JobFlow", "f", flows=[{"name": "../../pods/x"}], jobRetainPolicy="delete")],
-        told=".",
+        reported=".",
     ),
     Attack(
         "a time zone that is a file of the machine",
         lambda stage: [_cron_job("c", stage, timeZone="../../../../../etc/passwd")],
-        told="timeZone",
+        reported="timeZone",
     ),
     # Absurd amounts and sizes.
-    Attack("a minimum of two thousand million", lambda _: [pod_group("g", 2**31 - 1)], told="NotEnoughTasks|minMember"),
+    Attack(
+        "a minimum of two thousand million", lambda _: [pod_group("g", 2**31 - 1)], reported="NotEnoughTasks|minMember"
+    ),
     Attack(
         "a minimum of resources that no number holds",
         lambda _: [pod_group("g", 1, minResources={"cpu": "1e400000"})],
-        told="minResources|InvalidPodGroup|ClusterOvercommitted",
+        reported="minResources|InvalidPodGroup|ClusterOvercommitted",
     ),
     Attack(
         "a priority that no number holds",
@@ -235,10 +241,12 @@ ATTACKS: Final = (
             _asking(stage.pod(f"p-{number}"), **{f"example_com__r-{number}-{kind}": "1" for kind in range(20)})
             for number in range(10)
         ],
-        told=".",
+        reported=".",
     ),
     Attack(
-        "a name of a group as long as annotations get", lambda stage: [stage.pod("p", group="g" * 200_000)], told="."
+        "a name of a group as long as annotations get",
+        lambda stage: [stage.pod("p", group="g" * 200_000)],
+        reported=".",
     ),
     Attack(
         "a thousand tolerations", lambda stage: [stage.pod("p", tolerations=[{"key": f"k{n}"} for n in range(1000)])]
@@ -264,7 +272,7 @@ ATTACKS: Final = (
                 ],
             )
         ],
-        told=".",
+        reported=".",
     ),
     Attack(
         "a flow that waits for itself",
@@ -279,15 +287,17 @@ ATTACKS: Final = (
                 ],
             )
         ],
-        told=".",
+        reported=".",
     ),
     # Crowds.
     Attack(
         "three hundred pods that fit nowhere",
         lambda _: [pod(f"p-{n}", node_selector=_NOWHERE) for n in range(300)],
-        told=".",
+        reported=".",
     ),
-    Attack("three hundred empty groups", lambda _: [pod_group(f"g-{n}", 1) for n in range(300)], told="NotEnoughTasks"),
+    Attack(
+        "three hundred empty groups", lambda _: [pod_group(f"g-{n}", 1) for n in range(300)], reported="NotEnoughTasks"
+    ),
     Attack("a hundred and fifty Jobs", lambda stage: [_job(f"j-{n}", stage) for n in range(150)]),
     Attack("fifty Jobs each minute", lambda stage: [_cron_job(f"c-{n}", stage) for n in range(50)]),
     Attack("three hundred Services", lambda _: [_service(f"s-{n}") for n in range(300)]),
@@ -314,7 +324,7 @@ ATTACKS: Final = (
     Attack(
         "a group that says of itself that it was admitted",
         lambda _: [_phase(pod_group("liar", 3, minResources={"cpu": "10000"}), "Inqueue")],
-        told=".",
+        reported=".",
         then=_claim_to_be_admitted,
     ),
     Attack(
@@ -329,7 +339,7 @@ ATTACKS: Final = (
             },
             *(stage.pod(f"g-{number}", group="g", cpu="3") for number in range(30)),
         ],
-        told=".",
+        reported=".",
     ),
     Attack(
         "pods that can never be taken, for a hundred years",
@@ -350,13 +360,13 @@ ATTACKS: Final = (
             pod_group("group-1", 2),
             stage.pod("hopper", group="group-0"),
         ],
-        told="NotEnoughTasks",
+        reported="NotEnoughTasks",
         then=_hop_between_groups,
     ),
     Attack(
         "a waiting pod that is relabelled all the time",
         lambda _: [pod("restless", node_selector=_NOWHERE)],
-        told=".",
+        reported=".",
         then=_relabel,
     ),
     Attack("a group that comes and goes", lambda _: [], then=_make_and_remove_a_group),
@@ -366,7 +376,7 @@ ATTACKS: Final = (
             *gang("g", 2, node_selector=stage.selector, cpu="100m", minimum=4),
             *(pod(f"g-{number}", group="g", node_selector=_NOWHERE) for number in (2, 3)),
         ],
-        told="GangIncomplete|NodesRefuse|unschedulable",
+        reported="GangIncomplete|NodesRefuse|unschedulable",
     ),
-    Attack("a Job of which no pod can ever run", lambda _: [volcano_job("j", 5, cpu="100000")], told="NeverFits|."),
+    Attack("a Job of which no pod can ever run", lambda _: [volcano_job("j", 5, cpu="100000")], reported="NeverFits|."),
 )

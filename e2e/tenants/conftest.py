@@ -29,7 +29,7 @@ class Row:
 
     attack: str
     stranger_waited: float
-    told: str
+    reported: str
 
 
 def record(config: pytest.Config, row: Row) -> None:
@@ -45,8 +45,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
             "attacks: the longest wait of a stranger's pod, and what the attacker was told", sep="-"
         )
     for row in rows:
-        told = " ".join(row.told.split())[:_WIDTH]
-        terminalreporter.write_line(f"{row.stranger_waited:7.3f} s  {row.attack:55s} {told}")
+        reported = " ".join(row.reported.split())[:_WIDTH]
+        terminalreporter.write_line(f"{row.stranger_waited:7.3f} s  {row.attack:55s} {reported}")
 
 
 # The pods of tenants must be gone before their nodes and queues are, so it is set up after those.

@@ -52,7 +52,7 @@ class Flood:
     def __init__(self, tenant: Tenant) -> None:
         self._tenant, self._job = tenant, large_job()
         self.answers = 0
-        self.told = ""
+        self.reported = ""
 
     async def send(self) -> None:
         while True:
@@ -60,13 +60,13 @@ class Flood:
                 await self._tenant.client.create(jobs_of(self._tenant), self._job)
                 self.answers += 1
             except APIError as error:
-                self.told = str(error)[:500]
+                self.reported = str(error)[:500]
             except (aiohttp.ClientError, TimeoutError) as error:
-                self.told = repr(error)
+                self.reported = repr(error)
 
     async def wait_answers(self, least: int) -> None:
         async def reached() -> None:
-            assert self.answers >= least, f"{self.answers} answers; {self.told}"
+            assert self.answers >= least, f"{self.answers} answers; {self.reported}"
 
         await eventually(f"{least} large Jobs are judged", reached)
 

@@ -55,8 +55,8 @@ async def test_the_class_of_a_podgroup_counts_no_more_than_those_of_its_pods(
         *(pod(f"pretender-{n}", group="pretender", cpu="2", node_selector=pool.selector) for n in (0, 1)),
         volcano_job("boaster", 1, cpu="2"),
     )
-    await attacker.namespace.wait_told("pretender-1")
-    await attacker.namespace.wait_told("boaster-worker-0")
+    await attacker.namespace.wait_reported("pretender-1")
+    await attacker.namespace.wait_reported("boaster-worker-0")
     assert {each.name: each.raw["metadata"]["uid"] for each in await victim.namespace.wait_phases(Running=2)} == before
 
     await victim.apply(pod("urgent", cpu="2", priority_class=_CLASS, node_selector=pool.selector))

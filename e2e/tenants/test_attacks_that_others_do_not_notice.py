@@ -130,7 +130,7 @@ async def bind_a_stranger(arena: Arena) -> float:
     return waited
 
 
-async def told(attacker: Tenant) -> list[str]:
+async def reported(attacker: Tenant) -> list[str]:
     """Everything that the attacker can read about its objects: conditions, and events."""
     name, client = attacker.name, attacker.client
     found: list[str] = []
@@ -160,13 +160,13 @@ async def test_others_notice_nothing(
     waits = [await bind_a_stranger(arena) for _ in range(3)]
     heard = list(refused)
 
-    async def attacker_is_told() -> str:
-        heard[len(refused) :] = await told(attacker)
-        matches = [text for text in heard if re.search(attack.told, text)]
+    async def attacker_is_reported() -> str:
+        heard[len(refused) :] = await reported(attacker)
+        matches = [text for text in heard if re.search(attack.reported, text)]
         assert matches, heard[:5]
         return matches[0]
 
-    answer = await arena.cluster.eventually("the attacker is told", attacker_is_told) if attack.told else ""
+    answer = await arena.cluster.eventually("the attacker is told", attacker_is_reported) if attack.reported else ""
     record(request.config, Row(attack.name, max(waits), answer))
     assert arena.daemon.process.running
     assert await arena.running() == bystanders, listed(await arena.victim.pods())

@@ -82,9 +82,9 @@ async def test_pods_that_each_look_at_all_others(
     await attacker.client.create_many(f"/api/v1/namespaces/{attacker.name}/pods", crowd)
     for number in range(3):
         await strangers_run(victim, f"small-{number}", node_selector=pool.selector)
-    await attacker.namespace.wait_told("soft", saying="spec.affinity has 50 terms about pods: at most 32")
-    told = [each for each in await attacker.namespace.pods() if "different terms" in _message(each)]
-    assert len(told) == CROWDED_TERMS.most * 3
+    await attacker.namespace.wait_reported("soft", saying="spec.affinity has 50 terms about pods: at most 32")
+    reported = [each for each in await attacker.namespace.pods() if "different terms" in _message(each)]
+    assert len(reported) == CROWDED_TERMS.most * 3
     assert await transitions(installed) == before
     await daemon.ready()
 

@@ -31,11 +31,11 @@ async def test_pods_that_fit_nowhere_are_not_looked_at_while_others_are_placed(
     ]
     await attacker.apply(*misfits)
 
-    async def all_told() -> None:
-        told = [each.condition("PodScheduled").get("message", "") for each in await attacker.namespace.pods()]
-        assert sum(text.startswith("NodesRefuse: ") for text in told) == _MISFITS, told[:3]
+    async def all_reported() -> None:
+        reported = [each.condition("PodScheduled").get("message", "") for each in await attacker.namespace.pods()]
+        assert sum(text.startswith("NodesRefuse: ") for text in reported) == _MISFITS, reported[:3]
 
-    await daemon.eventually("all misfits are told why they wait", all_told)
+    await daemon.eventually("all misfits are told why they wait", all_reported)
     before = await _looks(daemon)
     path = f"/api/v1/namespaces/{attacker.name}/pods/misfit-0"
     for number in range(_EDITS):
@@ -45,4 +45,4 @@ async def test_pods_that_fit_nowhere_are_not_looked_at_while_others_are_placed(
     await victim.namespace.wait_phases(Running=_EDITS // 10)
     # A cycle that looked at the misfits would have looked once for each of them.
     assert await _looks(daemon) - before < _MISFITS / 2
-    await attacker.namespace.wait_told("misfit-0", saying="nowhere=0")
+    await attacker.namespace.wait_reported("misfit-0", saying="nowhere=0")

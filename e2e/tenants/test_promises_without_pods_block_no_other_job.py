@@ -87,8 +87,8 @@ async def test_pods_and_gangs_and_jobs_run_next_to_pods_that_fit_no_node(
     """With the shipped configuration as it is; the attacker's pods still say what an autoscaler listens to."""
     await simulated_nodes(_NODES, cpu=str(_CPU))
     await apply_pods_that_fit_nowhere(attacker)
-    told = await attacker.namespace.wait_told("useless-25", reason="Unschedulable")
-    assert "NodesRefuse" in str(told.status)
+    reported = await attacker.namespace.wait_reported("useless-25", reason="Unschedulable")
+    assert "NodesRefuse" in str(reported.status)
     work = volcano_job("work", 2, cpu="1")
     await victim.apply(pod("single", cpu="2"), *gang("pair", 2, cpu="1"), work, deployment("web", 2, cpu="1"))
     await victim.namespace.wait_phases(Running=7)

@@ -63,7 +63,7 @@ class Attack:
         more = [self._pod(f"more-{number}", "more") for number in range(4)]
         await self._tenant.apply(pod_group("more", 1, queue=_QUEUE), *more)
         for number in range(4):
-            await self._tenant.namespace.wait_told(f"more-{number}", saying="OverCapability")
+            await self._tenant.namespace.wait_reported(f"more-{number}", saying="OverCapability")
 
     async def running(self) -> list[str]:
         """Names of the pods that have a node."""

@@ -118,7 +118,7 @@ class AnsweringCluster(Bench):
             case Evict():
                 self._evict(effect)
             case PodCondition():
-                self._tell(effect)
+                self._write_condition(effect)
             case PodGroupStatusUpdate():
                 group = self.find(PodGroup, effect.group.key)
                 if group is not None and group.metadata.uid == effect.group.uid:
@@ -165,12 +165,12 @@ class AnsweringCluster(Bench):
         if pod is not None:
             self.remove(pod)
 
-    def _tell(self, told: PodCondition) -> None:
-        pod = self._pod(told.pod.key, told.pod.uid)
+    def _write_condition(self, reported: PodCondition) -> None:
+        pod = self._pod(reported.pod.key, reported.pod.uid)
         if pod is None or pod.spec.node_name:
             return
-        condition = Condition(type=POD_SCHEDULED, status="False", reason=told.reason, message=told.message)
-        nominated = told.nominated_node or pod.status.nominated_node_name
+        condition = Condition(type=POD_SCHEDULED, status="False", reason=reported.reason, message=reported.message)
+        nominated = reported.nominated_node or pod.status.nominated_node_name
         self.put(with_status(pod, conditions=[condition], nominated_node_name=nominated))
 
     def _pod(self, key: str, uid: str) -> Pod | None:

@@ -42,7 +42,7 @@ class History:
         self._rng = rng
         self._cluster = cluster
         self._serial = 0
-        self.told: list[str] = []
+        self.reported: list[str] = []
         """What has happened, for whoever reads of a failure."""
         # As often as they are listed.
         self._steps = [
@@ -72,14 +72,14 @@ class History:
             self._cluster.new(self._node(name))
         self._cluster.new(priority_class("high", 10))
         for _ in range(self._rng.randint(0, 4)):
-            self.told.append(f"there is {self.work_comes()}")
+            self.reported.append(f"there is {self.work_comes()}")
 
     async def go_on(self) -> None:
         """One step."""
         step = self._rng.choice(self._steps)
-        told = step()
-        if told is not None:
-            self.told.append(f"{step.__name__}: {told}")
+        reported = step()
+        if reported is not None:
+            self.reported.append(f"{step.__name__}: {reported}")
         if step == self.time_passes:
             await self._cluster.after(self._rng.choice([3.0, 30.0, 100.0]))
 

@@ -92,8 +92,14 @@ def _moves_status(cluster: AnsweringCluster, effect: Effect) -> bool:
     return _status(group.status) != _status(effect)
 
 
-def _status(told: PodGroupStatus | PodGroupStatusUpdate) -> tuple[object, ...]:
-    return told.phase, told.running, told.succeeded, told.failed, {each.type for each in told.conditions}
+def _status(reported: PodGroupStatus | PodGroupStatusUpdate) -> tuple[object, ...]:
+    return (
+        reported.phase,
+        reported.running,
+        reported.succeeded,
+        reported.failed,
+        {each.type for each in reported.conditions},
+    )
 
 
 async def live(rng: Random, cluster: AnsweringCluster) -> None:
@@ -110,7 +116,7 @@ async def live(rng: Random, cluster: AnsweringCluster) -> None:
             await cluster.after(rng.choice([70.0, 400.0]))
             await cluster.come_to_rest()
         found = moved(cluster, await cluster.one_more_cycle())
-        assert not found, f"{found}\nafter\n" + "\n".join(history.told)
+        assert not found, f"{found}\nafter\n" + "\n".join(history.reported)
     cluster.loop.stop()
     await cluster.clock.advance(2)
     await running

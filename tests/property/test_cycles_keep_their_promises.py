@@ -138,11 +138,11 @@ def test_no_pod_waits_for_nodes_while_a_node_has_room(cluster: Cluster) -> None:
 
 
 def image(result: SimulationResult) -> dict[str, Any]:
-    told: dict[str, Any] = result.as_json()
-    for group in told["podGroups"].values():
+    reported: dict[str, Any] = result.as_json()
+    for group in reported["podGroups"].values():
         for condition in group["conditions"]:
             condition.pop("transitionID", None)
-    return told
+    return reported
 
 
 @FEW

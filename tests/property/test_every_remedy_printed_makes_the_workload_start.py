@@ -71,8 +71,8 @@ def test_an_explanation_says_what_the_cluster_is(cluster: Cluster, configuration
         assert waits == bool(now.reason)
         assert sum(limit.binding for limit in explanation.limits) == int(waits)
         if explanation.nodes is not None:
-            told = explanation.nodes
-            assert told.takes + sum(told.refusals.values()) == told.total == len(cluster.nodes)
+            reported = explanation.nodes
+            assert reported.takes + sum(reported.refusals.values()) == reported.total == len(cluster.nodes)
     for node in cluster.nodes:
         explained = explain_node(world, node.metadata.name)
         there = [pod for pod in world.objects("Pod", Pod) if pod.spec.node_name == node.metadata.name]

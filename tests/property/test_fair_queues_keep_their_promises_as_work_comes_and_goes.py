@@ -134,7 +134,7 @@ class FairQueues(RuleBasedStateMachine):
             for pod in self.pods():
                 if pod.spec.node_name == name:
                     self.cluster.remove("Pod", pod.metadata.key)
-                    self.make_anew(self.jobs[job_of(pod)])
+                    self.make_again(self.jobs[job_of(pod)])
             self.cluster.remove("Node", name)
         self.come_to_rest()
 
@@ -169,7 +169,7 @@ class FairQueues(RuleBasedStateMachine):
             evicted = self.cluster.evictions[self.seen :]
             self.seen += len(evicted)
             for key in evicted:
-                self.make_anew(self.jobs[key.split("/")[1].partition("-")[0]])
+                self.make_again(self.jobs[key.split("/")[1].partition("-")[0]])
             if not moved and not evicted:
                 break
         else:
@@ -193,16 +193,16 @@ class FairQueues(RuleBasedStateMachine):
         waiting = [pod for pod in self.pods() if not pod.spec.node_name and self.jobs[job_of(pod)].minimum == 1]
         for pod in waiting:
             if max(free.values(), default=0) >= cpu_of(pod):
-                told = [each.message for each in pod.status.conditions]
-                assert self.owns_ceilings, f"{pod.metadata.name} waits beside {free}: {told}"
-                assert any(message.startswith(CEILINGS) for message in told), told
+                reported = [each.message for each in pod.status.conditions]
+                assert self.owns_ceilings, f"{pod.metadata.name} waits beside {free}: {reported}"
+                assert any(message.startswith(CEILINGS) for message in reported), reported
 
     # -- helpers ---------------------------------------------------------------------------------------------------
 
     def pods(self) -> list[Pod]:
         return self.cluster.objects("Pod", Pod)
 
-    def make_anew(self, job: Job) -> None:
+    def make_again(self, job: Job) -> None:
         self.made += 1
         self.cluster.put("Pod", a_pod(job, f"again{self.made}"))
 

@@ -121,7 +121,7 @@ def test_nothing_is_refused_forever(stream: tuple[list[int], list[Coming]], max_
     lived.live(50_000, look)
     able = {each.name for each in coming if sum(cpu // each.cpu for cpu in cpus) >= each.pods}
     assert able <= lived.started.keys(), {
-        name: lived.timeline.told(f"{name}-0") for name in able - lived.started.keys()
+        name: lived.timeline.reported(f"{name}-0") for name in able - lived.started.keys()
     }
 
 

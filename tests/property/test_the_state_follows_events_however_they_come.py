@@ -161,8 +161,8 @@ class Events(RuleBasedStateMachine):
     @rule(picture=pictures, is_deletion=st.booleans())
     def event_comes_late(self, picture: Any, is_deletion: bool) -> None:
         if picture is not None:
-            tell = self.state.delete if is_deletion else self.state.upsert
-            tell(type(picture).__name__, picture)
+            report = self.state.delete if is_deletion else self.state.upsert
+            report(type(picture).__name__, picture)
 
     @rule(kind=st.sampled_from(KINDS), which=st.integers(0, 9))
     def event_comes_twice(self, kind: str, which: int) -> None:
@@ -210,7 +210,7 @@ class Events(RuleBasedStateMachine):
         assert kept <= named, "a task stands on a row that is free"
 
     @rule()
-    def everything_is_listed_anew(self) -> None:
+    def everything_is_listed_again(self) -> None:
         """Then nothing of what was missed, doubled or late is left."""
         for kind in KINDS:
             self.state.replace(kind, list(self.truth[kind].values()))
@@ -224,7 +224,7 @@ class Events(RuleBasedStateMachine):
         assert numbers(self.state.snapshot(NOW)) == numbers(fresh.snapshot(NOW))
 
     def teardown(self) -> None:
-        self.everything_is_listed_anew()
+        self.everything_is_listed_again()
         for kind in KINDS:
             self.state.replace(kind, [])
         snapshot = self.state.snapshot(NOW)

@@ -191,8 +191,8 @@ async def live(rng: Random, configuration: SchedulerConfiguration) -> _SideBySid
         for _ in range(rng.randint(1, 10)):
             await history.go_on()
             await cluster.a_moment()
-            told = "\n".join(history.told)
-            assert not both.differences, f"{both.differences[0]}\nafter\n{told}"
+            reported = "\n".join(history.reported)
+            assert not both.differences, f"{both.differences[0]}\nafter\n{reported}"
         await cluster.come_to_rest()
     cluster.loop.stop()
     await cluster.clock.advance(2)

@@ -45,7 +45,7 @@ Object = dict[str, Any]
 
 # A key that is misspelt would be an expectation that cannot fail.
 _HEADER = frozenset({"scenario", "nodes", "hyper_nodes", "queues", "namespaces", "jobs", "conf", "cycles", "expect"})
-_EXPECT = frozenset({"binds", "bound", "evictions", "phases", "told", "queues"})
+_EXPECT = frozenset({"binds", "bound", "evictions", "phases", "reported", "queues"})
 _JOB = frozenset(
     {
         "name",
@@ -99,9 +99,9 @@ class Scenario:
             assert counts == expected["bound"], f"{counts}\n{seen['unschedulable']}"
         for group, phase in expected.get("phases", {}).items():
             assert seen["podGroups"][group]["phase"] == phase, f"{group}: {seen['podGroups'][group]}"
-        for pod, pattern in expected.get("told", {}).items():
-            told = seen["unschedulable"].get(pod, "")
-            assert re.search(pattern, told), f"{pod}: {told!r} has no {pattern!r}"
+        for pod, pattern in expected.get("reported", {}).items():
+            reported = seen["unschedulable"].get(pod, "")
+            assert re.search(pattern, reported), f"{pod}: {reported!r} has no {pattern!r}"
         for queue, fields in expected.get("queues", {}).items():
             for field, value in fields.items():
                 assert seen["queues"][queue][field] == value, f"{queue}.{field}: {seen['queues'][queue][field]}"

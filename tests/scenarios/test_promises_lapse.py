@@ -57,7 +57,7 @@ class Cluster:
     def phase(self, name: str) -> str:
         return self.group(name).status.phase
 
-    def told(self, name: str) -> str:
+    def reported(self, name: str) -> str:
         return " ".join(condition.message for condition in self.group(name).status.conditions)
 
     def write_phase(self, name: str, phase: str) -> None:
@@ -129,7 +129,7 @@ def test_the_group_says_why_and_when_it_is_admitted_again() -> None:
     cluster.pass_by(1)
     cluster.add(vcjob("work", 2, 40))
     cluster.pass_by(TIMEOUT + 2)
-    assert cluster.told("empty") == (
+    assert cluster.reported("empty") == (
         "PromiseLapsed: 1/1 tasks in gang unschedulable: none of its pods was created within 5s of its "
         "admission, so other jobs may use its resources: see the events of the controller that creates its pods; it is "
         "admitted again after the jobs that were waiting then"
@@ -299,7 +299,9 @@ def test_it_falls_back_when_there_is_nothing_to_take_any_more() -> None:
     assert 0 < cluster.recheck_at <= TIMEOUT
     cluster.pass_by(TIMEOUT)
     assert cluster.phase("late-late") == "Pending"
-    assert "PromiseLapsed: " in cluster.told("late-late") or "ClusterOvercommitted: " in cluster.told("late-late")
+    assert "PromiseLapsed: " in cluster.reported("late-late") or "ClusterOvercommitted: " in cluster.reported(
+        "late-late"
+    )
     cluster.add(a_queue("q0"))
     cluster.pass_by(1)
     assert cluster.phase("late-late") == "Inqueue"

@@ -58,8 +58,8 @@ def outcome(*arguments: str, stdin: str | None = None) -> dict[str, Any]:
     """What the verb prints as JSON; it must succeed."""
     result = simulate(*arguments, "--output", "json", stdin=stdin)
     assert result.exit_code == 0, result.output
-    told: dict[str, Any] = json.loads(result.stdout)
-    return told
+    reported: dict[str, Any] = json.loads(result.stdout)
+    return reported
 
 
 def refused(*arguments: str, stdin: str | None = None, code: int = 1) -> str:
@@ -82,14 +82,14 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_the_keys_are_those_that_were_promised(file: Path) -> None:
-    told = outcome("--filename", str(file))
-    assert list(told) == ["binds", "evictions", "pipelined", "podGroups", "queues", "unschedulable"]
-    assert told["binds"] == {"ml/fits-0": "n1", "ml/fits-1": "n2"}
-    assert told["evictions"] == []
-    assert told["pipelined"] == {}
-    assert set(told["queues"]) == {"default", "root", "team"}
-    assert {key for queue in told["queues"].values() for key in queue} == {"allocated", "deserved", "share"}
-    assert {key for group in told["podGroups"].values() for key in group} == {"phase", "conditions"}
+    reported = outcome("--filename", str(file))
+    assert list(reported) == ["binds", "evictions", "pipelined", "podGroups", "queues", "unschedulable"]
+    assert reported["binds"] == {"ml/fits-0": "n1", "ml/fits-1": "n2"}
+    assert reported["evictions"] == []
+    assert reported["pipelined"] == {}
+    assert set(reported["queues"]) == {"default", "root", "team"}
+    assert {key for queue in reported["queues"].values() for key in queue} == {"allocated", "deserved", "share"}
+    assert {key for group in reported["podGroups"].values() for key in group} == {"phase", "conditions"}
 
 
 def test_pod_groups_show_their_phase_and_conditions_as_the_api_has_them(file: Path) -> None:
@@ -128,8 +128,8 @@ def test_a_gated_pod_names_its_gates() -> None:
     gated = POD.format(name="p", scheduler="volcano", cpu=1).replace(
         "spec: {", "spec: {schedulingGates: [{name: x/y}],"
     )
-    told = "SchedulingGated: has the scheduling gate x/y: the controller or user that set it must remove it"
-    assert outcome("-f", "-", stdin=NODE + "---" + gated)["unschedulable"] == {"default/p": told}
+    reported = "SchedulingGated: has the scheduling gate x/y: the controller or user that set it must remove it"
+    assert outcome("-f", "-", stdin=NODE + "---" + gated)["unschedulable"] == {"default/p": reported}
 
 
 def test_what_waits_for_a_pod_to_end_is_pipelined() -> None:
@@ -139,10 +139,10 @@ metadata: {name: old, deletionTimestamp: "2026-01-01T00:00:00Z"}
 spec: {schedulerName: volcano, nodeName: n1, containers: [{name: c, resources: {requests: {cpu: 2500m}}}]}
 status: {phase: Running}
 """
-    told = outcome("-f", "-", stdin=f"{NODE}---{leaving}---{POD.format(name='p', scheduler='volcano', cpu=2)}")
-    assert told["pipelined"] == {"default/p": "n1"}
-    assert told["binds"] == {}
-    assert told["unschedulable"]["default/p"].startswith("WaitingForRelease: a place on node n1 ")
+    reported = outcome("-f", "-", stdin=f"{NODE}---{leaving}---{POD.format(name='p', scheduler='volcano', cpu=2)}")
+    assert reported["pipelined"] == {"default/p": "n1"}
+    assert reported["binds"] == {}
+    assert reported["unschedulable"]["default/p"].startswith("WaitingForRelease: a place on node n1 ")
 
 
 def test_yaml_says_the_same_as_json(file: Path) -> None:
@@ -211,14 +211,14 @@ def test_without_ignored_kinds_nothing_is_listed(file: Path) -> None:
 
 
 def test_nothing_at_all_is_an_empty_cluster() -> None:
-    told = outcome("-f", "-", stdin="")
-    assert (told["binds"], told["podGroups"], set(told["queues"])) == ({}, {}, {"default", "root"})
+    reported = outcome("-f", "-", stdin="")
+    assert (reported["binds"], reported["podGroups"], set(reported["queues"])) == ({}, {}, {"default", "root"})
 
 
 def test_scheduler_names_and_the_default_queue_can_be_chosen() -> None:
     pods = [POD.format(name=name, scheduler=name, cpu=1) for name in ("one", "two", "three")]
     queue = "kind: Queue\nmetadata: {name: batch}\n"
-    told = outcome(
+    reported = outcome(
         "-f",
         "-",
         "--scheduler-name",
@@ -229,8 +229,8 @@ def test_scheduler_names_and_the_default_queue_can_be_chosen() -> None:
         "batch",
         stdin="---".join([NODE, queue, *pods]),
     )
-    assert set(told["binds"]) == {"default/one", "default/two"}
-    assert told["queues"]["batch"]["allocated"]["cpu"] == "2"
+    assert set(reported["binds"]) == {"default/one", "default/two"}
+    assert reported["queues"]["batch"]["allocated"]["cpu"] == "2"
 
 
 CONF = 'actions: "enqueue, allocate"\ntiers:\n- plugins:\n  - name: {name}\n'
@@ -243,9 +243,9 @@ def test_a_configuration_can_be_given_as_a_file_or_as_its_config_map(tmp_path: P
         yaml.safe_dump({"kind": "ConfigMap", "data": {"volcano-scheduler.conf": CONF.format(name="binpack")}})
     )
     for conf in (bare, wrapped):
-        told = outcome("-f", str(file), "--scheduler-conf", str(conf))
-        assert set(told["binds"]) == {"ml/fits-0", "ml/fits-1"}
-        assert told["queues"]["team"]["deserved"] == {}, "nobody works out what a queue deserves"
+        reported = outcome("-f", str(file), "--scheduler-conf", str(conf))
+        assert set(reported["binds"]) == {"ml/fits-0", "ml/fits-1"}
+        assert reported["queues"]["team"]["deserved"] == {}, "nobody works out what a queue deserves"
 
 
 def test_remarks_on_the_configuration_do_not_disturb_the_outcome(tmp_path: Path, file: Path) -> None:
@@ -405,6 +405,6 @@ def test_a_wrong_command_line_ends_with_2(arguments: tuple[str, ...]) -> None:
 
 
 def test_the_help_shows_how_it_is_used() -> None:
-    told = CliRunner().invoke(main, ["simulate", "--help"]).stdout
+    reported = CliRunner().invoke(main, ["simulate", "--help"]).stdout
     for word in ("--filename", "--scheduler-conf", "--cycles", "--until-stable", "--output", "Examples:"):
-        assert word in told
+        assert word in reported

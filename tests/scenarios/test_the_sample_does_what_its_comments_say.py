@@ -48,8 +48,8 @@ def test_the_gang_that_does_not_fit_waits_whole_and_says_why(outcome: Outcome) -
 
 
 def test_two_of_its_three_pods_would_have_a_place(outcome: Outcome) -> None:
-    told = [message for pod, message in outcome["unschedulable"].items() if pod.startswith("default/too-large-")]
-    assert sum("2 of 3 pods have a place" in message for message in told) == 2
+    reported = [message for pod, message in outcome["unschedulable"].items() if pod.startswith("default/too-large-")]
+    assert sum("2 of 3 pods have a place" in message for message in reported) == 2
 
 
 def test_more_nodes_do_not_change_that_unless_they_are_of_the_pool(outcome: Outcome) -> None:

@@ -83,7 +83,7 @@ class JobCluster(KillableCluster[JobController]):
             await self.revive()
             self._let_go()
             self._scheduler_and_kubelets()
-            self._tell()
+            self._report()
         await asyncio.sleep(0.9)
 
     def _scheduler_and_kubelets(self) -> None:
@@ -101,12 +101,12 @@ class JobCluster(KillableCluster[JobController]):
         if exit_code is not None:
             status["containerStatuses"] = [{"name": "main", "state": {"terminated": {"exitCode": exit_code}}}]
         self.api.put(f"{PODS}/{name}", {**pod, "status": {"phase": phase, **status}})
-        self._tell()
+        self._report()
 
     def remove_pod(self, name: str) -> None:
         """A user deletes a pod."""
         del self.api.objects[f"{PODS}/{name}"]
-        self._tell()
+        self._report()
 
     def evict(self, pods: Mapping[str, int]) -> None:
         """The scheduler evicts them in one cycle: it says so in their conditions, then deletes them. Each is gone after
@@ -128,18 +128,18 @@ class JobCluster(KillableCluster[JobController]):
         self._leaving = {path: rest for path, rest in left.items() if rest > 0}
         for path in left.keys() - self._leaving.keys():
             del self.api.objects[path]
-        self._tell()
+        self._report()
 
     def submit(self, manifest: dict[str, Any]) -> None:
         self.api.put(f"{JOBS}/{manifest['metadata']['name']}", manifest)
-        self._tell()
+        self._report()
 
     def edit(self, name: str = "train", **spec: Any) -> None:
         """Change the spec of a job, as kubectl apply does."""
         found = self.api.objects[f"{JOBS}/{name}"]
         metadata = {**found["metadata"], "generation": found["metadata"]["generation"] + 1}
         self.api.put(f"{JOBS}/{name}", {**found, "metadata": metadata, "spec": {**found["spec"], **spec}})
-        self._tell()
+        self._report()
 
     def ask(self, action: JobAction, uid: str = "") -> None:
         """A Command about the job `train`."""

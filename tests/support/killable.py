@@ -47,7 +47,7 @@ class KillableCluster(Generic[C]):
         self.calls = 0
         self.killing: tuple[int, bool] | None = None
         """Kill the controller at this request, before it is carried out or (True) before its answer comes."""
-        self.tells_of: Callable[[str], bool] = lambda kind: True
+        self.reports_of: Callable[[str], bool] = lambda kind: True
         """Whether watches report this kind to the controller."""
         self.controller: C | None = None
         self._task: asyncio.Task[None] | None = None
@@ -74,7 +74,7 @@ class KillableCluster(Generic[C]):
         """A controller process starts: it lists everything, then works."""
         self._dead = False
         self.controller = self.make()
-        self._tell(everything=True)
+        self._report(everything=True)
         self._task = asyncio.ensure_future(self.controller.run())
 
     async def stop(self) -> None:
@@ -125,7 +125,7 @@ class KillableCluster(Generic[C]):
             try:
                 answer: bytes = await original(path, *arguments)
             finally:
-                self._tell()
+                self._report()
             if due:
                 self._dead = True
                 raise Killed
@@ -145,7 +145,7 @@ class KillableCluster(Generic[C]):
 
     # Watches.
 
-    def _tell(self, *, everything: bool = False) -> None:
+    def _report(self, *, everything: bool = False) -> None:
         """Report the changes to the controller; `everything`: as lists."""
         seen, self._seen = (
             self._seen,
@@ -160,19 +160,19 @@ class KillableCluster(Generic[C]):
                 self.came(path, self.api.objects[path])
         if self.controller is None:
             return
-        told = {root: (kind, of) for root, (kind, of) in self._kinds.items() if self.tells_of(kind)}
+        reported = {root: (kind, of) for root, (kind, of) in self._kinds.items() if self.reports_of(kind)}
         if everything:
-            for root, (kind, of) in told.items():
+            for root, (kind, of) in reported.items():
                 self.controller.replace(
                     kind, [msgspec.convert(obj, of, strict=False) for obj in self.of(root).values()]
                 )
             return
         gone = {path: uid for path, (uid, _) in seen.items() if path not in self._seen}
         if changed or gone:
-            for root, (kind, of) in told.items():
-                self._tell_kind(self.controller, f"{root}/", kind, of, gone, changed)
+            for root, (kind, of) in reported.items():
+                self._report_kind(self.controller, f"{root}/", kind, of, gone, changed)
 
-    def _tell_kind(
+    def _report_kind(
         self, controller: C, root: str, kind: str, of: type, gone: Mapping[str, str], changed: Sequence[str]
     ) -> None:
         for path, uid in gone.items():

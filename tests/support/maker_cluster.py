@@ -56,7 +56,7 @@ class MakerCluster(KillableCluster[Controller]):
             await asyncio.sleep(0.5)
             await self.revive()
             self._job_controller()
-            self._tell()
+            self._report()
 
     def _job_controller(self) -> None:
         for path, job in self.of(JOBS).items():
@@ -78,12 +78,12 @@ class MakerCluster(KillableCluster[Controller]):
         path = f"{root}/{name}"
         found = self.api.objects.get(path, {"metadata": {"name": name, "namespace": NAMESPACE}})
         self.api.put(path, {**found, "spec": spec})
-        self._tell()
+        self._report()
 
     def remove(self, path: str) -> None:
         """A user deletes an object."""
         del self.api.objects[path]
-        self._tell()
+        self._report()
 
     # What a test looks at.
 

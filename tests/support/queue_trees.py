@@ -52,14 +52,14 @@ def jobs(name: str, queue: str, pods: int = 1, *, running: int | None = None, **
     return gang(name, pods=pods, queue=queue, running_on=["n1"] * on_node, **asked)
 
 
-def told(session: Opened) -> dict[str, dict[str, Any]]:
+def reported(session: Opened) -> dict[str, dict[str, Any]]:
     """What the plugin says of queues."""
     return {name: dict(facts) for name, facts in session.plugin(Capacity).describe_queues().items()}
 
 
 def cpus(session: Opened, field: str, queues: Sequence[str] = ()) -> dict[str, float]:
     """Queue → cpus of that field, of all that have any or of those named."""
-    facts = told(session)
+    facts = reported(session)
     names = queues or [name for name in facts if facts[name][field].get("cpu")]
     return {name: facts[name][field].get("cpu", 0) / 1000 for name in names}
 

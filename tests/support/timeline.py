@@ -128,7 +128,7 @@ class Timeline:
         alive = (pod for pod in pods if pod.spec.node_name and pod.status.phase == "Running")
         return {pod.metadata.name: pod.spec.node_name for pod in alive}
 
-    def told(self, pod: str) -> str:
+    def reported(self, pod: str) -> str:
         return why_pod_waits(self.pod(pod))
 
     def group(self, name: str) -> PodGroup:

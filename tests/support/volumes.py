@@ -170,8 +170,8 @@ def csi_node(name: str, **limits: int | None) -> CSINode:
     return CSINode(metadata=ObjectMeta(name=name, uid=f"csinode-{name}"), spec=CSINodeSpec(drivers=drivers))
 
 
-def csi_driver(name: str, *, tells_capacity: bool = True) -> CSIDriver:
-    spec = CSIDriverSpec(storage_capacity=tells_capacity)
+def csi_driver(name: str, *, reports_capacity: bool = True) -> CSIDriver:
+    spec = CSIDriverSpec(storage_capacity=reports_capacity)
     return CSIDriver(metadata=ObjectMeta(name=name, uid=f"driver-{name}"), spec=spec)
 
 

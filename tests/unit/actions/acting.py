@@ -38,7 +38,7 @@ def phase(opened: Opened, job: str) -> Phase:
     return opened.job(job).phase
 
 
-def told(opened: Opened, job: str) -> dict[str, str]:
+def reported(opened: Opened, job: str) -> dict[str, str]:
     """Pod name → the reason that its condition gets, for the pods of the job that wait."""
     seen = opened.job(job)
     verdicts = pod_verdicts(opened.ssn, seen, job_verdict(opened.ssn, seen))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.sessions import binding_failed, gang, node, pod, pod_group, queue
-from tests.unit.actions.acting import act, phase, told
+from tests.unit.actions.acting import act, phase, reported
 from tests.unit.state.watched import with_status
 from volcano_py.actions.allocate import Allocate
 from volcano_py.actions.enqueue import Enqueue
@@ -50,7 +50,7 @@ def test_row_1_a_gang_that_does_not_fit_leaves_nothing_behind() -> None:
     assert opened.binds == {}
     assert opened.job("g").pending_tasks == 3
     assert not opened.ssn.ledger.nodes.used.any()
-    assert sorted(told(opened, "g").values()) == ["Schedulable", "Schedulable", "Unschedulable"]
+    assert sorted(reported(opened, "g").values()) == ["Schedulable", "Schedulable", "Unschedulable"]
 
 
 def test_row_2_a_gang_that_is_complete_once_a_pod_is_gone_keeps_its_places_for_the_cycle() -> None:
@@ -71,7 +71,7 @@ def test_a_gang_that_fits_is_bound_whole() -> None:
 def test_row_3_an_elastic_job_places_its_minimum_and_then_one_task_a_turn() -> None:
     opened = act(node("n1", cpu="2"), gang("g", pods=3, min_member=1, cpu="1"))
     assert len(opened.binds) == 2
-    assert list(told(opened, "g").values()) == ["Unschedulable"]
+    assert list(reported(opened, "g").values()) == ["Unschedulable"]
 
 
 def test_row_4_a_gang_with_too_few_pods_is_admitted_and_left_alone() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tests.support.sessions import gang, node, pod, pod_group, queue
-from tests.unit.actions.acting import act, told
+from tests.unit.actions.acting import act, reported
 from volcano_py.actions.allocate import Allocate
 from volcano_py.actions.backfill import Backfill
 from volcano_py.api.reasons import Reason
@@ -36,7 +36,7 @@ def test_tasks_with_requests_are_left_alone() -> None:
 def test_a_pods_place_is_needed() -> None:
     opened = act(node("n1", pods="1"), best_effort("l", 2))
     assert len(opened.binds) == 1
-    assert list(told(opened, "l").values()) == ["Unschedulable"]
+    assert list(reported(opened, "l").values()) == ["Unschedulable"]
 
 
 def test_no_share_is_asked_for() -> None:

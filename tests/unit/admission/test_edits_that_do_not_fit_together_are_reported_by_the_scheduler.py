@@ -37,7 +37,7 @@ class Race:
 
     stored: list[Queue]
     edits: tuple[Edit, Edit]
-    told: dict[str, str]
+    reported: dict[str, str]
     running: set[str]
     stopped: set[str] = field(default_factory=set)
     configuration: str = CAPACITY
@@ -144,9 +144,9 @@ def test_both_are_admitted_and_the_scheduler_reports_it_and_goes_on(race: Race) 
     jobs = [each for name in at_work for each in gang(f"in-{name}", queue=name, cpu="1")]
     simulation = simulated(race.configuration, [*queues.values(), node("n1", cpu="20"), *jobs])
     simulation.run()
-    told = [each for each in simulation.cluster.events if each.about.kind == "Queue"]
+    reported = [each for each in simulation.cluster.events if each.about.kind == "Queue"]
     # The same event in every cycle; whoever writes them counts them.
-    assert {(each.about.name, f"{each.reason}: {each.message}") for each in told} == set(race.told.items())
+    assert {(each.about.name, f"{each.reason}: {each.message}") for each in reported} == set(race.reported.items())
     assert {name for name in at_work if f"team/in-{name}-0" in simulation.cluster.binds} == race.running
 
 

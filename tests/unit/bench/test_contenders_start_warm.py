@@ -14,10 +14,10 @@ KUBECONFIG = Path("/nowhere/kubeconfig")
 
 
 def test_a_rehearsal_is_run_to_its_end(tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    program = f"import pathlib; pathlib.Path({str(told)!r}).write_text('done')"
+    reported = tmp_path / "reported"
+    program = f"import pathlib; pathlib.Path({str(reported)!r}).write_text('done')"
     Contender("mine", "volcano", ("unused",), KUBECONFIG, (sys.executable, "-c", program)).warm_up()
-    assert told.read_text() == "done"
+    assert reported.read_text() == "done"
 
 
 def test_a_rehearsal_that_fails_is_reported() -> None:
@@ -26,12 +26,12 @@ def test_a_rehearsal_that_fails_is_reported() -> None:
 
 
 def test_without_one_the_program_is_read_not_run(tmp_path: Path) -> None:
-    told = tmp_path / "told"
+    reported = tmp_path / "reported"
     program = tmp_path / "scheduler"
-    program.write_text(f"#!/bin/sh\ntouch {told}\n")
+    program.write_text(f"#!/bin/sh\ntouch {reported}\n")
     program.chmod(0o755)
     Contender("mine", "volcano", (str(program),), KUBECONFIG).warm_up()
-    assert not told.exists()
+    assert not reported.exists()
 
 
 def test_a_program_that_is_missing_is_left_to_the_start() -> None:

@@ -107,9 +107,9 @@ def test_decide_mode_binds_every_pod_and_prints_the_same_fields() -> None:
     arguments = ["--mode", "decide", "--nodes", "5", "--pods", "20", "--gang", "4", "--output", "json"]
     result = CliRunner().invoke(bench, arguments)
     assert result.exit_code == 0, result.output
-    told = orjson.loads(result.output)
-    assert told["ceiling_pods_per_second"] is None
-    (run,) = told["runs"]
+    reported = orjson.loads(result.output)
+    assert reported["ceiling_pods_per_second"] is None
+    (run,) = reported["runs"]
     assert (run["scheduler"], run["pods"]) == ("volcano-py", 20)
     assert run["pods_per_second"] > 0
     assert run["peak_rss_bytes"] > 0

@@ -120,5 +120,7 @@ def test_fish_shows_descriptions_whole(tmp_path: Path) -> None:
     """A comma in one was taken for its end."""
     desk, fish = Desk(tmp_path, "fish"), shell_or_skip("fish")
     asked = [fish, "--no-config", "-c", f"source {tmp_path}/functions/_volcano-py; complete -C 'volcano-py '"]
-    told = subprocess.run(asked, env=desk.environment, capture_output=True, text=True, check=True, timeout=_PATIENCE)
-    assert told.stdout.splitlines() == [f"{verb}\t{summary}" for verb, (_, _, summary) in sorted(VERBS.items())]
+    reported = subprocess.run(
+        asked, env=desk.environment, capture_output=True, text=True, check=True, timeout=_PATIENCE
+    )
+    assert reported.stdout.splitlines() == [f"{verb}\t{summary}" for verb, (_, _, summary) in sorted(VERBS.items())]

@@ -30,8 +30,8 @@ IN_THIS_ORDER = {
 
 def loaded(*statements: str) -> list[set[str]]:
     """Which of the slow ones a new process has loaded after each of these."""
-    tell = f"sys.stdout.write('\\n' + ' '.join(name for name in {SLOW} if name in sys.modules))"
-    script = "\n".join(["import sys", *(f"{statement}\n{tell}" for statement in statements)])
+    report = f"sys.stdout.write('\\n' + ' '.join(name for name in {SLOW} if name in sys.modules))"
+    script = "\n".join(["import sys", *(f"{statement}\n{report}" for statement in statements)])
     answer = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True, text=True)
     return [set(line.split()) for line in answer.stdout.split("\n")[-len(statements) :]]
 
@@ -50,9 +50,9 @@ def one_after_the_other() -> dict[str, set[str]]:
 
 
 def test_help_loads_none_of_them() -> None:
-    told = "from volcano_py.cli.main import main\nmain(['--help'], standalone_mode=False)"
+    reported = "from volcano_py.cli.main import main\nmain(['--help'], standalone_mode=False)"
 
-    assert loaded(told) == [set()]
+    assert loaded(reported) == [set()]
 
 
 @pytest.mark.parametrize("verb", ASK_THE_CLUSTER)

@@ -164,7 +164,7 @@ def test_the_claim_of_an_ephemeral_volume_is_made_for_its_pod() -> None:
     assert SELECTED_NODE not in found.metadata.annotations
 
 
-def anew(pod: Pod, uid: str = "another") -> Pod:
+def again(pod: Pod, uid: str = "another") -> Pod:
     """The pod as it comes again under its name."""
     return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, uid=uid))
 
@@ -174,7 +174,7 @@ def test_a_pod_that_comes_again_gets_an_ephemeral_claim_of_its_own() -> None:
     made = cluster(first)
     old = the_claim(made, "p-scratch")
     made.remove("Pod", first.metadata.key)
-    made.put("Pod", anew(first))
+    made.put("Pod", again(first))
     made.provide_volumes()
     new = the_claim(made, "p-scratch")
     assert new.metadata.controller is not None

@@ -275,8 +275,8 @@ def test_arguments_of_an_action_that_is_not_configured_have_no_effect(parse: Par
         f"actions: enqueue\n{PLUGINS}configurations:\n"
         "- name: preempt\n- name: shuffle\n- name: allocate\n- name: alocate\n"
     )
-    told = [(p.path, p.severity, p.message) for p in result.problems if p.path.startswith("configurations")]
-    assert told == [
+    reported = [(p.path, p.severity, p.message) for p in result.problems if p.path.startswith("configurations")]
+    assert reported == [
         (
             "configurations[0].name",
             Severity.WARNING,

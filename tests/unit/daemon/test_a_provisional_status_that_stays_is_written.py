@@ -47,5 +47,5 @@ async def test_that_a_gang_is_scheduled_is_reported_however_long_its_binding_too
     assert isinstance(member, Pod)
     bench.put(on(member, "n1", "Running"))
     await bench.after(STATUS_PAUSE + DECISIVE_PAUSE)
-    (told,) = (effect for effect in bench.sent if isinstance(effect, PodGroupStatusUpdate))
-    assert (told.phase, [each.type for each in told.conditions]) == ("Running", ["Scheduled"])
+    (reported,) = (effect for effect in bench.sent if isinstance(effect, PodGroupStatusUpdate))
+    assert (reported.phase, [each.type for each in reported.conditions]) == ("Running", ["Scheduled"])

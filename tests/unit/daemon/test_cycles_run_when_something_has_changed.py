@@ -271,8 +271,8 @@ async def test_a_cycle_that_did_something_is_logged_with_the_seed_that_replays_i
     with capture_logs() as logs:
         bench.put(*gang("g", cpu="1"))
         await bench.after(DECISIVE_PAUSE)
-    [told] = [entry for entry in logs if entry["event"] == "cycle"]
-    assert (told["binds"], told["seed"]) == (1, bench.reports[0].seed)
+    [reported] = [entry for entry in logs if entry["event"] == "cycle"]
+    assert (reported["binds"], reported["seed"]) == (1, bench.reports[0].seed)
 
 
 async def test_after_the_stop_there_is_no_new_cycle(bench: Bench) -> None:

@@ -22,12 +22,12 @@ class Bench:
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.told: list[Event] = []
+        self.reported: list[Event] = []
         self.metrics = Metrics()
         self.state = ClusterState()
         for obj in (node("n1", cpu="8"), *gang("g", pods=2, cpu="1"), *gang("r", cpu="1", running_on=["n1"])):
             self.state.upsert(type(obj).__name__, obj)
-        self.recorder = OutcomeRecorder(self.state, self.told.append, self.metrics, clock=lambda: self.now)
+        self.recorder = OutcomeRecorder(self.state, self.reported.append, self.metrics, clock=lambda: self.now)
 
     def bind(self, name: str = "g-0") -> Bind:
         """A binding that was handed over."""
@@ -69,14 +69,16 @@ def bench() -> Bench:
 def test_a_binding_is_reported_as_kube_scheduler_reports_it(bench: Bench) -> None:
     bind = bench.bind()
     bench.recorder.bound(bind, 0.0)
-    assert bench.told == [Event(bind.pod, "Normal", "Scheduled", "Successfully assigned team/g-0 to n1", at=bench.now)]
+    assert bench.reported == [
+        Event(bind.pod, "Normal", "Scheduled", "Successfully assigned team/g-0 to n1", at=bench.now)
+    ]
 
 
 def test_a_binding_that_is_reported_late_counts_from_its_completion(bench: Bench) -> None:
     bind = msgspec.structs.replace(bench.bind(), created=99.0)
     bench.now += 3.0
     bench.recorder.bound(bind, 2.5)
-    assert bench.told[0].at == 100.5
+    assert bench.reported[0].at == 100.5
     assert bench.value("volcano_bind_duration_seconds_sum") == 0.5
     assert bench.value("volcano_task_scheduling_duration_seconds_sum", stage="Bound") == 1.5
 
@@ -112,7 +114,7 @@ def test_success_starts_over(bench: Bench) -> None:
 
 def test_a_failure_is_reported_with_its_node_cause_and_pause(bench: Bench) -> None:
     bench.fail()
-    (event,) = bench.told
+    (event,) = bench.reported
     assert (event.about.key, event.type, event.reason) == ("team/g-0", "Warning", "FailedScheduling")
     assert event.message == f"SchedulerError: binding to node n1 failed: {REFUSED}; tried again in 1 s"
 

@@ -54,11 +54,11 @@ class Bench:
         """The actions in force; none while there is no configuration."""
         return list(self.live.current.actions) if self.live.current is not None else []
 
-    def told(self) -> list[tuple[str, str]]:
+    def reported(self) -> list[tuple[str, str]]:
         """Type and reason of the events since the last look."""
-        told = [(event.type, event.reason) for event in self.events]
+        reported = [(event.type, event.reason) for event in self.events]
         self.events.clear()
-        return told
+        return reported
 
 
 # -- where it comes from -----------------------------------------------------------------------------------------
@@ -128,16 +128,16 @@ def test_strict_refuses_to_start_without_a_valid_file(tmp_path: Path, text: str 
 def test_an_edit_of_the_config_map_is_in_force_at_once_and_reported() -> None:
     bench = Bench()
     bench.live.replace("ConfigMap", [config_map(GOOD)])
-    assert bench.told() == [("Normal", "ConfigurationLoaded")]
+    assert bench.reported() == [("Normal", "ConfigurationLoaded")]
     bench.live.upsert("ConfigMap", config_map(BETTER, "2"))
     assert bench.actions == ["enqueue", "allocate"]
-    assert (bench.changes, bench.told()) == (2, [("Normal", "ConfigurationLoaded")])
+    assert (bench.changes, bench.reported()) == (2, [("Normal", "ConfigurationLoaded")])
 
 
 def test_an_invalid_edit_keeps_the_last_good_one_and_says_where_it_is_wrong() -> None:
     bench = Bench()
     bench.live.replace("ConfigMap", [config_map(GOOD)])
-    bench.told()
+    bench.reported()
     with capture_logs() as logs:
         bench.live.upsert("ConfigMap", config_map(BAD, "2"))
     assert bench.actions == ["allocate"]
@@ -181,7 +181,7 @@ def test_the_note_of_an_event_is_as_long_as_the_api_server_takes() -> None:
 def test_a_config_map_without_the_key_is_reported() -> None:
     bench = Bench()
     bench.live.replace("ConfigMap", [config_map(GOOD)])
-    bench.told()
+    bench.reported()
     with capture_logs():
         bench.live.upsert("ConfigMap", config_map(None, "2"))
     (event,) = bench.events
@@ -201,13 +201,13 @@ def test_a_deleted_config_map_leaves_its_configuration_in_force() -> None:
 
 @pytest.mark.parametrize("broken", [BAD, None])
 @pytest.mark.parametrize("is_told", [True, False])
-def test_with_the_config_map_goes_what_was_wrong_with_it(broken: str | None, is_told: bool) -> None:
+def test_with_the_config_map_goes_what_was_wrong_with_it(broken: str | None, is_reported: bool) -> None:
     """Nothing is left that could be fixed; the same text, should it come again, is as wrong as before."""
     bench = Bench()
     with capture_logs():
         bench.live.replace("ConfigMap", [config_map(GOOD)])
         bench.live.upsert("ConfigMap", config_map(broken, "2"))
-        if is_told:
+        if is_reported:
             bench.live.delete("ConfigMap", config_map(broken, "2"))
         else:
             bench.live.replace("ConfigMap", [])
@@ -320,7 +320,7 @@ def test_with_a_file_of_its_own_the_config_map_of_the_cluster_does_not_count(fil
         bench.live.upsert("ConfigMap", config_map(BAD, "2"))
         bench.live.delete("ConfigMap", config_map(BAD, "2"))
     assert bench.actions == ["allocate"]
-    assert (bench.changes, bench.told()) == (1, [])
+    assert (bench.changes, bench.reported()) == (1, [])
     assert {entry["event"] for entry in logs} == {"ConfigMap ignored: a configuration file is in use"}
 
 

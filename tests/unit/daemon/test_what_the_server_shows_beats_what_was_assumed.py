@@ -32,13 +32,13 @@ def state() -> ClusterState:
 
 
 @pytest.fixture
-def told() -> list[Event]:
+def messages() -> list[Event]:
     return []
 
 
 @pytest.fixture
-def outcomes(state: ClusterState, told: list[Event]) -> OutcomeRecorder:
-    return OutcomeRecorder(state, told.append, Metrics(per_job=False), clock=lambda: 100.0)
+def outcomes(state: ClusterState, messages: list[Event]) -> OutcomeRecorder:
+    return OutcomeRecorder(state, messages.append, Metrics(per_job=False), clock=lambda: 100.0)
 
 
 BIND = Bind(ObjectRef("Pod", "team", "train-0", "pod-team-train-0"), "n1", "team/train")
@@ -50,22 +50,24 @@ def tasks(state: ClusterState) -> dict[str, Any]:
     return {key: (task["status"], task["node"]) for key, task in dump["tasks"].items()}
 
 
-def test_a_pod_that_is_gone_counts_no_more(state: ClusterState, outcomes: OutcomeRecorder, told: list[Event]) -> None:
+def test_a_pod_that_is_gone_counts_no_more(
+    state: ClusterState, outcomes: OutcomeRecorder, messages: list[Event]
+) -> None:
     """Otherwise its gang would be bound without it, again and again, should the watch never report it."""
     outcomes.bind_failed(BIND, GONE, gone=True)
 
     assert tasks(state) == {"team/train-1": ("PENDING", None)}
-    assert told == []
+    assert messages == []
 
 
 def test_a_pod_that_is_refused_is_tried_again(
-    state: ClusterState, outcomes: OutcomeRecorder, told: list[Event]
+    state: ClusterState, outcomes: OutcomeRecorder, messages: list[Event]
 ) -> None:
     outcomes.bind_failed(BIND, TAKEN, gone=False)
 
     assert tasks(state)["team/train-0"] == ("PENDING", None)
     assert state.next_retry(100.0) == 101.0
-    assert [event.reason for event in told] == ["FailedScheduling"]
+    assert [event.reason for event in messages] == ["FailedScheduling"]
 
 
 def test_a_pod_that_others_have_bound_is_counted_where_it_is(state: ClusterState, outcomes: OutcomeRecorder) -> None:
@@ -87,12 +89,12 @@ def test_a_condition_of_a_pod_whose_write_failed_is_written_again(state: Cluster
     state.assume_reported(new)
 
     state.condition_write_failed(old)
-    assert told_reason(state) == "0/3 nodes"
+    assert messages_reason(state) == "0/3 nodes"
 
     state.condition_write_failed(new)
-    assert told_reason(state) == ""
+    assert messages_reason(state) == ""
 
 
-def told_reason(state: ClusterState) -> str:
+def messages_reason(state: ClusterState) -> str:
     infos = (info for info in state.snapshot(100.0).tasks if info is not None)
     return next(info.reported[1] for info in infos if info.ref.name == "train-1")

@@ -107,14 +107,14 @@ def test_its_pods_are_placed_or_wait_for_the_reported_reason(block: Block, regis
     pods = pods_of(documents, name)
     assert pods or kinds <= _OTHER_KINDS, f"{block}: kinds {kinds} without a pod for this scheduler"
     result = simulate(cluster_of(block), registry, scheduler_name=name)
-    told = {pod: message for pod, message in result.unschedulable.items() if pod in pods}
+    reported = {pod: message for pod, message in result.unschedulable.items() if pod in pods}
     waits = block.marks.get("waits")
-    assert pods <= result.binds.keys() | told.keys()
-    assert bool(told) == (waits is not None), told
-    assert all(message.partition(":")[0] in set(Reason) for message in told.values()), told
+    assert pods <= result.binds.keys() | reported.keys()
+    assert bool(reported) == (waits is not None), reported
+    assert all(message.partition(":")[0] in set(Reason) for message in reported.values()), reported
     if waits not in (None, "some"):
-        assert told.keys() == pods
-        assert any(message.startswith(f"{waits}:") for message in told.values()), told
+        assert reported.keys() == pods
+        assert any(message.startswith(f"{waits}:") for message in reported.values()), reported
 
 
 @EACH

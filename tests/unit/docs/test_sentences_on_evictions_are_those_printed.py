@@ -21,8 +21,8 @@ COMMON = (
 
 def expected(path: Path) -> list[str]:
     """The patterns that the scenario expects, with what is common to many left out as on the page."""
-    told = next(yaml.safe_load_all(path.read_text(encoding="utf-8")))["expect"]["told"].values()
-    return [reduce(lambda text, common: text.replace(common, "…"), COMMON, pattern) for pattern in told]
+    reported = next(yaml.safe_load_all(path.read_text(encoding="utf-8")))["expect"]["reported"].values()
+    return [reduce(lambda text, common: text.replace(common, "…"), COMMON, pattern) for pattern in reported]
 
 
 def shown() -> list[str]:

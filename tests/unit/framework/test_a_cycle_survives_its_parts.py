@@ -155,8 +155,8 @@ def test_a_cycle_that_decides_nothing_runs_no_action_and_repeats_why_things_wait
     assert second.actions == {}
     assert second.pending == first.pending
     assert (first.unschedulable_tasks, second.unschedulable_tasks) == (1, 0), "nothing was tried in vain again"
-    told = [effect for effect in cycles.effects if not isinstance(effect, QueueAllocated)]
-    assert told == [], "nothing that was told is taken back"
+    reported = [effect for effect in cycles.effects if not isinstance(effect, QueueAllocated)]
+    assert reported == [], "nothing that was told is taken back"
 
 
 def test_equal_nodes_go_by_name_in_simulations_and_by_a_seed_in_life() -> None:

@@ -44,12 +44,12 @@ def opened(*names: str, advice: Sequence[str] = ("Open a door",)) -> Opened:
     return open_session(nodes, pod_group("g"), pod("p", group="g", cpu="2"), tiers=[[doors]])
 
 
-def told(session: Opened) -> str:
+def reported(session: Opened) -> str:
     return session.ssn.placer.misfit(session.task("p").task_class).refusal.message
 
 
 def test_advice_is_the_end_of_the_message() -> None:
-    message = told(opened("n1", "shut-b", "shut-a", advice=["Open {0} or {1}", "Or wait"]))
+    message = reported(opened("n1", "shut-b", "shut-a", advice=["Open {0} or {1}", "Or wait"]))
     assert message == (
         "0/3 nodes are unavailable: 1 Insufficient cpu, 2 node(s) were shut. The pod asks 2 cpu; the largest node, n1, "
         "has 1 cpu even when empty: ask for less or add a larger node. Open shut-a or shut-b. Or wait."
@@ -57,17 +57,17 @@ def test_advice_is_the_end_of_the_message() -> None:
 
 
 def test_no_plugin_is_asked_for_advice_when_only_room_is_missing() -> None:
-    assert "Open" not in told(opened("n1"))
+    assert "Open" not in reported(opened("n1"))
 
 
 def test_a_long_sentence_is_cut_and_what_makes_the_message_too_long_is_left_out() -> None:
-    message = told(opened("shut", advice=["a" * 1000, "b" * 300, "c" * 300]))
+    message = reported(opened("shut", advice=["a" * 1000, "b" * 300, "c" * 300]))
     assert message == f"0/1 nodes are unavailable: 1 node(s) were shut.\n{'a' * 319}…\n{'b' * 300}."
 
 
 def test_a_plugin_that_fails_to_advise_does_no_harm() -> None:
     session = opened("shut", advice=["{7}"])
-    assert told(session) == "0/1 nodes are unavailable: 1 node(s) were shut."
+    assert reported(session) == "0/1 nodes are unavailable: 1 node(s) were shut."
     assert session.ssn.dispatch.failures.counts == {"doors": 1}
     assert not session.ssn.dispatch.failures.closed
 
@@ -75,5 +75,5 @@ def test_a_plugin_that_fails_to_advise_does_no_harm() -> None:
 def test_what_is_no_list_of_sentences_counts_as_a_failure() -> None:
     doors = type("Doors", (Doors,), {"predicate_advice": lambda *_: "a text"})
     session = open_session(node("shut"), pod_group("g"), pod("p", group="g", cpu="1"), tiers=[[doors]])
-    assert told(session) == "0/1 nodes are unavailable: 1 node(s) were shut."
+    assert reported(session) == "0/1 nodes are unavailable: 1 node(s) were shut."
     assert session.ssn.dispatch.failures.counts == {"doors": 1}

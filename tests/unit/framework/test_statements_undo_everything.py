@@ -133,13 +133,13 @@ def test_plugins_get_every_placement_and_its_undo_last_first() -> None:
 
 def test_what_is_committed_is_reported_at_once_and_as_a_whole() -> None:
     session = opened()
-    told: list[list[str]] = []
-    session.ssn.statements.emit = lambda effects: told.append([type(effect).__name__ for effect in effects])
+    reported: list[list[str]] = []
+    session.ssn.statements.emit = lambda effects: reported.append([type(effect).__name__ for effect in effects])
     statement = session.ssn.statement()
     do_something(session, statement)
-    assert told == []
+    assert reported == []
     statement.commit()
-    assert told == [["Bind", "Bind", "Evict", "Evict", "Bind"]], "a promised place is not an effect"
+    assert reported == [["Bind", "Bind", "Evict", "Evict", "Bind"]], "a promised place is not an effect"
 
 
 def test_effects_name_pods_by_uid_and_their_job() -> None:

@@ -106,8 +106,8 @@ def test_an_impossible_job_gets_a_reason_and_creates_nothing() -> None:
     made = plan(world(job(phase="Pending"), group=None, problem="spec.tasks: nothing to run"))
     status = only(made, WriteStatus).status
     assert (status.state.reason, status.state.message) == ("InvalidJob", "spec.tasks: nothing to run")
-    mended = plan(world(msgspec.structs.replace(job(phase="Pending"), status=status), group=None))
-    assert only(mended, WriteStatus).status.state.message == ""
+    fixed = plan(world(msgspec.structs.replace(job(phase="Pending"), status=status), group=None))
+    assert only(fixed, WriteStatus).status.state.message == ""
 
 
 def test_a_plugin_that_raises_spoils_only_its_pods() -> None:
@@ -173,20 +173,22 @@ def test_a_task_starts_after_those_it_depends_on(iteration: str, states: dict[st
 
 
 @pytest.mark.parametrize(
-    ("minimum", "of_worker", "told"),
+    ("minimum", "of_worker", "reported"),
     [
         pytest.param(3, 2, "a gang of 3 pods waits for them; set spec.minAvailable to 1 at most", id="of all"),
         pytest.param(1, 2, "", id="of those that start first"),
         pytest.param(2, 0, "a gang of 2 pods waits for them; set spec.minAvailable to 1 at most", id="too large"),
     ],
 )
-def test_a_gang_that_waits_for_a_task_that_waits_for_it_is_reported(minimum: int, of_worker: int, told: str) -> None:
+def test_a_gang_that_waits_for_a_task_that_waits_for_it_is_reported(
+    minimum: int, of_worker: int, reported: str
+) -> None:
     """Nothing else would say why it never starts."""
     depends: dict[str, Any] = {"dependsOn": {"name": ["master"]}, "minAvailable": of_worker}
     of = job(task("master", 1), task("worker", 2, **depends), phase="Pending", minAvailable=minimum)
     of = settled(of, {"master-0": "Pending"})
     assert waiting(plan(world(of, {"master-0": "Pending"}))) == (
-        f"task worker waits for others (dependsOn), and {told}" if told else ""
+        f"task worker waits for others (dependsOn), and {reported}" if reported else ""
     )
     assert waiting(plan(world(of, {"master-0": "Running"}))) == ""
 
@@ -195,13 +197,13 @@ def test_a_gang_of_a_role_that_waits_for_others_is_reported() -> None:
     """The minimum of each role counts when the job's is no lower than their sum."""
     depends: dict[str, Any] = {"dependsOn": {"name": ["master"]}, "minAvailable": 1}
     there = {f"master-{index}": "Pending" for index in range(4)}
-    for minimum, told in ((2, True), (1, False)):
+    for minimum, reported in ((2, True), (1, False)):
         tasks = task("master", 4, minAvailable=1), task("worker", 2, **depends)
         of = job(*tasks, phase="Pending", minAvailable=minimum)
         assert waiting(plan(world(settled(of, there), there))) == (
             "task worker waits for others (dependsOn), and a gang of 2 pods waits for them; set"
             " spec.minAvailable to 1 at most"
-            if told
+            if reported
             else ""
         )
 
@@ -210,7 +212,7 @@ FAILED_A = [{"event": "PodFailed", "action": "RestartTask", "timeout": "1h"}]
 
 
 @pytest.mark.parametrize(
-    ("of_a", "iteration", "states", "told"),
+    ("of_a", "iteration", "states", "reported"),
     [
         pytest.param({}, "all", {"a-0": "Failed", "a-1": "Running", "c-0": "Running"}, True, id="too many"),
         pytest.param({"minAvailable": 1}, "all", {"a-0": "Failed", "a-1": "Pending"}, False, id="enough are left"),
@@ -220,12 +222,12 @@ FAILED_A = [{"event": "PodFailed", "action": "RestartTask", "timeout": "1h"}]
     ],
 )
 def test_a_task_that_waits_for_one_whose_pods_have_failed_is_reported(
-    of_a: dict[str, Any], iteration: str, states: dict[str, str], told: bool
+    of_a: dict[str, Any], iteration: str, states: dict[str, str], reported: bool
 ) -> None:
     last = task("b", 1, dependsOn={"name": ["a", "c"], "iteration": iteration})
     of = job(task("a", 2, **of_a), task("c"), last, minAvailable=1)
     found = plan(world(of, states)).waiting
-    if not told:
+    if not reported:
         assert found is None
         return
     assert found is not None
@@ -379,9 +381,9 @@ def test_a_restart_of_nothing_in_particular_does_nothing() -> None:
 def test_a_gang_has_been_torn_apart_since_its_group_says_so() -> None:
     policies = [{"event": "Unknown", "action": "RestartJob", "timeout": "5m"}]
     of = settled(job(task(replicas=2), policies=policies), RUNNING)
-    told = {"type": "Unschedulable", "status": "True", "lastTransitionTime": moment(-60)}
+    reported = {"type": "Unschedulable", "status": "True", "lastTransitionTime": moment(-60)}
     torn = group(of, "Unknown")
-    status = msgspec.convert({"phase": "Unknown", "conditions": [told]}, type(torn.status), strict=False)
+    status = msgspec.convert({"phase": "Unknown", "conditions": [reported]}, type(torn.status), strict=False)
     torn = msgspec.structs.replace(torn, status=status)
     assert plan(world(of, RUNNING, group=torn)).look_again_at == NOW + 240
 

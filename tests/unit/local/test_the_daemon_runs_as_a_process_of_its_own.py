@@ -42,7 +42,7 @@ async def running(directory: Path, program: str = _STAND_IN, *arguments: str) ->
         await scheduler.kill()
 
 
-def told(scheduler: SchedulerProcess) -> dict[str, Any]:
+def reported(scheduler: SchedulerProcess) -> dict[str, Any]:
     """What it said about itself."""
     first: dict[str, Any] = json.loads(scheduler.process.log.read_text().splitlines()[0])
     return first
@@ -63,7 +63,7 @@ async def test_it_is_started_when_it_is_ready_and_stops_on_request(tmp_path: Pat
     async with running(tmp_path, _STAND_IN, "--more") as scheduler:
         await scheduler.start()
         assert scheduler.process.running
-        assert told(scheduler)["arguments"][-1] == "--more"
+        assert reported(scheduler)["arguments"][-1] == "--more"
         assert await scheduler.stop() == -signal.SIGTERM
 
 
@@ -71,7 +71,7 @@ async def test_it_cannot_find_the_developers_own_cluster(tmp_path: Path, monkeyp
     monkeypatch.setenv("KUBECONFIG", "/home/me/.kube/config")
     async with running(tmp_path) as scheduler:
         await scheduler.start()
-        environment = told(scheduler)["environment"]
+        environment = reported(scheduler)["environment"]
     assert "KUBECONFIG" not in environment
     assert environment["HOME"] == str(tmp_path)
 

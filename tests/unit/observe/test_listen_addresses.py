@@ -61,9 +61,9 @@ async def test_a_port_that_is_taken_is_named_with_the_way_out() -> None:
         taken = chosen(sock)
         with pytest.raises(
             ListenError, match=rf"cannot listen on {taken}: .*; choose another address, or port 0"
-        ) as told:
+        ) as reported:
             await open_socket(taken)
-    assert told.value.errno == errno.EADDRINUSE
+    assert reported.value.errno == errno.EADDRINUSE
 
 
 async def test_a_host_that_does_not_exist_is_named() -> None:

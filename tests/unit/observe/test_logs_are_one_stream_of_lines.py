@@ -93,10 +93,10 @@ def test_exceptions_are_fields_without_local_variables(lines: Lines) -> None:
         except ValueError:
             log.exception("cycle failed")
     for line in lines():
-        told, cause = line["exception"]
-        assert (told["exc_type"], told["exc_value"]) == ("ValueError", "bad 7")
+        reported, cause = line["exception"]
+        assert (reported["exc_type"], reported["exc_value"]) == ("ValueError", "bad 7")
         assert cause["exc_type"] == "KeyError"
-        assert told["frames"][-1]["name"] == "test_exceptions_are_fields_without_local_variables"
+        assert reported["frames"][-1]["name"] == "test_exceptions_are_fields_without_local_variables"
         assert "hunter2" not in json.dumps(line)
 
 

@@ -80,7 +80,7 @@ class _Stream:
     heard = True
 
     def __init__(self, cluster: JobCluster, after: int) -> None:
-        self._cluster, self._told, self.last_data = cluster, after, 0.0
+        self._cluster, self._reported, self.last_data = cluster, after, 0.0
         self._is_open = True
 
     def abort(self) -> None:
@@ -90,8 +90,8 @@ class _Stream:
         while self._is_open:
             for pod in list(self._cluster.of(PODS).values()):
                 version = int(pod["metadata"]["resourceVersion"])
-                if version > self._told:
-                    self._told = version
+                if version > self._reported:
+                    self._reported = version
                     yield orjson.dumps({"type": "MODIFIED", "object": pod})
             await asyncio.sleep(0.1)
 
@@ -134,7 +134,7 @@ async def test_pods_that_are_created_while_pods_are_listed_are_created_once(
 
     reflector = Reflector(_LateLists(cluster), POD, sink := Sink(), clock=LoopClock())  # type: ignore[arg-type]
     cluster.options["learn"] = lambda kind, obj: reflector.learn(obj) if kind == POD.name else sink.upsert(kind, obj)
-    cluster.tells_of = lambda kind: kind != POD.name
+    cluster.reports_of = lambda kind: kind != POD.name
     cluster.start()
     following = asyncio.ensure_future(reflector.run())
     await cluster.live(3)
@@ -211,7 +211,7 @@ async def test_a_conflict_on_a_deletion_is_no_proof_that_the_pod_is_gone(cluster
 async def test_a_job_in_a_dependency_cycle_sends_few_requests(cluster: JobCluster) -> None:
     """Whatever the reason: here, no event shows it its own pods."""
     cluster.options["learn"] = lambda kind, obj: None
-    cluster.tells_of = lambda kind: kind != POD.name
+    cluster.reports_of = lambda kind: kind != POD.name
     cluster.start()
     asked = asked_from_now_on(cluster)
     cluster.submit(job(task("worker", 1)))

@@ -105,9 +105,12 @@ def test_the_arguments_are_volcanos_and_negative_weights_count_as_1() -> None:
     assert arguments is not None
     assert arguments.weight == 10
     assert arguments.weights() == {"cpu": 1, "memory": 2, GPU: 7, FOO: 1}
-    told = [problem.message for problem in problems]
-    assert "must be at least 0, found -5; 1 is used instead" in told
-    assert "binpack.resources.example.com/bar has no effect: example.com/bar is not listed in binpack.resources" in told
+    reported = [problem.message for problem in problems]
+    assert "must be at least 0, found -5; 1 is used instead" in reported
+    assert (
+        "binpack.resources.example.com/bar has no effect: example.com/bar is not listed in binpack.resources"
+        in reported
+    )
 
 
 # -- the formula, one node at a time -----------------------------------------------------------------------------------

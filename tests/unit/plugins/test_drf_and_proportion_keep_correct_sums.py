@@ -33,22 +33,22 @@ def opened() -> Opened:
 
 def books(session: Opened) -> dict[str, Any]:
     """What the plugins say."""
-    drf, told = session.plugin(Drf), session.plugin(Proportion).describe_queues()
+    drf, reported = session.plugin(Drf), session.plugin(Proportion).describe_queues()
     return {
         **{job: drf.job_order(session.job(job)) for job in JOBS},
-        **{name: (told[name]["share"], told[name]["overused"]) for name in ("q1", "q2")},
+        **{name: (reported[name]["share"], reported[name]["overused"]) for name in ("q1", "q2")},
     }
 
 
 def expected(session: Opened) -> dict[str, Any]:
     """The same, from the tasks."""
-    told = session.plugin(Proportion).describe_queues()
+    reported = session.plugin(Proportion).describe_queues()
     shares: dict[str, Any] = {
         job: float(dominant_share(held(session, job)[None], session.ssn.total)[0]) for job in JOBS
     }
     for name, jobs in (("q1", ("a", "b")), ("q2", ("c",))):
         amounts = most_held(session, *jobs)
-        deserved = session.ssn.axis.vector(told[name]["deserved"])
+        deserved = session.ssn.axis.vector(reported[name]["deserved"])
         shares[name] = (float(dominant_share(amounts[None], deserved)[0]), bool((deserved <= amounts).all()))
     return shares
 

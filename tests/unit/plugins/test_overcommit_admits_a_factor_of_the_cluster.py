@@ -173,8 +173,8 @@ def test_a_factor_below_one_becomes_the_default_with_a_warning(written: str, fac
     (entry,) = result.config.plugins()
     assert isinstance(entry.arguments, OvercommitArguments)
     assert entry.arguments.factor == factor
-    told = [problem for problem in result.warnings if "overcommit-factor" in problem.path]
-    assert bool(told) is (factor == 1.2)
+    reported = [problem for problem in result.warnings if "overcommit-factor" in problem.path]
+    assert bool(reported) is (factor == 1.2)
 
 
 def test_the_default_factor_is_six_fifths() -> None:

@@ -80,8 +80,8 @@ def scheduled(seconds_ago: float, *, label: str = "", annotation: str = "") -> P
         annotations={key: annotation} if annotation else {},
     )
     moment = NOW - timedelta(seconds=seconds_ago)
-    told = Condition(type="PodScheduled", status="True", last_transition_time=moment)
-    return msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, conditions=[told]))
+    reported = Condition(type="PodScheduled", status="True", last_transition_time=moment)
+    return msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, conditions=[reported]))
 
 
 @pytest.mark.parametrize(
@@ -201,8 +201,8 @@ def test_while_it_keeps_places_for_a_job_the_others_are_reported_for_which() -> 
     timeline.add(*job("small", cpu="2", at=100))
     timeline.at(101)
     assert timeline.placed == {}
-    assert timeline.told("small-0") == ("PlacesHeld: 0/1 nodes are unavailable: 1 node(s) were held for team/gang.")
-    assert "held for" not in timeline.told("gang-0") + timeline.told("gang-1"), "not for itself"
+    assert timeline.reported("small-0") == ("PlacesHeld: 0/1 nodes are unavailable: 1 node(s) were held for team/gang.")
+    assert "held for" not in timeline.reported("gang-0") + timeline.reported("gang-1"), "not for itself"
 
 
 def test_who_is_too_large_for_the_rest_of_a_kept_node_anyway_is_reported_that() -> None:
@@ -215,4 +215,4 @@ def test_who_is_too_large_for_the_rest_of_a_kept_node_anyway_is_reported_that() 
     )
     timeline.add(*job("large", cpu="6", at=100))
     timeline.at(101)
-    assert timeline.told("large-0").startswith("NodesRefuse: 0/1 nodes are unavailable: 1 Insufficient cpu.")
+    assert timeline.reported("large-0").startswith("NodesRefuse: 0/1 nodes are unavailable: 1 Insufficient cpu.")

@@ -35,7 +35,7 @@ def opened_with(*objects: Any) -> Opened:
     return open_session(node("n1", cpu="64"), *objects, tiers=[[Gang, ResourceQuota]])
 
 
-def told(opened: Opened, job: str) -> str:
+def reported(opened: Opened, job: str) -> str:
     """Why the job may not enter, "" when it may."""
     ballot = opened.ssn.ask.job_enqueueable(opened.job(job))
     if ballot.vote is Vote.PERMIT:
@@ -47,8 +47,8 @@ def told(opened: Opened, job: str) -> str:
 
 def test_exactly_the_rest_is_fine_and_a_unit_more_is_not() -> None:
     opened = opened_with(quota(cpu="8", used={"cpu": "4"}), asking("fits", cpu="4"), asking("not", cpu="4001m"))
-    assert told(opened, "fits") == ""
-    assert told(opened, "not") == (
+    assert reported(opened, "fits") == ""
+    assert reported(opened, "not") == (
         f"namespace {NAMESPACE}: 4 cpu used + 4.001 asked > 8 of ResourceQuota compute; wait until pods of the "
         "namespace finish, or raise the quota"
     )
@@ -68,9 +68,9 @@ def test_exactly_the_rest_is_fine_and_a_unit_more_is_not() -> None:
 )
 def test_names_of_quotas_and_of_min_resources_are_understood(hard: dict[str, str], amounts: dict[str, str]) -> None:
     opened = opened_with(quota(**hard), asking("job", members=4, **amounts))
-    assert "ResourceQuota compute" in told(opened, "job")
+    assert "ResourceQuota compute" in reported(opened, "job")
     roomy = {name: "4Gi" if "memory" in name else "4" for name in hard}
-    assert told(opened_with(quota(**roomy), asking("job", members=4, **amounts)), "job") == ""
+    assert reported(opened_with(quota(**roomy), asking("job", members=4, **amounts)), "job") == ""
 
 
 @pytest.mark.parametrize(
@@ -84,25 +84,25 @@ def test_names_of_quotas_and_of_min_resources_are_understood(hard: dict[str, str
     ],
 )
 def test_quotas_that_say_nothing_of_the_job_let_it_in(other: Quota) -> None:
-    assert told(opened_with(other, asking("job", members=4, cpu="4")), "job") == ""
+    assert reported(opened_with(other, asking("job", members=4, cpu="4")), "job") == ""
 
 
 def test_every_quota_must_have_room() -> None:
     opened = opened_with(quota("wide", cpu="10"), quota("narrow", cpu="2"), asking("job", cpu="4"))
-    assert "4 asked > 2 of ResourceQuota narrow" in told(opened, "job")
+    assert "4 asked > 2 of ResourceQuota narrow" in reported(opened, "job")
 
 
 def test_what_enters_in_a_cycle_is_promised_to_it() -> None:
     opened = opened_with(quota(cpu="8"), asking("one", cpu="6"), asking("two", cpu="3"), asking("three", cpu="2"))
-    assert told(opened, "one") == ""
+    assert reported(opened, "one") == ""
     opened.ssn.ask.job_enqueued(opened.job("one"))
-    assert "0 cpu used + 6 promised + 3 asked > 8" in told(opened, "two")
-    assert told(opened, "three") == ""
+    assert "0 cpu used + 6 promised + 3 asked > 8" in reported(opened, "two")
+    assert reported(opened, "three") == ""
 
 
 def test_so_is_what_entered_before_and_has_no_pods_yet() -> None:
     opened = opened_with(quota(cpu="8"), asking("earlier", phase="Inqueue", cpu="6"), asking("job", cpu="3"))
-    assert "0 cpu used + 6 promised + 3 asked > 8" in told(opened, "job")
+    assert "0 cpu used + 6 promised + 3 asked > 8" in reported(opened, "job")
 
 
 def test_pods_that_exist_are_in_used_and_nowhere_else() -> None:
@@ -111,7 +111,7 @@ def test_pods_that_exist_are_in_used_and_nowhere_else() -> None:
         gang("half", pods=2, min_member=4, cpu="2", min_resources={"cpu": "8"}, group_phase="Inqueue"),
         asking("job", cpu="1"),
     )
-    assert "4 cpu used + 4 promised + 1 asked > 8" in told(opened, "job")
+    assert "4 cpu used + 4 promised + 1 asked > 8" in reported(opened, "job")
 
 
 def test_a_pod_that_has_finished_is_made_up_for_by_another() -> None:
@@ -119,23 +119,27 @@ def test_a_pod_that_has_finished_is_made_up_for_by_another() -> None:
     group, first, second = half
     done = msgspec.structs.replace(first, status=PodStatus(phase="Failed"))
     with_both = opened_with(quota(cpu="4", pods="2", used={"cpu": "4", "pods": "2"}), group, first, second)
-    assert told(with_both, "half") == ""
+    assert reported(with_both, "half") == ""
     with_one = opened_with(quota(cpu="4", used={"cpu": "4"}), group, done, second)
-    assert "4 cpu used + 2 asked > 4" in told(with_one, "half")
-    assert "2 pods used + 1 asked > 2" in told(
+    assert "4 cpu used + 2 asked > 4" in reported(with_one, "half")
+    assert "2 pods used + 1 asked > 2" in reported(
         opened_with(quota(pods="2", used={"pods": "2"}), group, done, second), "half"
     )
 
 
 def test_fewer_pods_than_the_minimum_are_never_asked_for() -> None:
-    assert "0 pods used + 4 asked > 3" in told(opened_with(quota(pods="3"), asking("job", members=4, pods="1")), "job")
-    assert "0 pods used + 6 asked > 5" in told(opened_with(quota(pods="5"), asking("job", members=4, pods="6")), "job")
+    assert "0 pods used + 4 asked > 3" in reported(
+        opened_with(quota(pods="3"), asking("job", members=4, pods="1")), "job"
+    )
+    assert "0 pods used + 6 asked > 5" in reported(
+        opened_with(quota(pods="5"), asking("job", members=4, pods="6")), "job"
+    )
 
 
 def test_limits_of_pods_that_exist_are_taken_to_be_their_part() -> None:
     half = gang("half", pods=1, min_member=2, cpu="1", min_resources={"limits.cpu": "4"}, group_phase="Pending")
-    assert told(opened_with(quota(limits__cpu="3", used={"limits.cpu": "1"}), half), "half") == ""
-    assert "2 limits.cpu used + 2 asked > 3" in told(
+    assert reported(opened_with(quota(limits__cpu="3", used={"limits.cpu": "1"}), half), "half") == ""
+    assert "2 limits.cpu used + 2 asked > 3" in reported(
         opened_with(quota(limits__cpu="3", used={"limits.cpu": "2"}), half), "half"
     )
 

@@ -106,8 +106,8 @@ def test_a_namesake_of_an_evicted_pod_is_another_pod(cluster: MemoryCluster) -> 
 
 def test_effects_on_namesakes_are_not_carried_out(cluster: MemoryCluster, sink: Remembers) -> None:
     other = ref("waits", "another")
-    told = PodCondition(other, "Unschedulable", "full", Reason.NODES_REFUSE)
-    cluster.apply([Bind(other, "n1", "team/g"), Evict(ref("runs", "another"), None, "preempt", ""), told])
+    reported = PodCondition(other, "Unschedulable", "full", Reason.NODES_REFUSE)
+    cluster.apply([Bind(other, "n1", "team/g"), Evict(ref("runs", "another"), None, "preempt", ""), reported])
     assert (cluster.binds, cluster.evictions, sink.heard) == ({}, [], [])
 
 
@@ -217,16 +217,16 @@ def test_a_namespace_has_a_queue_for_the_groups_that_are_made_for_its_pods_and_n
 def test_a_group_that_is_admitted_and_gets_no_pods_is_reported_once_they_had_time_to_come() -> None:
     simulation = simulated(node("n1"), pod_group("g", min_member=2, phase="Pending", age=3600.0))
 
-    def told() -> list[str]:
+    def reported() -> list[str]:
         (group,) = simulation.cluster.objects("PodGroup", PodGroup)
         return [group.status.phase, *(condition.message for condition in group.status.conditions)]
 
     simulation.step()
-    assert told() == ["Inqueue"]
+    assert reported() == ["Inqueue"]
     assert [job.reason for job in simulation.reports[-1].pending] == [Reason.NOT_ENOUGH_TASKS], "but it is counted"
     simulation.run()
     missing = "PodGroup team/g: 0 pods of this scheduler exist, minMember is 2: create 2 more or lower minMember"
-    assert told() == ["Inqueue", f"NotEnoughTasks: 2/2 tasks in gang unschedulable: {missing}"]
+    assert reported() == ["Inqueue", f"NotEnoughTasks: 2/2 tasks in gang unschedulable: {missing}"]
 
 
 def test_one_that_asks_for_no_pods_waits_for_nothing() -> None:

@@ -46,7 +46,7 @@ def test_the_watch_confirms_the_binding_without_need_for_a_decision(watched: Wat
     watched.quiet()
     watched.put(on(WAITS, "n1"))
     assert watched.status("a") is TaskStatus.BOUND
-    assert watched.told() == [False]
+    assert watched.reported() == [False]
 
 
 def test_the_watch_is_right_when_another_scheduler_bound_the_pod(watched: Watched) -> None:
@@ -63,7 +63,7 @@ def test_a_failed_binding_gives_the_place_back_and_waits_its_time(watched: Watch
     watched.state.bind_failed(UID, retry_at=now + 5)
     assert (watched.status("a"), watched.place("a")) == (TaskStatus.PENDING, "")
     assert watched.on_node("n1") == {}
-    assert watched.told() == [True]
+    assert watched.reported() == [True]
     assert watched.state.next_retry(now) == now + 5
     assert watched.state.next_retry(now + 5) is None
 
@@ -206,7 +206,7 @@ def test_a_failed_eviction_puts_the_pod_back_as_the_api_server_has_it(holder: Wa
     holder.state.evict_failed(UID, retry_at=0.0)
     assert holder.status("a") is before
     assert holder.on_node("n1", "releasing") == {}
-    assert holder.told() == [True]
+    assert holder.reported() == [True]
 
 
 def test_a_failed_eviction_puts_back_what_was_seen_last() -> None:
@@ -259,19 +259,19 @@ def test_an_assumed_phase_holds_until_the_stored_one_moves(watched: Watched) -> 
     assert watched.job_column("h", "phase") == Phase.INQUEUE
     watched.put(pod_group("h", phase="Inqueue"))
     assert watched.job_column("h", "phase") == Phase.INQUEUE
-    assert watched.told() == [], "the echo of what was written needs no cycle"
+    assert watched.reported() == [], "the echo of what was written needs no cycle"
     watched.put(pod_group("h", phase="Unknown"))
     assert watched.job_column("h", "phase") == Phase.UNKNOWN
-    assert watched.told() == [True], "somebody else wrote this"
+    assert watched.reported() == [True], "somebody else wrote this"
 
 
 def test_a_status_on_its_way_counts_as_stored_until_its_echo_is_overdue(watched: Watched) -> None:
     """Cycles in between must not write it again, nor take back what it said."""
     watched.put(pod_group("h", phase="Pending"))
-    told = Condition(type="Scheduled", status="True", reason="ready")
-    watched.state.assume_status(status_of("h", "Running", told), now=100.0)
+    messages = Condition(type="Scheduled", status="True", reason="ready")
+    watched.state.assume_status(status_of("h", "Running", messages), now=100.0)
     watched.put(with_meta(pod_group("h", phase="Pending"), labels={"touched": "meanwhile"}))
-    assert stored_status(watched, 105.0) == ("Running", (told,))
+    assert stored_status(watched, 105.0) == ("Running", (messages,))
     assert stored_status(watched, 120.0) == ("Pending", ())
 
 
@@ -333,14 +333,14 @@ def test_a_promise_of_another_node_outlives_what_was_on_its_way_before_it(watche
     """An event that still shows the node promised first; then the echo; then what another client wrote."""
     info = next(each for each in watched.snapshot().tasks if each is not None)
     watched.put(promised("n1"))
-    told = PodCondition(info.ref, "Unschedulable", "full", Reason.NODES_REFUSE, "n2")
-    watched.state.assume_reported(told)
+    messages = PodCondition(info.ref, "Unschedulable", "full", Reason.NODES_REFUSE, "n2")
+    watched.state.assume_reported(messages)
     watched.put(with_meta(promised("n1"), labels={"changed": "yes"}))
     assert promised_node(watched) == "n2"
     watched.put(promised("n2"))
     watched.put(promised("n1"))
     assert promised_node(watched) == "n1"
-    watched.state.assume_reported(told)
+    watched.state.assume_reported(messages)
     watched.put(promised("n3"))
     assert promised_node(watched) == "n3"
 

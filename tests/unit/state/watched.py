@@ -41,7 +41,7 @@ class Watched:
         """Forget the changes so far."""
         self.changes.clear()
 
-    def told(self) -> list[bool]:
+    def reported(self) -> list[bool]:
         """The changes since the last look."""
         changes = list(self.changes)
         self.quiet()

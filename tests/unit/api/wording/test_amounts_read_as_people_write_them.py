@@ -55,8 +55,8 @@ def test_amounts_that_differ_never_read_the_same() -> None:
 
 @given(st.integers(min_value=0, max_value=2**50))
 def test_the_rounding_of_bytes_stays_within_a_hundredth_of_the_unit_shown(value: int) -> None:
-    told = parse_quantity(number("memory", value))
+    reported = parse_quantity(number("memory", value))
     unit = 1
     while unit * 1024 <= value:
         unit *= 1024
-    assert abs(told - value) * 200 <= unit
+    assert abs(reported - value) * 200 <= unit

@@ -183,10 +183,10 @@ def test_a_ceiling_above_names_both_queues_the_promises_and_the_holder() -> None
 
 
 def test_the_queues_whose_guarantees_leave_no_more_are_named() -> None:
-    told = explain_ceilings.over_ceiling(
+    reported = explain_ceilings.over_ceiling(
         "q", "cpu", allocated=0, asked=1000, ceiling=0, kind=Ceiling.REAL_CAPABILITY, kept="a: 1 cpu"
     )
-    assert "> 0 left by other queues' guarantees (a: 1 cpu); wait until" in told
+    assert "> 0 left by other queues' guarantees (a: 1 cpu); wait until" in reported
 
 
 def test_a_ceiling_missed_by_one_byte_can_be_seen() -> None:

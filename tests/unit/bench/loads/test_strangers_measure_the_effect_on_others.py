@@ -103,13 +103,13 @@ def test_the_table_shows_each_kind_of_probe_and_what_became_of_the_lease() -> No
 
 
 def test_the_output_for_programs_has_all_figures() -> None:
-    told = measured().as_json()
-    assert told["times_as_long"] == {"pods": 4.0, "job": 4.0}
-    assert told["during"]["job"] == {
+    reported = measured().as_json()
+    assert reported["times_as_long"] == {"pods": 4.0, "job": 4.0}
+    assert reported["during"]["job"] == {
         "probes": 4, "unbound": 3, "p50_seconds": 0.2, "p90_seconds": 0.4, "worst_seconds": 0.8,
     }  # fmt: skip
-    assert (told["steady"]["pods"]["p90_seconds"], told["settling_seconds"]) == (0.2, 21.5)
-    assert (told["refused_requests"], told["lease_transitions"], told["restarts"]) == (7, 2, 1)
+    assert (reported["steady"]["pods"]["p90_seconds"], reported["settling_seconds"]) == (0.2, 21.5)
+    assert (reported["refused_requests"], reported["lease_transitions"], reported["restarts"]) == (7, 2, 1)
 
 
 class Server(APIClient):

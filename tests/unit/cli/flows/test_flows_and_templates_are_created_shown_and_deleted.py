@@ -170,9 +170,9 @@ async def test_one_of_them_is_a_row_or_as_the_server_has_it(
 
 
 async def test_a_flow_is_described_with_its_steps_and_events(user: UserOfCluster, api: FakeApi) -> None:
-    told = {"type": "Normal", "reason": "Created", "message": "Job weekly-train was created", "metadata": {}}
+    reported = {"type": "Normal", "reason": "Created", "message": "Job weekly-train was created", "metadata": {}}
     api.on("GET", f"{FLOWS}/weekly", found(flow(jobRetainPolicy="delete")))
-    api.on("GET", EVENTS, Reply(body={"items": [{**told, "lastTimestamp": "2999-01-01T00:00:00Z"}]}))
+    api.on("GET", EVENTS, Reply(body={"items": [{**reported, "lastTimestamp": "2999-01-01T00:00:00Z"}]}))
     assert lines(await user.prints("jobflow", "describe", "--name", "weekly")) == [
         "Name:           weekly",
         "Namespace:      default",

@@ -43,15 +43,15 @@ async def test_a_job_that_is_watched_says_when_its_pod_group_waits_for_something
     await watch.send("DELETED", JOB)
     train.api.refuse_watch(refusal(403, "Forbidden", "no more"))
     watch.end()
-    told = (await viewing).stdout.splitlines()
-    waits = [line.split(maxsplit=1)[1] for line in told if line.startswith("Waits:")]
-    assert (waits, sum(line.startswith("Phase:") for line in told)) == ([WHY, whys[-1]], 3)
+    reported = (await viewing).stdout.splitlines()
+    waits = [line.split(maxsplit=1)[1] for line in reported if line.startswith("Waits:")]
+    assert (waits, sum(line.startswith("Phase:") for line in reported)) == ([WHY, whys[-1]], 3)
 
 
 async def test_a_job_says_what_its_pod_group_waits_for(train: UserOfCluster) -> None:
     train.api.on("GET", GROUP, found(pod_group("train-u1", "default", phase="Pending", why=WHY)))
-    told = await train.prints("job", "view", "--name", "train")
-    assert [line.split(maxsplit=1)[1] for line in told.splitlines() if line.startswith("Waits:")] == [WHY]
+    reported = await train.prints("job", "view", "--name", "train")
+    assert [line.split(maxsplit=1)[1] for line in reported.splitlines() if line.startswith("Waits:")] == [WHY]
 
 
 @pytest.mark.parametrize(

@@ -192,9 +192,9 @@ async def test_a_job_is_described_with_its_tasks_and_events(api: FakeApi, run: R
     found = job("train", "Aborted", plugins={"svc": [], "env": []})
     found["status"]["state"] |= {"reason": "CommandIssued", "message": "Command default/x"}
     found["status"]["conditions"] = [{"status": "Pending"}, {"status": "Aborted"}]
-    told = {"type": "Warning", "reason": "PodGroupPending", "message": "it\nwaits", "count": 3, "metadata": {}}
+    reported = {"type": "Warning", "reason": "PodGroupPending", "message": "it\nwaits", "count": 3, "metadata": {}}
     api.on("GET", f"{JOBS}/train", Reply(body=found))
-    api.on("GET", EVENTS, Reply(body={"items": [{**told, "lastTimestamp": "2999-01-01T00:00:00Z"}]}))
+    api.on("GET", EVENTS, Reply(body={"items": [{**reported, "lastTimestamp": "2999-01-01T00:00:00Z"}]}))
 
     result = await run("view", "--name", "train")
 
@@ -225,14 +225,14 @@ async def test_a_job_is_described_with_its_tasks_and_events(api: FakeApi, run: R
     assert asked.query == {"fieldSelector": "involvedObject.kind=Job,involvedObject.uid=uid-train"}
 
 
-@pytest.mark.parametrize(("phase", "told"), [("Pending", "none yet"), ("Aborted", "none"), ("Failed", "none")])
-async def test_a_job_without_pods_may_have_some_later_or_not(api: FakeApi, run: Run, phase: str, told: str) -> None:
+@pytest.mark.parametrize(("phase", "reported"), [("Pending", "none yet"), ("Aborted", "none"), ("Failed", "none")])
+async def test_a_job_without_pods_may_have_some_later_or_not(api: FakeApi, run: Run, phase: str, reported: str) -> None:
     found = job("train", phase)
     found["status"] |= {"pending": 0, "running": 0}
     api.on("GET", f"{JOBS}/train", Reply(body=found))
     api.on("GET", EVENTS, Reply(body={"items": []}))
     (line,) = [each for each in (await run("view", "--name", "train")).stdout.splitlines() if each.startswith("Pods:")]
-    assert line.split(maxsplit=1)[1] == f"{told}; 4 wanted, 2 needed"
+    assert line.split(maxsplit=1)[1] == f"{reported}; 4 wanted, 2 needed"
 
 
 async def test_a_job_is_described_again_when_it_has_changed(api: FakeApi, run: Run) -> None:
@@ -249,10 +249,10 @@ async def test_a_job_is_described_again_when_it_has_changed(api: FakeApi, run: R
     api.refuse_watch(refusal(403, "Forbidden", "no more"))
     watch.end()
 
-    told = (await viewing).stdout.splitlines()
+    reported = (await viewing).stdout.splitlines()
 
-    phases = [line.split()[1] for line in told if line.startswith("Phase:")]
-    assert (phases, told[-1]) == (["Pending", "Running"], "job default/train is deleted")
+    phases = [line.split()[1] for line in reported if line.startswith("Phase:")]
+    assert (phases, reported[-1]) == (["Pending", "Running"], "job default/train is deleted")
 
 
 async def test_the_changes_of_a_job_for_programs_are_a_document_each(api: FakeApi, run: Run) -> None:
@@ -263,8 +263,8 @@ async def test_the_changes_of_a_job_for_programs_are_a_document_each(api: FakeAp
     await watch.send("DELETED", job("train"))
     api.refuse_watch(refusal(403, "Forbidden", "no more"))
     watch.end()
-    told = [orjson.loads(line) for line in (await viewing).stdout.splitlines()]
-    assert [(each["type"], each["object"]["metadata"]["name"]) for each in told] == [
+    reported = [orjson.loads(line) for line in (await viewing).stdout.splitlines()]
+    assert [(each["type"], each["object"]["metadata"]["name"]) for each in reported] == [
         ("ADDED", "train"),
         ("DELETED", "train"),
     ]

@@ -74,8 +74,8 @@ def test_a_sample_that_is_not_there_lacks_everything() -> None:
     ],
 )
 def test_whatever_is_missing_is_named(seen: Overview, missing: str) -> None:
-    (told,) = sample_lacks(seen)
-    assert missing in told
+    (reported,) = sample_lacks(seen)
+    assert missing in reported
 
 
 def test_the_podgroups_of_bound_pods_have_to_be_there() -> None:
@@ -120,8 +120,11 @@ def test_what_is_not_at_rest_is_named(group: object, missing: str) -> None:
 
 def test_pods_without_a_pod_group_need_a_reason_as_well() -> None:
     assert lacks(Overview(alone=(lone_row(),))) == []
-    told_nothing = lone_row(why=""), lone_row("default/a", others=2, why=f"{Reason.NOT_YET_EVALUATED}: not looked at")
-    assert lacks(Overview(alone=told_nothing)) == [
+    reported_nothing = (
+        lone_row(why=""),
+        lone_row("default/a", others=2, why=f"{Reason.NOT_YET_EVALUATED}: not looked at"),
+    )
+    assert lacks(Overview(alone=reported_nothing)) == [
         "1 pod without a PodGroup (default/orphan): nothing says why",
         "3 pods without a PodGroup (default/a): nothing says why",
     ]

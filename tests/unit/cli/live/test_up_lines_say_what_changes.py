@@ -53,13 +53,13 @@ def test_pods_of_a_running_group_that_wait_are_reported() -> None:
 
 def test_pods_without_a_pod_group_are_reported_once_and_not_before_there_is_a_reason() -> None:
     young = Overview(alone=(lone_row(why=""),))
-    told = Overview(alone=(lone_row(), lone_row("default/many-0", others=59)))
+    reported = Overview(alone=(lone_row(), lone_row("default/many-0", others=59)))
     assert list(changes(NOTHING, young)) == []
-    assert list(changes(young, told)) == [
+    assert list(changes(young, reported)) == [
         f"Pod default/orphan waits without a PodGroup: {NO_GROUP}",
         f"Pod default/many-0 and 59 more wait without a PodGroup: {NO_GROUP}",
     ]
-    assert list(changes(told, told)) == []
+    assert list(changes(reported, reported)) == []
 
 
 def test_what_is_gone_is_reported() -> None:

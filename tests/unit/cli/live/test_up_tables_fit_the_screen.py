@@ -72,9 +72,9 @@ def test_a_reason_without_a_code_is_shown_whole(why: str) -> None:
 
 
 def test_all_waiting_pods_are_found_with_or_without_a_pod_group() -> None:
-    told, untold = waiting_row(), waiting_row("default/new", why="")
+    reported, untold = waiting_row(), waiting_row("default/new", why="")
     alone = (lone_row(), lone_row("default/many-0", others=59), lone_row("default/young", why=""))
-    shown = table(Overview(groups=(told, untold, group_row()), alone=alone), width=180)
+    shown = table(Overview(groups=(reported, untold, group_row()), alone=alone), width=180)
     _, _, reasons = shown.partition("Why they wait")
     assert reasons.splitlines()[3:] == [
         "default/too-large 0/4 nodes are unavailable: 4 Insufficient cpu.",

@@ -19,7 +19,7 @@ QUEUES = f"{SCHEDULING}/queues"
 
 
 @pytest.mark.parametrize(
-    ("status", "reason", "message", "told"),
+    ("status", "reason", "message", "reported"),
     [
         (
             401,
@@ -38,10 +38,10 @@ QUEUES = f"{SCHEDULING}/queues"
     ],
 )
 async def test_refusals_are_reported_with_what_to_do(
-    user: UserOfCluster, status: int, reason: str, message: str, told: str
+    user: UserOfCluster, status: int, reason: str, message: str, reported: str
 ) -> None:
     user.api.on("GET", QUEUES, refusal(status, reason, message))
-    assert await user.is_refused("queue", "list") == told
+    assert await user.is_refused("queue", "list") == reported
 
 
 def test_a_cluster_that_is_down_is_reported(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ QUEUES = f"{SCHEDULING}/queues"
 END = refusal(403, "Forbidden", "enough")
 
 
-def told(output: str) -> list[tuple[str, str]]:
+def reported(output: str) -> list[tuple[str, str]]:
     """Name and state in each row."""
     rows = [line.split() for line in output.splitlines()[1:]]
     return [(row[0], row[2]) for row in rows]
@@ -31,7 +31,7 @@ async def test_a_watch_that_ends_or_breaks_goes_on_at_the_last_version(user: Use
     await third.send("MODIFIED", queue("a", version="21", state="Closed"))
     user.api.refuse_watch(END)
     third.end()
-    assert told((await running).stdout) == [("a", "Open"), ("a", "Closing"), ("a", "Closed")]
+    assert reported((await running).stdout) == [("a", "Open"), ("a", "Closing"), ("a", "Closed")]
     assert len(user.api.sent("GET", QUEUES)) == 1
 
 
@@ -46,7 +46,7 @@ async def test_what_a_forgetful_server_did_not_report_is_found(user: UserOfClust
     assert watch.resource_version == "30"
     user.api.refuse_watch(END)
     watch.end()
-    assert told((await running).stdout) == [
+    assert reported((await running).stdout) == [
         ("changed", "Open"), ("gone", "Open"), ("same", "Open"),
         ("changed", "Closed"), ("gone", "Deleted"), ("new", "Open"),
     ]  # fmt: skip
@@ -61,4 +61,4 @@ async def test_an_error_in_the_stream_counts_as_forgotten(user: UserOfCluster) -
     assert second.resource_version == "9"
     user.api.refuse_watch(END)
     second.end()
-    assert told((await running).stdout) == [("a", "Open"), ("a", "Closed")]
+    assert reported((await running).stdout) == [("a", "Open"), ("a", "Closed")]

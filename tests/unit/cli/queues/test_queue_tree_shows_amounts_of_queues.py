@@ -256,9 +256,9 @@ async def test_else_the_built_in_one_with_a_word(
     text: str | None, why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "proportion" in await plugins_of(Server(text))
-    told = capsys.readouterr().err
-    assert why in told
-    assert "shown by the built-in configuration; name another with --scheduler-conf" in told
+    reported = capsys.readouterr().err
+    assert why in reported
+    assert "shown by the built-in configuration; name another with --scheduler-conf" in reported
 
 
 # -- odd trees ----------------------------------------------------------------------------------------------------

@@ -27,11 +27,11 @@ COMMANDS = "/apis/bus.volcano.sh/v1alpha1/namespaces/default/commands"
 async def test_a_queue_is_created_as_it_is_described(user: UserOfCluster) -> None:
     user.api.on("GET", f"{QUEUES}/dept", found(queue("dept")))
     user.api.on("POST", QUEUES, Reply(201))
-    told = await user.prints(
+    reported = await user.prints(
         *("queue", "create", "--name", "team-a", "--weight", "4", "--parent", "dept", "--not-reclaimable"),
         *("--capability", "cpu=8, memory=32Gi", "--deserved", "cpu=4,nvidia.com/gpu=2", "--guarantee", "cpu=500m"),
     )
-    assert told == "queue team-a created\n"
+    assert reported == "queue team-a created\n"
     (request,) = user.api.sent("POST", QUEUES)
     assert request.body == {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
@@ -56,15 +56,15 @@ async def test_what_is_not_said_is_left_out(user: UserOfCluster) -> None:
 
 async def test_a_queue_needs_the_one_above_it(user: UserOfCluster) -> None:
     user.api.on("GET", f"{QUEUES}/dept", is_missing("queues", "dept"))
-    told = await user.is_refused("queue", "create", "--name", "team-a", "--parent", "dept")
-    assert told == "queue team-a: --parent dept does not exist; create that first"
+    reported = await user.is_refused("queue", "create", "--name", "team-a", "--parent", "dept")
+    assert reported == "queue team-a: --parent dept does not exist; create that first"
     assert not user.api.sent("POST")
 
 
 async def test_a_name_that_is_taken_is_reported(user: UserOfCluster) -> None:
     user.api.on("POST", QUEUES, refusal(409, "AlreadyExists"))
-    told = await user.is_refused("queue", "create", "--name", "a")
-    assert told == "queue a exists already; choose another --name, or change it with kubectl edit queue a"
+    reported = await user.is_refused("queue", "create", "--name", "a")
+    assert reported == "queue a exists already; choose another --name, or change it with kubectl edit queue a"
 
 
 async def test_the_servers_own_words_are_reported(user: UserOfCluster) -> None:
@@ -207,8 +207,8 @@ async def test_one_queue_is_reported_with_its_amounts(user: UserOfCluster) -> No
 async def test_a_queue_that_does_not_exist_is_reported(user: UserOfCluster) -> None:
     user.api.on("GET", f"{QUEUES}/nowhere", is_missing("queues", "nowhere"))
     for verb in ("get", "open", "close", "delete"):
-        told = await user.is_refused("queue", verb, "--name", "nowhere")
-        assert told == "queue nowhere does not exist; volcano-py queue list shows those that do"
+        reported = await user.is_refused("queue", verb, "--name", "nowhere")
+        assert reported == "queue nowhere does not exist; volcano-py queue list shows those that do"
 
 
 async def test_a_cluster_without_the_queue_api_is_reported(user: UserOfCluster) -> None:
@@ -242,8 +242,8 @@ def test_the_age_is_reported_at_a_moment() -> None:
 
 
 def test_a_queue_without_a_state_counts_as_open() -> None:
-    told = dict(facts(decoded(queue("a", state="")), 0.0))
-    assert (told["State"], told["PodGroups"], told["Reclaimable"]) == ("Open", "none", "yes")
+    reported = dict(facts(decoded(queue("a", state="")), 0.0))
+    assert (reported["State"], reported["PodGroups"], reported["Reclaimable"]) == ("Open", "none", "yes")
 
 
 def test_control_characters_of_a_cluster_do_not_reach_the_terminal() -> None:
@@ -261,8 +261,8 @@ async def test_a_queue_is_opened_and_closed_by_a_command(
 ) -> None:
     user.api.on("GET", f"{QUEUES}/team-a", found(queue("team-a", state=state)))
     user.api.on("POST", COMMANDS, Reply(201, {"metadata": {"name": f"team-a-{verb}-x7k2p"}}))
-    told = await user.prints("queue", verb, "--name", "team-a")
-    assert told == f"Command default/team-a-{verb}-x7k2p created: {verb} queue team-a\n"
+    reported = await user.prints("queue", verb, "--name", "team-a")
+    assert reported == f"Command default/team-a-{verb}-x7k2p created: {verb} queue team-a\n"
     (request,) = user.api.sent("POST")
     assert request.body == {
         "apiVersion": "bus.volcano.sh/v1alpha1",
@@ -284,8 +284,8 @@ async def test_a_queue_is_opened_and_closed_by_a_command(
 async def test_vcctls_verb_for_it_does_the_same(user: UserOfCluster, verb: str, state: str, action: str) -> None:
     user.api.on("GET", f"{QUEUES}/team-a", found(queue("team-a", state=state)))
     user.api.on("POST", COMMANDS, Reply(201, {"metadata": {"name": "c"}}))
-    told = await user.prints("queue", "operate", "-n", "team-a", "-a", verb)
-    assert told == f"Command default/c created: {verb} queue team-a\n"
+    reported = await user.prints("queue", "operate", "-n", "team-a", "-a", verb)
+    assert reported == f"Command default/c created: {verb} queue team-a\n"
     assert user.api.sent("POST")[0].body["action"] == action
 
 
@@ -318,8 +318,8 @@ async def test_a_queue_can_be_created_closed(user: UserOfCluster) -> None:
     user.api.on("POST", QUEUES, Reply(201))
     user.api.on("GET", f"{QUEUES}/a", found(queue("a")))
     user.api.on("POST", COMMANDS, Reply(201, {"metadata": {"name": "c"}}))
-    told = await user.prints("queue", "create", "-n", "a", "-S", "Closed")
-    assert told == "queue a created\nCommand default/c created: close queue a\n"
+    reported = await user.prints("queue", "create", "-n", "a", "-S", "Closed")
+    assert reported == "queue a created\nCommand default/c created: close queue a\n"
     assert user.api.sent("POST", QUEUES)[0].body["spec"] == {"weight": 1, "reclaimable": True, "parent": "root"}
 
 
@@ -381,10 +381,10 @@ async def test_an_empty_queue_is_deleted_and_no_namesake(user: UserOfCluster) ->
 
 async def test_a_queue_with_work_or_queues_below_it_stays(user: UserOfCluster) -> None:
     on_delete(user, [queue("a"), queue("below", parent="a")], pod_group("train", queue="a", phase="Running"))
-    told = await user.is_refused("queue", "delete", "-n", "a")
-    assert told.splitlines()[0] == "queue a breaks 2 rules:"
-    assert "has queues below it (below); delete or move those first" in told
-    assert "has 1 unfinished PodGroup; close the queue, and delete it when no work is left" in told
+    reported = await user.is_refused("queue", "delete", "-n", "a")
+    assert reported.splitlines()[0] == "queue a breaks 2 rules:"
+    assert "has queues below it (below); delete or move those first" in reported
+    assert "has 1 unfinished PodGroup; close the queue, and delete it when no work is left" in reported
     assert not user.api.sent("DELETE")
 
 
@@ -397,9 +397,9 @@ async def test_what_cannot_be_read_elsewhere_is_no_reason_to_keep_a_queue(user: 
 async def test_it_still_belongs_to_a_queue(user: UserOfCluster) -> None:
     odd = queue("odd", parent="a", weight="heavy")
     on_delete(user, [queue("a"), odd], pod_group("train", queue="a", minMember="three"))
-    told = await user.is_refused("queue", "delete", "-n", "a")
-    assert "has queues below it (odd)" in told
-    assert "has 1 unfinished PodGroup" in told
+    reported = await user.is_refused("queue", "delete", "-n", "a")
+    assert "has queues below it (odd)" in reported
+    assert "has 1 unfinished PodGroup" in reported
 
 
 async def test_the_queues_that_must_be_there_stay(user: UserOfCluster) -> None:

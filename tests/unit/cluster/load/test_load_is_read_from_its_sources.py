@@ -110,7 +110,7 @@ async def test_what_can_be_no_load_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "told"),
+    ("status", "body", "reported"),
     [
         pytest.param(400, {"status": "error", "error": "parse error"}, "answered 400: parse error", id="an error"),
         pytest.param(200, b"<html>", "answered 200 and not as Prometheus does", id="no JSON"),
@@ -120,10 +120,10 @@ async def test_what_can_be_no_load_is_left_out() -> None:
         pytest.param(200, b" " * (17 * 2**20), "answered more than 16777216 bytes", id="without end"),
     ],
 )
-async def test_answers_that_cannot_be_used_are_reported(status: int, body: Any, told: str) -> None:
+async def test_answers_that_cannot_be_used_are_reported(status: int, body: Any, reported: str) -> None:
     with pytest.raises(LoadError) as refused:
         await read(lambda _query: (status, body))
-    assert told in str(refused.value)
+    assert reported in str(refused.value)
     assert "/prefix/api/v1/query" in str(refused.value)
 
 
@@ -179,14 +179,14 @@ async def test_metrics_server_reports_amounts(api: FakeApi, client: KubernetesCl
 
 
 @pytest.mark.parametrize(
-    ("status", "told"),
+    ("status", "reported"),
     [(404, "install metrics-server"), (403, "apply manifests/node-load"), (422, "422")],
 )
 async def test_an_api_server_that_refuses_is_reported(
-    api: FakeApi, client: KubernetesClient, status: int, told: str
+    api: FakeApi, client: KubernetesClient, status: int, reported: str
 ) -> None:
     api.on("GET", PATH, refusal(status, "Refused"))
-    with pytest.raises(LoadError, match=told):
+    with pytest.raises(LoadError, match=reported):
         await MetricsServer(client).read(Kept())
 
 

@@ -10,9 +10,9 @@ class Stage:
     """One replica, which does not lead yet."""
 
     def __init__(self) -> None:
-        self.told: list[Event] = []
+        self.reported: list[Event] = []
         self.leads, self.now = False, 1000.0
-        self.events = LeadersEvents(self.told.append, leads=lambda: self.leads, now=lambda: self.now)
+        self.events = LeadersEvents(self.reported.append, leads=lambda: self.leads, now=lambda: self.now)
 
     def find(self, name: str, message: str = "wrong") -> None:
         self.events.record(Event(ObjectRef("Queue", "", name, f"uid-{name}"), "Warning", "Unreadable", message))
@@ -22,7 +22,7 @@ class Stage:
         self.events.leadership_gained()
 
     def names(self) -> list[str]:
-        return [event.about.name for event in self.told]
+        return [event.about.name for event in self.reported]
 
 
 def test_the_leader_reports_at_once() -> None:
@@ -37,7 +37,7 @@ def test_what_was_found_before_is_reported_once_the_lease_is_there() -> None:
     stage = Stage()
     stage.find("team")
     stage.find("other")
-    assert stage.told == []
+    assert stage.reported == []
 
     stage.gain()
     assert stage.names() == ["team", "other"]
@@ -51,7 +51,7 @@ def test_the_latest_about_an_object_counts() -> None:
     stage.find("team", "broken")
     stage.find("team", "broken in another way")
     stage.gain()
-    assert [event.message for event in stage.told] == ["broken in another way"]
+    assert [event.message for event in stage.reported] == ["broken in another way"]
 
 
 def test_a_standby_reports_nothing_that_its_leader_has_reported() -> None:
@@ -70,6 +70,6 @@ def test_no_more_wait_than_can_be_remembered() -> None:
         stage.find(f"q{index}")
     stage.find("q4000", "again")
     stage.gain()
-    assert len(stage.told) == 4096
+    assert len(stage.reported) == 4096
     assert stage.names()[-1] == "q4000"
     assert "q0" not in stage.names()

@@ -24,37 +24,40 @@ def test_objects_are_reported_by_name() -> None:
         pod("foreign", cpu="1", on="ghost", scheduler="default-scheduler"),
         pod("orphan", group="nowhere", cpu="1"),
     )
-    told = dumped(watched)
-    assert told["drift"] == 0
-    assert told["time"] == NOW.timestamp()
-    assert {name: found["exists"] for name, found in told["nodes"].items()} == {"n1": True, "ghost": False}
-    assert told["nodes"]["n1"]["used"] == {"cpu": 1000, "pods": 1}
-    assert {name: found["podGroup"] for name, found in told["jobs"].items()} == {"team/g": True, "team/nowhere": False}
-    assert told["jobs"]["team/g"]["tasks"] == {"PENDING": 1, "RUNNING": 1}
-    assert told["jobs"]["team/g"]["queue"] == "q1"
-    assert told["jobs"]["team/nowhere"]["queue"] is None
-    assert {name: (found["status"], found["node"]) for name, found in told["tasks"].items()} == {
+    reported = dumped(watched)
+    assert reported["drift"] == 0
+    assert reported["time"] == NOW.timestamp()
+    assert {name: found["exists"] for name, found in reported["nodes"].items()} == {"n1": True, "ghost": False}
+    assert reported["nodes"]["n1"]["used"] == {"cpu": 1000, "pods": 1}
+    assert {name: found["podGroup"] for name, found in reported["jobs"].items()} == {
+        "team/g": True,
+        "team/nowhere": False,
+    }
+    assert reported["jobs"]["team/g"]["tasks"] == {"PENDING": 1, "RUNNING": 1}
+    assert reported["jobs"]["team/g"]["queue"] == "q1"
+    assert reported["jobs"]["team/nowhere"]["queue"] is None
+    assert {name: (found["status"], found["node"]) for name, found in reported["tasks"].items()} == {
         "team/g-0": ("RUNNING", "n1"),
         "team/g-1": ("PENDING", None),
         "team/foreign": ("RUNNING", "ghost"),
         "team/orphan": ("PENDING", None),
     }
-    assert told["queues"]["q1"]["state"] == "Open"
-    assert told["queues"]["q1"].keys() == {"state", "parent", "allocated", "leaving"}
+    assert reported["queues"]["q1"]["state"] == "Open"
+    assert reported["queues"]["q1"].keys() == {"state", "parent", "allocated", "leaving"}
 
 
 def test_rows_that_are_free_are_left_out() -> None:
     watched = Watched(node("n1"), node("n2"), pod_group("g"), pod("a", group="g"), pod("b", group="g"))
     watched.delete(node("n1"), pod("a", group="g"))
-    told = dumped(watched)
-    assert (set(told["nodes"]), set(told["tasks"])) == ({"n2"}, {"team/b"})
+    reported = dumped(watched)
+    assert (set(reported["nodes"]), set(reported["tasks"])) == ({"n2"}, {"team/b"})
 
 
 def test_all_of_it_is_json_with_the_last_cycle() -> None:
     cycles = Cycles(node("n1", cpu="1"), gang("large", cpu="9"))
     report = cycles.run()
-    told = dump_state(cycles.state.snapshot(NOW.timestamp()), report, cycles.state.drift())
-    read = json.loads(b"".join(json_chunks(told)))
+    reported = dump_state(cycles.state.snapshot(NOW.timestamp()), report, cycles.state.drift())
+    read = json.loads(b"".join(json_chunks(reported)))
     assert read["lastCycle"]["pending"][0]["name"] == "team/large"
     assert read["lastCycle"]["pending"][0]["reason"] == "NeverFits"
     assert read["resources"][:3] == ["cpu", "memory", "pods"]

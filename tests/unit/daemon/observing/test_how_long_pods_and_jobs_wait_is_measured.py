@@ -96,8 +96,8 @@ def test_cycles_that_left_a_podgroup_waiting_are_counted_but_not_those_that_only
     jobs.upsert("PodGroup", pod_group("a", namespace="ml"))
     pending = PendingJob("ml/a", "q", "Inqueue", Reason.NODES_REFUSE, "no room", 1)
     report = CycleReport("c", 1, started=0.0, duration=0.1, actions={"allocate": 0.1}, pending=(pending,))
-    for told in (report, replace(report, actions={}), report, replace(report, pending=())):
-        jobs.reported(told)
+    for messages in (report, replace(report, actions={}), report, replace(report, pending=())):
+        jobs.reported(messages)
     assert value(metrics, "job_retry_counts", job_id="ml/a") == 2
     jobs.delete("PodGroup", pod_group("a", namespace="ml"))
     assert value(metrics, "job_retry_counts", job_id="ml/a") is None

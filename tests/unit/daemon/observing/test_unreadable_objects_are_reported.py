@@ -12,9 +12,9 @@ class Stage:
     """One replica."""
 
     def __init__(self) -> None:
-        self.told: list[Event] = []
+        self.reported: list[Event] = []
         self.counted: Counter[str] = Counter()
-        self.objects = UnreadableObjects(self.told.append, count=self._count)
+        self.objects = UnreadableObjects(self.reported.append, count=self._count)
 
     def _count(self, kind: str) -> None:
         self.counted[kind] += 1
@@ -28,7 +28,7 @@ def test_the_event_is_on_the_object_and_names_the_field() -> None:
     stage.found("Queue", "team")
     stage.found("VolcanoJob", "ns/train", "u2")
 
-    queue, job = stage.told
+    queue, job = stage.reported
     assert queue.about == ObjectRef("Queue", "", "team", "u1")
     assert job.about == ObjectRef("Job", "ns", "train", "u2"), "as the API calls it"
     assert (queue.type, queue.reason) == ("Warning", "Unreadable")
@@ -42,13 +42,13 @@ def test_what_is_met_with_every_list_is_reported_once_until_something_else_is_wr
     stage = Stage()
     for _ in range(3):
         stage.found("Queue", "team")
-    assert len(stage.told) == 1
+    assert len(stage.reported) == 1
     assert stage.counted == Counter(Queue=3)
 
     stage.found("Queue", "team", wrong="Expected `object`")
     stage.found("Queue", "team", uid="u2", wrong="Expected `object`")
 
-    assert len(stage.told) == 3, "another trouble, and another object of that name"
+    assert len(stage.reported) == 3, "another trouble, and another object of that name"
 
 
 def test_an_event_and_a_list_mean_the_same() -> None:
@@ -58,7 +58,7 @@ def test_an_event_and_a_list_mean_the_same() -> None:
         stage.found("VolcanoJob", "ns/train", wrong=f"Expected `object`, got `null` - at `{path}`")
     stage.found("VolcanoJob", "ns/train", wrong="Object missing required field `metadata` - at `$.object`")
 
-    assert [event.message.partition("; ")[0] for event in stage.told] == [
+    assert [event.message.partition("; ")[0] for event in stage.reported] == [
         "this Job cannot be read: spec.tasks[0]: expected `object`, got `null`",
         "this Job cannot be read: Object missing required field `metadata`",
     ]

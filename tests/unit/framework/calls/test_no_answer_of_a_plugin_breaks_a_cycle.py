@@ -83,10 +83,10 @@ def test_a_domain_filter_needs_codes_that_are_numbers() -> None:
         check(DomainFilter(np.zeros(2, dtype=np.intp), [0], object), np.arange(2))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("told", [None, ["a"], {"a": 1}, {"a": None}])
-def test_reports_about_namespaces_have_to_be_shares(told: Any) -> None:
+@pytest.mark.parametrize("reported", [None, ["a"], {"a": 1}, {"a": None}])
+def test_reports_about_namespaces_have_to_be_shares(reported: Any) -> None:
     with pytest.raises(NonsenseError):
-        mapping_of(told, NamespaceShare)
+        mapping_of(reported, NamespaceShare)
 
 
 # -- whole cycles ------------------------------------------------------------------------------------------------------

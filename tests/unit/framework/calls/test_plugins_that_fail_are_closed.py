@@ -123,13 +123,13 @@ def test_refusals_of_a_failed_plugin_name_it() -> None:
     opened = opened_with(broken_at("job_valid", "pre_predicate", "allocatable", "job_enqueueable", "job_pipelined"))
     ssn, job, task_class = opened.ssn, opened.job("a"), opened.task("a-0").task_class
     with capture_logs():
-        told = [
+        reported = [
             ssn.ask.job_valid(job),
             ssn.ask.pre_predicate(task_class),
             ssn.ask.allocatable(job.queue, task_class).refusal,
             ssn.ask.job_enqueueable(job).refusal,
         ]
-    for refusal in told:
+    for refusal in reported:
         assert refusal is not None
         assert (refusal.reason, refusal.message) == (
             Reason.PLUGIN_ERROR,
@@ -334,7 +334,7 @@ def test_an_unknown_reach_counts_as_the_widest() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [
         pytest.param(None, id="an exception"),
         pytest.param({"q1": {"no-such-field": 1}}, id="an unknown field"),
@@ -342,14 +342,14 @@ def test_an_unknown_reach_counts_as_the_widest() -> None:
         pytest.param(["q1"], id="no mapping"),
     ],
 )
-def test_what_a_plugin_reports_about_queues_cannot_break_the_report(told: Any) -> None:
+def test_what_a_plugin_reports_about_queues_cannot_break_the_report(reported: Any) -> None:
     class Talker(Plugin):
         name = "talker"
 
         def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
-            if told is None:
+            if reported is None:
                 raise RuntimeError("speechless")
-            found: Mapping[str, Mapping[str, Any]] = told
+            found: Mapping[str, Mapping[str, Any]] = reported
             return found
 
     opened = opened_with(Talker)

@@ -22,11 +22,11 @@ _numbers = count(1)
 def saying(point: str, answer: Any) -> type[Plugin]:
     """A plugin that always gives one answer; `asked` counts how often."""
 
-    def tell(self: Any, *args: Any) -> Any:
+    def report(self: Any, *args: Any) -> Any:
         type(self).asked += 1
         return answer(*args) if callable(answer) else answer
 
-    return type("Says", (Plugin,), {"name": f"says-{next(_numbers)}", point: tell, "asked": 0})
+    return type("Says", (Plugin,), {"name": f"says-{next(_numbers)}", point: report, "asked": 0})
 
 
 def opened_with(*tiers: list[type[Plugin]], **options: Any) -> Opened:

@@ -52,8 +52,8 @@ def full_node_and_a_claimant() -> list[ApiObject]:
 def test_the_pod_that_pods_were_evicted_for_gets_its_nominated_node() -> None:
     opened = open_session(full_node_and_a_claimant(), tiers=TIERS, actions=[Preempt])
     Preempt(EvictionArguments()).execute(opened.ssn)
-    told = [effect for effect in Closing(opened.ssn, "1").effects() if isinstance(effect, PodCondition)]
-    assert {effect.pod.name: effect.nominated_node for effect in told} == {"high-0": "n1"}
+    reported = [effect for effect in Closing(opened.ssn, "1").effects() if isinstance(effect, PodCondition)]
+    assert {effect.pod.name: effect.nominated_node for effect in reported} == {"high-0": "n1"}
 
 
 def test_an_eviction_names_the_victim_the_pod_and_the_node() -> None:
@@ -191,10 +191,10 @@ def test_a_place_that_is_created_again_is_promised_again() -> None:
     )
     row = int(opened.rows("high-0")[0])
     Preempt(EvictionArguments()).execute(opened.ssn)
-    told = [effect for effect in Closing(opened.ssn, "1").effects() if isinstance(effect, PodCondition)]
-    assert [(effect.pod.name, effect.nominated_node) for effect in told] == [("high-0", "n1")]
+    reported = [effect for effect in Closing(opened.ssn, "1").effects() if isinstance(effect, PodCondition)]
+    assert [(effect.pod.name, effect.nominated_node) for effect in reported] == [("high-0", "n1")]
     again = NOW.timestamp() + 5 * HELD_FOR
-    opened.state.assume_reported(told[0])
+    opened.state.assume_reported(reported[0])
     assert opened.state.snapshot(again).ledger.tasks.nominated_since[row] == again
     opened.state.upsert("Pod", claimant)
     assert opened.state.snapshot(again + 1).ledger.tasks.nominated_since[row] == again, "its echo is no other promise"
@@ -204,13 +204,13 @@ def test_a_cycle_that_evicts_for_a_pod_again_nominates_its_node_again() -> None:
     """Though the pod says so already: from now on the promise holds for another while."""
     opened = open_session(full_node_and_a_claimant(), tiers=TIERS, actions=[Preempt])
     Preempt(EvictionArguments()).execute(opened.ssn)
-    told = [effect for effect in Closing(opened.ssn, "1").effects() if isinstance(effect, PodCondition)]
+    reported = [effect for effect in Closing(opened.ssn, "1").effects() if isinstance(effect, PodCondition)]
 
-    def tell(state: ClusterState) -> None:
-        for effect in told:
+    def report(state: ClusterState) -> None:
+        for effect in reported:
             state.assume_reported(effect)
 
-    again = open_session(full_node_and_a_claimant(), tiers=TIERS, actions=[Preempt], prepare=tell)
+    again = open_session(full_node_and_a_claimant(), tiers=TIERS, actions=[Preempt], prepare=report)
     Preempt(EvictionArguments()).execute(again.ssn)
     repeated = [effect for effect in Closing(again.ssn, "2").effects() if isinstance(effect, PodCondition)]
     assert [effect.nominated_node for effect in repeated] == ["n1"]

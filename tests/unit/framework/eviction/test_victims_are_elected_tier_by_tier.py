@@ -20,7 +20,7 @@ PODS = ["v-0", "v-1", "v-2", "v-3"]
 def gives_up(victims: str | None, *, guard: bool = False, point: str = "preemptable") -> type[Plugin]:
     """A plugin that gives up the pods with these numbers ("02"), or abstains (None)."""
 
-    def tell(self: Any, task: Task, candidates: Rows) -> Any:
+    def report(self: Any, task: Task, candidates: Rows) -> Any:
         type(self).asked += 1
         if victims is None:
             return None
@@ -31,7 +31,13 @@ def gives_up(victims: str | None, *, guard: bool = False, point: str = "preempta
         self.ssn = ssn
 
     guards = frozenset({point}) if guard else frozenset()
-    members = {"name": f"gives-{next(_numbers)}", point: tell, "on_session_open": opened, "guards": guards, "asked": 0}
+    members = {
+        "name": f"gives-{next(_numbers)}",
+        point: report,
+        "on_session_open": opened,
+        "guards": guards,
+        "asked": 0,
+    }
     return type("Gives", (Plugin,), members)
 
 
@@ -85,8 +91,8 @@ def test_guards(tiers: list[list[str]], victims: str) -> None:
     """`!12` is a guard that gives up 1 and 2, `!~` one that abstains."""
 
     def plugin(pods: str) -> type[Plugin]:
-        told = pods.removeprefix("!")
-        return gives_up(None if told == "~" else told, guard=pods.startswith("!"))
+        reported = pods.removeprefix("!")
+        return gives_up(None if reported == "~" else reported, guard=pods.startswith("!"))
 
     assert elected(*[[plugin(pods) for pods in tier] for tier in tiers]) == victims
 

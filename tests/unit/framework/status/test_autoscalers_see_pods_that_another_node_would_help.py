@@ -58,5 +58,5 @@ def test_the_word_is_for_the_nodes(objects: list[Objects], plugin: PluginChoice,
     )
     for action in (Enqueue, Allocate):
         action(action.arguments_type()).execute(session.ssn)
-    told = [effect for effect in Closing(session.ssn, "cycle").effects() if isinstance(effect, PodCondition)]
-    assert [(effect.pod.name, effect.reason, effect.code) for effect in told] == [("job-0", *condition)]
+    reported = [effect for effect in Closing(session.ssn, "cycle").effects() if isinstance(effect, PodCondition)]
+    assert [(effect.pod.name, effect.reason, effect.code) for effect in reported] == [("job-0", *condition)]

@@ -111,8 +111,10 @@ class Cluster:
                 case Bind():
                     assert self.state.assume_bound(effect.pod.uid, effect.node)
                 case PodCondition():
-                    told = Condition(type="PodScheduled", status="False", reason=effect.reason, message=effect.message)
-                    self.put(with_status(self.pod(effect.pod.name), conditions=[told]))
+                    messages = Condition(
+                        type="PodScheduled", status="False", reason=effect.reason, message=effect.message
+                    )
+                    self.put(with_status(self.pod(effect.pod.name), conditions=[messages]))
                 case PodGroupStatusUpdate():
                     group = self.objects["PodGroup", effect.group.name]
                     assert isinstance(group, PodGroup)

@@ -30,11 +30,11 @@ MISSING_ONE = (
 def in_phase(stored: str, *pods: str, min_member: int = 2) -> list[ApiObject]:
     """A group as it is stored, with pods in phases; a phase ending in - is of a pod that is being deleted."""
     members = []
-    for index, told in enumerate(pods):
-        phase = told.rstrip("-")
+    for index, reported in enumerate(pods):
+        phase = reported.rstrip("-")
         place = "" if phase == "Pending" else "n1"
         kind = "Pending" if phase == "Bound" else phase
-        members.append(pod(f"g-{index}", group="g", cpu="100", on=place, phase=kind, deleting=told.endswith("-")))
+        members.append(pod(f"g-{index}", group="g", cpu="100", on=place, phase=kind, deleting=reported.endswith("-")))
     return [pod_group("g", min_member=min_member, phase=stored), *members]
 
 
@@ -329,8 +329,8 @@ OWNED_BY_SPARK = OwnerReference(
 def test_a_missing_queue_is_reported_where_it_was_named(name: str, owner: OwnerReference, fix: str) -> None:
     """A PodGroup without pods, too: those of Volcano Jobs come later. The queue is here the default one."""
     group = with_meta(pod_group(name), owner_references=[owner])
-    (told,) = closed(node("n1"), group, default_queue=False).conditions(name).values()
-    assert told.message == f"QueueNotFound: queue default does not exist: create it{fix}"
+    (reported,) = closed(node("n1"), group, default_queue=False).conditions(name).values()
+    assert reported.message == f"QueueNotFound: queue default does not exist: create it{fix}"
 
 
 def test_a_queue_that_is_a_moment_late_is_not_missed() -> None:

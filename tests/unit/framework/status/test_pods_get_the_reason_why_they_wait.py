@@ -47,8 +47,8 @@ class Shut(Plugin):
 
 def test_what_nodes_refuse_is_unschedulable_and_what_had_a_place_is_schedulable() -> None:
     done = closed(node("n1", cpu="2"), gang("g", pods=3, cpu="1"))
-    told = sorted(done.pods().values())
-    assert told == [
+    reported = sorted(done.pods().values())
+    assert reported == [
         ("Schedulable", GANG),
         ("Schedulable", GANG),
         ("Unschedulable", f"NodesRefuse: {FULL} The pod asks 1 cpu; no node has any cpu free."),
@@ -100,9 +100,9 @@ def test_a_gang_that_waits_for_pods_on_several_nodes_names_them_and_each_member_
     nodes = [node(f"n{number}", cpu="1") for number in range(4)]
     leaving = [pod(f"old-{number}", cpu="1", on=f"n{number}", deleting=True) for number in range(4)]
     done = closed(nodes, leaving, gang("g", pods=4, min_member=4, cpu="1"))
-    [told] = done.closing.pending
-    assert "places on nodes n0, n1, n2 and 1 more are kept for it until pods that" in told.message
-    assert told.message.endswith("are gone: team/old-0, team/old-1, team/old-2 and 1 more")
+    [reported] = done.closing.pending
+    assert "places on nodes n0, n1, n2 and 1 more are kept for it until pods that" in reported.message
+    assert reported.message.endswith("are gone: team/old-0, team/old-1, team/old-2 and 1 more")
     assert sorted(message.partition(": team/")[2] for _, message in done.pods().values()) == [
         f"old-{number}" for number in range(4)
     ]
@@ -152,10 +152,10 @@ def test_what_was_found_of_another_member_is_reported_as_that_members() -> None:
         pod("tiny", group="g", cpu="500m"),
     ]
     done = closed(node("n1", cpu="2"), pod_group("g", min_member=3), members)
-    told = done.pods()["big"][1].removeprefix("NeverFits: ")
-    held_up = ("Undetermined", f"NeverFits: held up by team/big of its gang: {told}")
-    assert done.pods() == {"big": ("Unschedulable", f"NeverFits: {told}"), "small": held_up, "tiny": held_up}
-    assert done.conditions("g")["Unschedulable"].message == f"NeverFits: 3/3 tasks in gang unschedulable: {told}"
+    reported = done.pods()["big"][1].removeprefix("NeverFits: ")
+    held_up = ("Undetermined", f"NeverFits: held up by team/big of its gang: {reported}")
+    assert done.pods() == {"big": ("Unschedulable", f"NeverFits: {reported}"), "small": held_up, "tiny": held_up}
+    assert done.conditions("g")["Unschedulable"].message == f"NeverFits: 3/3 tasks in gang unschedulable: {reported}"
 
 
 def test_the_named_member_does_not_depend_on_the_order_of_lists() -> None:
@@ -175,9 +175,9 @@ def test_what_must_be_fixed_in_another_member_is_reported_as_that_members() -> N
         pod("wide", group="g", cpu="1"),
     ]
     done = closed(node("n1", cpu="1"), pod_group("g", min_member=3), members)
-    told = done.pods()["odd"][1].removeprefix("InvalidPod: ")
-    assert told.startswith("spec.containers[0].resources.requests.cpu: 'much' is not a quantity")
-    assert done.pods()["wide"] == ("Undetermined", f"InvalidPod: held up by team/odd of its gang: {told}")
+    reported = done.pods()["odd"][1].removeprefix("InvalidPod: ")
+    assert reported.startswith("spec.containers[0].resources.requests.cpu: 'much' is not a quantity")
+    assert done.pods()["wide"] == ("Undetermined", f"InvalidPod: held up by team/odd of its gang: {reported}")
 
 
 def test_the_pods_of_a_gang_that_is_short_of_pods_get_the_reason() -> None:
@@ -189,12 +189,12 @@ def test_the_pods_of_a_gang_that_is_short_of_pods_get_the_reason() -> None:
 def test_gated_pods_get_no_status_and_are_the_reason_why_their_gang_waits() -> None:
     members = [pod("open", group="g", cpu="1"), pod("shut", group="g", cpu="1", gates=["example.com/wait"])]
     done = closed(node("n1"), pod_group("g", min_member=2), members)
-    told = (
+    reported = (
         "SchedulingGated: a pod has the scheduling gate example.com/wait: the controller or user that set it "
         "must remove it"
     )
     assert done.pods() == {"open": ("Schedulable", done.pods()["open"][1])}
-    assert [(job.reason, job.message) for job in done.closing.pending] == [(Reason.SCHEDULING_GATED, told)]
+    assert [(job.reason, job.message) for job in done.closing.pending] == [(Reason.SCHEDULING_GATED, reported)]
 
 
 def test_a_pod_that_waits_next_to_its_running_gang_gets_a_reason_and_the_gang_stays_running() -> None:

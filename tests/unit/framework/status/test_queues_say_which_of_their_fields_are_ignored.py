@@ -48,7 +48,7 @@ def opened(team: Queue, owner: Sequence[PluginChoice]) -> Opened:
     return open_session(node("n1"), sessions.queue("dept"), team, tiers=[owner])
 
 
-def told(team: Queue, owner: str | Sequence[PluginChoice]) -> str:
+def reported(team: Queue, owner: str | Sequence[PluginChoice]) -> str:
     """The message of the condition; it is the event's as well."""
     session = opened(team, OWNERS[owner] if isinstance(owner, str) else owner)
     effects = Closing(session.ssn, "1").effects()
@@ -107,13 +107,13 @@ def told(team: Queue, owner: str | Sequence[PluginChoice]) -> str:
     ],
 )
 def test_a_parent(owner: str, message: str) -> None:
-    assert told(queue(parent="dept"), owner) == message
+    assert reported(queue(parent="dept"), owner) == message
 
 
 @pytest.mark.parametrize("parent", ["", "root"])
 @pytest.mark.parametrize("owner", OWNERS)
 def test_to_be_below_root_is_nothing_that_could_be_ignored(owner: str, parent: str) -> None:
-    assert told(queue(parent=parent), owner) == ""
+    assert reported(queue(parent=parent), owner) == ""
 
 
 @pytest.mark.parametrize(
@@ -138,22 +138,22 @@ def test_to_be_below_root_is_nothing_that_could_be_ignored(owner: str, parent: s
     ],
 )
 def test_what_is_deserved(owner: str, message: str) -> None:
-    assert told(queue(deserved=4), owner) == message
+    assert reported(queue(deserved=4), owner) == message
 
 
 @pytest.mark.parametrize(("guarantee", "is_told"), [(4, False), (5, False), (3, True)])
-def test_what_is_deserved_and_guaranteed_as_well_is_had(guarantee: int, is_told: bool) -> None:
+def test_what_is_deserved_and_guaranteed_as_well_is_had(guarantee: int, is_reported: bool) -> None:
     """Admission demands `deserved` beside a guarantee."""
-    assert bool(told(queue(deserved=4, guarantee=guarantee), "proportion")) is is_told
+    assert bool(reported(queue(deserved=4, guarantee=guarantee), "proportion")) is is_reported
 
 
 @pytest.mark.parametrize("owner", ["proportion", "proportion in a tree", "capacity", "capacity in a tree"])
 def test_a_guarantee_is_kept_by_proportion_and_capacity(owner: str) -> None:
-    assert told(queue(guarantee=4), owner) == ""
+    assert reported(queue(guarantee=4), owner) == ""
 
 
 def test_a_guarantee_is_not_kept_by_drf() -> None:
-    assert told(queue(guarantee=4), "hdrf") == (
+    assert reported(queue(guarantee=4), "hdrf") == (
         "spec.guarantee (cpu 4) has no effect: drf keeps nothing for idle queues; configure capacity in its place, or "
         "remove the field"
     )
@@ -188,11 +188,11 @@ def test_a_guarantee_is_not_kept_by_drf() -> None:
     ],
 )
 def test_a_path_in_the_annotations(owner: str, message: str) -> None:
-    assert told(queue(path="root/eng/dev"), owner) == message
+    assert reported(queue(path="root/eng/dev"), owner) == message
 
 
 def test_all_fields_are_named_in_one_message() -> None:
-    message = told(queue(parent="dept", deserved=4, path="root/a"), "proportion")
+    message = reported(queue(parent="dept", deserved=4, path="root/a"), "proportion")
     assert [part.split(" ")[0] for part in message.split("; ") if " has no effect" in part] == [
         "spec.parent",
         "spec.deserved",
@@ -210,7 +210,7 @@ class Foreign(Plugin):
 
 
 def test_a_plugin_that_does_not_say_what_it_reads_may_read_everything() -> None:
-    assert told(queue(parent="dept", deserved=4), [Foreign]) == ""
+    assert reported(queue(parent="dept", deserved=4), [Foreign]) == ""
 
 
 def test_the_condition_is_written_once_and_goes_when_the_field_is_used() -> None:

@@ -11,7 +11,7 @@ from volcano_py.framework.status.closing import Closing
 from volcano_py.plugins.capacity import Capacity
 
 
-def told(of: Queue) -> list[tuple[str, str, str, str]]:
+def reported(of: Queue) -> list[tuple[str, str, str, str]]:
     opened = open_session(node("n1"), of, queue("well", capability={"cpu": "4"}), tiers=[[Capacity]])
     events = [effect for effect in Closing(opened.ssn, "1").effects() if isinstance(effect, Event)]
     return [(event.about.name, event.type, event.reason, event.message) for event in events]
@@ -33,8 +33,8 @@ def told(of: Queue) -> list[tuple[str, str, str, str]]:
     ids=["no quantity", "negative", "weight"],
 )
 def test_an_event_on_the_queue_says_what_cannot_be_used_and_what_counts_instead(spoilt: Queue, problem: str) -> None:
-    assert told(spoilt) == [("spoilt", "Warning", "InvalidQueue", f"queue spoilt: {problem}")]
+    assert reported(spoilt) == [("spoilt", "Warning", "InvalidQueue", f"queue spoilt: {problem}")]
 
 
 def test_a_valid_queue_gets_no_event() -> None:
-    assert told(queue("fine", weight=2, capability={"cpu": "4"}, deserved={"cpu": "2"})) == []
+    assert reported(queue("fine", weight=2, capability={"cpu": "4"}, deserved={"cpu": "2"})) == []

@@ -165,8 +165,8 @@ def test_the_last_success_stays_when_its_job_is_gone() -> None:
 
 def test_a_job_that_has_ended_is_reported_once() -> None:
     jobs = [job("08:00", "Completed")]
-    told = plan_cron(cron_job(last="08:00", active=(due_name("08:00"),)), jobs, at("08:30"))
-    assert reasons(told) == ["SawCompletedJob"]
+    reported = plan_cron(cron_job(last="08:00", active=(due_name("08:00"),)), jobs, at("08:30"))
+    assert reasons(reported) == ["SawCompletedJob"]
     assert reasons(plan_cron(cron_job(last="08:00"), jobs, at("08:30"))) == []
 
 

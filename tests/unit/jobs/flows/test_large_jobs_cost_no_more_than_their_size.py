@@ -80,8 +80,8 @@ def test_what_is_wrong_with_dependencies_is_reported_in_one_pass() -> None:
         return work_of(lambda: problem(job(*(task(f"t{n}", dependsOn={"name": ["none"]}) for n in range(size)))))
 
     assert growth(work, 200) < LINEAR
-    told = problem(job(*(task(f"t{n}", dependsOn={"name": ["none"]}) for n in range(200))))
-    assert "none is not a task of this object; name one of the tasks (t1, t2, t3, t4, t5 and 194 more)" in told
+    reported = problem(job(*(task(f"t{n}", dependsOn={"name": ["none"]}) for n in range(200))))
+    assert "none is not a task of this object; name one of the tasks (t1, t2, t3, t4, t5 and 194 more)" in reported
 
 
 def test_what_an_update_breaks_is_found_in_one_pass() -> None:
@@ -95,7 +95,7 @@ def test_what_an_update_breaks_is_found_in_one_pass() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "reported"),
     [
         (
             {"tasks": [task(f"t{n}") for n in range(TASKS.most + 1)]},
@@ -115,14 +115,14 @@ def test_what_an_update_breaks_is_found_in_one_pass() -> None:
         ),
     ],
 )
-def test_a_job_beyond_a_bound_is_refused_with_a_reason(spec: dict[str, Any], told: str) -> None:
+def test_a_job_beyond_a_bound_is_refused_with_a_reason(spec: dict[str, Any], reported: str) -> None:
     tasks = spec.pop("tasks", [task()])
     of = job(*tasks, phase="Pending", **spec)
-    assert problem(of).startswith(told)
+    assert problem(of).startswith(reported)
     refused = plan(World(job=of, group=group(of), now=NOW, problem=problem(of)))
     assert not [action for action in refused.actions if isinstance(action, CreatePods)]
     assert refused.waiting is not None
-    assert refused.waiting.message.startswith(told)
+    assert refused.waiting.message.startswith(reported)
 
 
 def test_pods_that_are_created_at_once_are_bounded_by_their_size() -> None:

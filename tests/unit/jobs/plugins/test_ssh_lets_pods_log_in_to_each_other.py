@@ -228,5 +228,5 @@ def test_ssh_itself_understands_the_configuration(tmp_path: Path, host: str, add
         answer = subprocess.run(["ssh", "-G", "-F", path, host], check=True, capture_output=True, text=True)
     except FileNotFoundError:
         pytest.skip("there is no ssh on this machine")
-    told = dict(line.split(" ", 1) for line in answer.stdout.splitlines() if " " in line)
-    assert (told["hostname"], told["port"]) == (address, port)
+    reported = dict(line.split(" ", 1) for line in answer.stdout.splitlines() if " " in line)
+    assert (reported["hostname"], reported["port"]) == (address, port)

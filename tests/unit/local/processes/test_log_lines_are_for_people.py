@@ -8,7 +8,7 @@ from volcano_py.local.processes.log_lines import readable
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "reported"),
     [
         (
             '{"ts":"2026-01-01T10:15:02.123Z","level":"info","msg":"cycle","binds":4,"pending":1,"logger":"volcano_py.x"}',
@@ -22,5 +22,5 @@ from volcano_py.local.processes.log_lines import readable
         ("", ""),
     ],
 )
-def test_the_log_of_the_daemon_is_shown_in_a_form_for_people(line: str, told: str) -> None:
-    assert readable(line) == told
+def test_the_log_of_the_daemon_is_shown_in_a_form_for_people(line: str, reported: str) -> None:
+    assert readable(line) == reported

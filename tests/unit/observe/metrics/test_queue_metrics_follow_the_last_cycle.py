@@ -147,9 +147,9 @@ def test_resources_that_only_requests_invent_are_bounded(metrics: Metrics, repor
     invented = {f"evil.example/{n:04d}": 1 for n in range(5000)}
     queue = QueueReport(name="q", request=invented | {"nvidia.com/gpu": 2}, real_capability={"nvidia.com/gpu": 8})
     metrics.observe_cycle(report(queues={"q": queue}))
-    told = {dict(labels)["resource"] for _, labels in scrape(metrics) if "resource" in dict(labels)}
-    assert "nvidia.com/gpu" in told
-    assert len([name for name in told if name.startswith("evil")]) == 32
+    reported = {dict(labels)["resource"] for _, labels in scrape(metrics) if "resource" in dict(labels)}
+    assert "nvidia.com/gpu" in reported
+    assert len([name for name in reported if name.startswith("evil")]) == 32
 
 
 def test_odd_names_are_escaped(metrics: Metrics, report: Report) -> None:

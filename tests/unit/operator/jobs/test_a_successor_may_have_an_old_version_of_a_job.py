@@ -16,7 +16,7 @@ def as_it_is(cluster: JobCluster) -> VolcanoJob:
 async def taken_over(cluster: JobCluster, known: VolcanoJob) -> None:
     """By a controller whose watch of Jobs has shown this and nothing later."""
     await cluster.stop()
-    cluster.tells_of = lambda kind: kind != "VolcanoJob"
+    cluster.reports_of = lambda kind: kind != "VolcanoJob"
     cluster.start()
     assert cluster.controller is not None
     cluster.controller.upsert("VolcanoJob", known)

@@ -121,11 +121,11 @@ async def test_a_job_whose_pods_can_never_be_is_terminated(cluster: JobCluster) 
     cluster.submit(job(task("worker", 1)))
     await cluster.live(600)
     assert cluster.phase() == "Terminated"
-    (told,) = cluster.messages("ExecuteAction")
-    assert told.startswith("TerminateJob: failed 16 times: POST ")
-    assert "spec.containers: Required value" in told
+    (reported,) = cluster.messages("ExecuteAction")
+    assert reported.startswith("TerminateJob: failed 16 times: POST ")
+    assert "spec.containers: Required value" in reported
     state = cluster.status()["state"]
-    assert f"{state['reason']}: {state['message']}" == told
+    assert f"{state['reason']}: {state['message']}" == reported
 
 
 @pytest.mark.parametrize("action", ["RestartJob", "RestartTask", "RestartPod"])
@@ -249,8 +249,8 @@ async def test_a_foreign_pod_of_the_same_name_is_left_alone(cluster: JobCluster)
     await cluster.live(5)
     assert cluster.pod("train-worker-0")["metadata"]["uid"] == foreign["metadata"]["uid"]
     assert "train-worker-1" in cluster.pods()
-    (told,) = cluster.messages("FailedCreate")
-    assert told == (
+    (reported,) = cluster.messages("FailedCreate")
+    assert reported == (
         "pod ns/train-worker-0 exists but does not belong to this job; delete it, or give the job another name"
     )
     cluster.remove_pod("train-worker-0")
@@ -278,8 +278,8 @@ async def test_pods_wait_for_the_queue(cluster: JobCluster) -> None:
     cluster.submit(job(task("worker", 2)))
     await cluster.live()
     assert cluster.pods() == {}
-    (told,) = cluster.messages("PodGroupPending")
-    assert told.endswith("is admitted to queue default")
+    (reported,) = cluster.messages("PodGroupPending")
+    assert reported.endswith("is admitted to queue default")
     cluster.admits = True
     await cluster.live()
     assert cluster.phase() == "Running"
@@ -458,7 +458,7 @@ async def test_a_job_whose_time_is_over_stays_if_it_was_given_more_a_moment_ago(
     await cluster.live(3)
     cluster.pod_is("train-worker-0", "Succeeded")
     await cluster.live(5)
-    cluster.tells_of = lambda kind: kind != "VolcanoJob"
+    cluster.reports_of = lambda kind: kind != "VolcanoJob"
     cluster.edit(ttlSecondsAfterFinished=120)
     await cluster.live(80)
     assert cluster.phase() == "Completed"
@@ -526,8 +526,8 @@ async def test_a_plugin_that_fails_is_reported(cluster: JobCluster) -> None:
     """Here, at a template that is none."""
     cluster.submit(job({"name": "a", "replicas": 1, "template": {"spec": "none"}}, plugins={"svc": []}))
     await cluster.live()
-    (told,) = cluster.messages("PluginError")
-    assert told == "ConfigMap ns/train-svc cannot be created: AttributeError: 'str' object has no attribute 'get'"
+    (reported,) = cluster.messages("PluginError")
+    assert reported == "ConfigMap ns/train-svc cannot be created: AttributeError: 'str' object has no attribute 'get'"
 
 
 @pytest.mark.parametrize("fails", ["__init__", "objects"])

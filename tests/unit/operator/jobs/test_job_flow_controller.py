@@ -156,8 +156,10 @@ async def test_a_job_that_cannot_be_read_keeps_no_other_from_it(cluster: MakerCl
     await cluster.live(30)
     assert cluster.jobs()["f-b"] == "Completed"
     assert cluster.status(FLOWS, "f")["completedJobs"] == ["f-b"]
-    (told,) = cluster.messages("FailedCreate")
-    assert told.startswith("Job f-a cannot be read: Expected `str`, got `object` - at `$.spec.tasks[0].name`; correct")
+    (reported,) = cluster.messages("FailedCreate")
+    assert reported.startswith(
+        "Job f-a cannot be read: Expected `str`, got `object` - at `$.spec.tasks[0].name`; correct"
+    )
 
 
 async def test_nothing_is_reported_for_a_flow_that_is_deleted_while_its_job_is_created(cluster: MakerCluster) -> None:

@@ -67,14 +67,14 @@ class Server:
         metadata = {"name": name, "uid": f"uid-{name}", "resourceVersion": str(self._version)}
         obj = {"metadata": metadata | fields.pop("metadata", {}), **fields}
         self.objects[collection][name] = obj
-        self._tell(collection, change, obj)
+        self._report(collection, change, obj)
 
     def delete(self, collection: str, name: str, *, silently: bool = False) -> None:
         self._version += 1
         obj = self.objects[collection].pop(name)
         obj["metadata"]["resourceVersion"] = str(self._version)
         if not silently:
-            self._tell(collection, "DELETED", obj)
+            self._report(collection, "DELETED", obj)
 
     def end_watches(self) -> None:
         for watches in self.watches.values():
@@ -84,7 +84,7 @@ class Server:
     def watching(self, collection: str) -> int:
         return len(self.watches[collection])
 
-    def _tell(self, collection: str, change: str, obj: dict[str, Any]) -> None:
+    def _report(self, collection: str, change: str, obj: dict[str, Any]) -> None:
         for watch in self.watches[collection]:
             if not self.is_mute:
                 watch.put_nowait(orjson.dumps({"type": change, "object": obj}) + b"\n")

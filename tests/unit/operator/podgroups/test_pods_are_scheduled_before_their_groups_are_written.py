@@ -112,8 +112,8 @@ async def test_a_group_that_is_not_stored_has_no_status_and_no_events(ahead: Ahe
     ahead.pod("solo")
     await ahead.until_seen()
     ahead.cycles.run()
-    told = [effect for effect in ahead.cycles.effects if isinstance(effect, PodGroupStatusUpdate | Event)]
-    assert told == []
+    reported = [effect for effect in ahead.cycles.effects if isinstance(effect, PodGroupStatusUpdate | Event)]
+    assert reported == []
     ahead.bindings_passed = True
     await ahead.settle()
     ahead.see("podgroup-uid-solo")
@@ -272,8 +272,8 @@ async def test_for_an_invalid_group_the_pod_gets_the_reason(ahead: Ahead, events
     async with ahead.running():
         await eventually(lambda: bool(events))
     ahead.cycles.run(after=60.0)
-    (told,) = [effect for effect in ahead.cycles.effects if isinstance(effect, PodCondition)]
-    assert told.message.startswith("QueueNotFound: queue no name does not exist")
+    (reported,) = [effect for effect in ahead.cycles.effects if isinstance(effect, PodCondition)]
+    assert reported.message.startswith("QueueNotFound: queue no name does not exist")
 
 
 FORBIDDEN = api_error("POST", GROUPS, 403, b'{"reason": "Forbidden"}')

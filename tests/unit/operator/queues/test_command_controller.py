@@ -124,14 +124,14 @@ async def test_a_command_whose_deletion_got_no_answer_is_carried_out_once(bus: B
     "error", [UnreachableError("DELETE", COMMANDS, "reset"), api_error("DELETE", COMMANDS, 504, b"")]
 )
 async def test_a_command_that_was_deleted_without_an_answer_is_carried_out_all_the_same(
-    bus: Bus, error: Exception, is_told_first: bool
+    bus: Bus, error: Exception, is_reported_first: bool
 ) -> None:
     """No other client did it: the next attempt finds it gone, or the watch says so even before."""
     command = bus.command()
 
     def carried_out(verb: str, path: str) -> None:
         if bus.api.objects.pop(path, None) is not None:
-            if is_told_first:
+            if is_reported_first:
                 bus.controller.delete(command.metadata.uid)
             raise error
 

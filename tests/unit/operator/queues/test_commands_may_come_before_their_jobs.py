@@ -9,13 +9,13 @@ from volcano_py.jobs.model import JobAction
 
 async def test_a_command_for_a_job_that_no_watch_has_reported_yet_is_carried_out(cluster: JobCluster) -> None:
     """Nor does an API server that is away for a moment keep it from that."""
-    cluster.tells_of = lambda kind: kind != "VolcanoJob"
+    cluster.reports_of = lambda kind: kind != "VolcanoJob"
     cluster.api.refuse("GET", "/jobs/train", UnreachableError("GET", JOBS, "reset"))
     cluster.submit(job(task("worker", 2)))
     uid = cluster.api.objects[f"{JOBS}/train"]["metadata"]["uid"]
     cluster.ask(JobAction.ABORT, uid)
     await cluster.live(2)
-    cluster.tells_of = lambda kind: True
+    cluster.reports_of = lambda kind: True
     await cluster.live()
     assert cluster.phase() == "Aborted"
 
@@ -23,7 +23,7 @@ async def test_a_command_for_a_job_that_no_watch_has_reported_yet_is_carried_out
 async def test_a_command_for_a_namesake_that_no_watch_has_reported_yet_is_carried_out(cluster: JobCluster) -> None:
     cluster.submit(job(task("worker", 1)))
     await cluster.live()
-    cluster.tells_of = lambda kind: kind != "VolcanoJob"
+    cluster.reports_of = lambda kind: kind != "VolcanoJob"
     for path in [path for path in cluster.api.objects if path.rsplit("/", 1)[1].startswith("train")]:
         del cluster.api.objects[path]
     cluster.submit(job(task("worker", 1)))

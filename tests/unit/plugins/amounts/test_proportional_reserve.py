@@ -463,7 +463,7 @@ def test_the_arguments_of_predicates() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "reported"),
     [
         ({"predicate.ProportionalEnable": True}, "has no effect: predicate.resources lists no device"),
         (
@@ -472,10 +472,10 @@ def test_the_arguments_of_predicates() -> None:
         ),
     ],
 )
-def test_what_can_have_no_effect_is_reported(values: dict[str, Any], told: str) -> None:
+def test_what_can_have_no_effect_is_reported(values: dict[str, Any], reported: str) -> None:
     arguments, (problem,) = read_arguments(PredicatesArguments, values)
     assert arguments is not None
-    assert told in problem.message
+    assert reported in problem.message
 
 
 @pytest.mark.parametrize("ratio", ["much", [8], {"a": 1}, True, float("nan"), float("inf"), "NaN", -16, -0.1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.queue_trees import jobs, opened, queue, told
+from tests.support.queue_trees import jobs, opened, queue, reported
 from tests.support.sessions import Opened, pod_group
 from volcano_py.actions.enqueue import Enqueue
 from volcano_py.api.objects import ApiObject
@@ -51,7 +51,7 @@ def test_what_one_queue_is_promised_counts_for_all_queues_above() -> None:
     )  # fmt: skip
     assert enqueued(session) == ["one"]
     assert refusal(session, "two").startswith("OverCapability: queue a, above a2: 3 cpu allocated + 4 promised + 6 as")
-    assert told(session)["a"]["inqueue"] == {"cpu": 4_000}
+    assert reported(session)["a"]["inqueue"] == {"cpu": 4_000}
 
 
 def test_what_one_queue_is_promised_beyond_its_part_does_not_block_another_within_its_part() -> None:

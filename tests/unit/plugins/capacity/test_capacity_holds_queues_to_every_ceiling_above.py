@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.queue_trees import HIERARCHICAL, allocate, cpus, jobs, opened, queue, room, told
+from tests.support.queue_trees import HIERARCHICAL, allocate, cpus, jobs, opened, queue, reported, room
 from tests.support.sessions import Opened, node, open_session, pod, pod_group
 from volcano_py.api.objects import ApiObject
 from volcano_py.api.reasons import Reason
@@ -329,7 +329,7 @@ def test_side_by_side_there_is_no_tree_to_break() -> None:
 
 def test_without_a_root_queue_there_is_a_root_all_the_same() -> None:
     session = open_session(node("n1"), queue("a"), jobs("j", "a", 9, running=0), tiers=[[HIERARCHICAL]])
-    assert "root" not in told(session)
+    assert "root" not in reported(session)
     assert allocate(session) == {"a": 8}
 
 
@@ -369,7 +369,7 @@ def test_no_queue_exceeds_its_capability_and_no_guarantee_is_lent(
     queues, wanted = cluster
     made, work = parts(queues, wanted)
     session = opened(*made, *work, cpu=cpu)
-    before = told(session)
+    before = reported(session)
     held = allocate(session)
     parents = {name: parent or "root" for name, parent, _ in queues}
     needed = _needed(parents, before, held)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from tests.support.book_keeping import Step, do_and_undo, held, steps
-from tests.support.queue_trees import allocate, cpus, jobs, next_queue, opened, queue, told
+from tests.support.queue_trees import allocate, cpus, jobs, next_queue, opened, queue, reported
 from tests.support.sessions import Opened, gang, node, open_session
 from volcano_py.actions.allocate import Allocate
 from volcano_py.plugins.capacity import Capacity
@@ -17,7 +17,7 @@ from volcano_py.state.queues.queue_tree import lay
 
 
 def shares(session: Opened, *queues: str) -> dict[str, float]:
-    facts = told(session)
+    facts = reported(session)
     return {name: facts[name]["share"] for name in queues}
 
 
@@ -156,7 +156,7 @@ def expected(session: Opened) -> dict[str, tuple[list[int], list[int], float]]:
         for child in tree.children.get(name, ()):
             sums[name] += sums[child]
             needs[name] += np.maximum(needs[child], ssn.queues[child].guarantee)
-        facts = told(session).get(name, {"deserved": {"cpu": 16_000, "memory": 18 * 2**30}})
+        facts = reported(session).get(name, {"deserved": {"cpu": 16_000, "memory": 18 * 2**30}})
         parts = [sums[name][dim] / facts["deserved"][ssn.axis.names[dim]] for dim in (0, 1) if facts["deserved"]]
         found[name] = sums[name].tolist(), needs[name].tolist(), max(parts, default=1.0)
     return found

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.queue_trees import cpus, jobs, opened, queue, root, told
+from tests.support.queue_trees import cpus, jobs, opened, queue, reported, root
 from tests.support.sessions import Opened
 from volcano_py.api.objects import Queue
 from volcano_py.plugins.queues.levels import Levels
@@ -39,13 +39,13 @@ def guide() -> list[Queue]:
 
 def test_root_deserves_what_the_queues_below_it_do() -> None:
     session = opened(*guide(), cpu=500)
-    assert told(session)["root"]["deserved"] == {"cpu": 128_000, "memory": 256 * 2**30}
+    assert reported(session)["root"]["deserved"] == {"cpu": 128_000, "memory": 256 * 2**30}
 
 
 def test_without_a_limit_it_is_the_whole_cluster() -> None:
     session = opened(*guide(), memory="256Gi")
     for name in ("root", "child-queue-a", "subchild-queue-a2", "default"):
-        facts = told(session)[name]
+        facts = reported(session)[name]
         assert facts["capability"]["memory"] == facts["real_capability"]["memory"] == 256 * 2**30
 
 
@@ -64,7 +64,7 @@ def test_capability_is_inherited_from_the_nearest_queue_above_that_has_one() -> 
         "a21": 80,
         "b": 128,
     }
-    assert told(session)["a21"]["capability"]["memory"] == 2**30
+    assert reported(session)["a21"]["capability"]["memory"] == 2**30
 
 
 def test_guarantees_of_others_are_set_aside_at_every_level() -> None:
@@ -157,31 +157,31 @@ def test_a_cpu_capability_of_zero_counts_as_absent(capability: dict[str, str]) -
 
 def test_a_device_capability_of_zero_is_zero() -> None:
     session = opened(queue("a", capability={GPU: "0"}), queue("a1", "a"), devices={GPU: "4"})
-    assert told(session)["a1"]["real_capability"][GPU] == 0
-    assert told(session)["root"]["real_capability"][GPU] == 4
+    assert reported(session)["a1"]["real_capability"][GPU] == 0
+    assert reported(session)["root"]["real_capability"][GPU] == 4
 
 
 def test_a_queue_that_deserves_nothing_has_a_share_of_one_whatever_it_holds() -> None:
     session = opened(queue("a"), queue("b"), jobs("j", "b", 3))
-    assert {name: told(session)[name]["share"] for name in ("a", "b")} == {"a": 1.0, "b": 1.0}
+    assert {name: reported(session)[name]["share"] for name in ("a", "b")} == {"a": 1.0, "b": 1.0}
 
 
 def test_places_for_pods_alone_are_no_entitlement() -> None:
-    assert told(opened(queue("a", deserved={"pods": "10"})))["a"]["share"] == 1.0
+    assert reported(opened(queue("a", deserved={"pods": "10"})))["a"]["share"] == 1.0
 
 
 def test_a_share_is_the_largest_part_held_of_anything_deserved() -> None:
     session = opened(
         queue("a", deserved={"cpu": "4", "memory": "8Gi"}), jobs("j", "a", 2, memory="3Gi"), hierarchy=False
     )
-    assert told(session)["a"]["share"] == 0.75
+    assert reported(session)["a"]["share"] == 0.75
 
 
 def test_a_resource_deserved_as_zero_is_used_up_by_the_first_that_is_held() -> None:
     held = [jobs("j", "a", 1, devices={GPU: "1"})]
     unlisted, zero = {"cpu": "4"}, {"cpu": "4", GPU: "0"}
     shares = [
-        told(opened(queue("a", deserved=deserved), *held, devices={GPU: "4"}))["a"]["share"]
+        reported(opened(queue("a", deserved=deserved), *held, devices={GPU: "4"}))["a"]["share"]
         for deserved in (unlisted, zero)
     ]
     assert shares == [0.25, 1.0]
@@ -191,7 +191,7 @@ def test_sums_of_absurd_amounts_do_not_wrap_around() -> None:
     many = [queue(f"q{number}", "a", deserved={"cpu": "9E"}, guarantee={"cpu": "9E"}) for number in range(300)]
     session = opened(queue("a"), queue("b"), *many)
     assert real(session, "b", "q7") == {"b": 128, "q7": 128}
-    assert told(session)["b"]["share"] == 1.0
+    assert reported(session)["b"]["share"] == 1.0
 
 
 def test_sums_over_many_levels_end_at_unlimited() -> None:
@@ -249,7 +249,7 @@ def test_no_limit_is_above_that_of_a_queue_above_and_guarantees_are_had(
 ) -> None:
     made = [queue(name, parent, **limits) for name, parent, limits in tree]
     session = opened(*made, cpu=cpu)
-    facts = told(session)
+    facts = reported(session)
     parents = {name: parent or "root" for name, parent, _ in tree}
     for name, parent in parents.items():
         for field in ("capability", "real_capability"):
@@ -263,4 +263,4 @@ def test_no_limit_is_above_that_of_a_queue_above_and_guarantees_are_had(
         if guaranteed <= room:
             assert real_capability >= min(own, facts[name]["capability"].get("cpu", 0)), "what is guaranteed can be had"
         assert facts[name]["deserved"].get("cpu", 0) >= own
-    assert told(opened(*data.draw(st.permutations(made)), cpu=cpu)) == facts, "in whatever order they come"
+    assert reported(opened(*data.draw(st.permutations(made)), cpu=cpu)) == facts, "in whatever order they come"

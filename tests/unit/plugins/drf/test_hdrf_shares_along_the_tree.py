@@ -222,12 +222,12 @@ def test_what_is_wrong_with_a_place_is_reported_on_the_queue_with_or_without_job
     session.ssn.dispatch.life("on_session_close", session.ssn)
     found = [each for each in session.effects if isinstance(each, Event)]
     assert {(each.about.kind, each.type, each.reason) for each in found} == {("Queue", "Warning", "InvalidQueue")}
-    told = {each.about.name: each.message for each in found}
-    assert told.keys() == {"dev", "odd", "light", "nan"}
-    assert "leads through root/sci, the path of queue sci" in told["dev"]
-    assert "'root/a/b' and '1/2' have different numbers of elements" in told["odd"]
-    assert "volcano.sh/hierarchy-weights: " in told["light"]
-    assert "NaN" in told["nan"]
+    reported = {each.about.name: each.message for each in found}
+    assert reported.keys() == {"dev", "odd", "light", "nan"}
+    assert "leads through root/sci, the path of queue sci" in reported["dev"]
+    assert "'root/a/b' and '1/2' have different numbers of elements" in reported["odd"]
+    assert "volcano.sh/hierarchy-weights: " in reported["light"]
+    assert "NaN" in reported["nan"]
 
 
 def test_the_older_queue_stays_whichever_path_is_longer() -> None:

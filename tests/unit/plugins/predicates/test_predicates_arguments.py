@@ -55,8 +55,8 @@ def test_the_arguments_of_what_is_not_evaluated_yet_are_read() -> None:
 def test_switching_on_something_without_effect_is_reported() -> None:
     arguments, problems = read_arguments(PredicatesArguments, {"predicate.GPUSharingEnable": "true"})
     assert arguments is not None
-    told = [problem.message for problem in problems]
-    assert told == ["has no effect here: sharing of GPUs belongs to the plugin deviceshare"]
+    reported = [problem.message for problem in problems]
+    assert reported == ["has no effect here: sharing of GPUs belongs to the plugin deviceshare"]
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_switching_on_something_without_effect_is_reported() -> None:
 def test_nodes_are_not_scored_by_their_volumes_and_a_warning_says_why(given: dict[str, Any]) -> None:
     arguments, problems = read_arguments(PredicatesArguments, given)
     assert arguments is not None
-    told = [problem.message for problem in problems]
+    reported = [problem.message for problem in problems]
     expected = (
         "has no effect here: nodes are not scored by their volumes, as in kube-scheduler without its feature gate "
         "StorageCapacityScoring (alpha, off)"
     )
-    assert told == [expected]
+    assert reported == [expected]
 
 
 def test_a_weight_of_0_for_volumes_says_what_is_so() -> None:

@@ -46,7 +46,7 @@ def opened(nodes: Sequence[Any], on: str, *constraints: TopologySpreadConstraint
     )
 
 
-def told(session: Opened, name: str = "new-0") -> dict[str, str]:
+def reported(session: Opened, name: str = "new-0") -> dict[str, str]:
     codes = session.ssn.placer.codes(class_of(session, name))
     return {
         each: "" if codes[row] == FITS else session.ssn.refusal_of(int(codes[row])).message
@@ -68,40 +68,42 @@ THREE = (at("a1", "a"), at("a2", "a"), at("b1", "b"), at("c1", "c"))
     ],
 )
 def test_a_zone_may_be_ahead_of_the_emptiest_by_the_skew(on: str, max_skew: int, shut: str) -> None:
-    answers = told(opened(THREE, on, spread(max_skew=max_skew)))
+    answers = reported(opened(THREE, on, spread(max_skew=max_skew)))
     assert [name for name, text in answers.items() if text == CROWDED] == shut.split()
     assert set(answers.values()) <= {"", CROWDED}
 
 
 def test_nodes_without_the_label_never_take_the_pod_whatever_is_evicted() -> None:
     session = opened([*THREE, at("d1", None)], "d1", spread())
-    assert told(session)["d1"] == UNLABELED
+    assert reported(session)["d1"] == UNLABELED
     codes = session.ssn.placer.codes(class_of(session, "new-0"))
     assert not session.ssn.resolvable(codes)[session.node_row("d1")]
-    assert told(opened([*THREE, at("d1", None)], "a1", spread(HOSTNAME)))["d1"] == "", "the other constraint decides"
+    assert reported(opened([*THREE, at("d1", None)], "a1", spread(HOSTNAME)))["d1"] == "", (
+        "the other constraint decides"
+    )
 
 
 def test_fewer_domains_than_asked_for_count_as_one_that_is_empty() -> None:
-    assert told(opened(THREE, "a1 b1 c1", spread(min_domains=3)))["a1"] == ""
-    assert set(told(opened(THREE, "a1 b1 c1", spread(min_domains=4))).values()) == {CROWDED}
+    assert reported(opened(THREE, "a1 b1 c1", spread(min_domains=3)))["a1"] == ""
+    assert set(reported(opened(THREE, "a1 b1 c1", spread(min_domains=4))).values()) == {CROWDED}
 
 
 def test_a_pod_that_does_not_match_itself_only_has_to_stay_within_the_skew() -> None:
-    assert set(told(opened(THREE, "a1", spread(), labels={"app": "other"})).values()) == {""}
-    assert told(opened(THREE, "a1 a2", spread(), labels={"app": "other"}))["a1"] == CROWDED
+    assert set(reported(opened(THREE, "a1", spread(), labels={"app": "other"})).values()) == {""}
+    assert reported(opened(THREE, "a1 a2", spread(), labels={"app": "other"}))["a1"] == CROWDED
 
 
 def test_zones_that_the_pod_cannot_use_do_not_hold_it_back_by_default() -> None:
     nodes = [at("a1", "a", labels={"disk": "ssd"}), at("b1", "b")]
     wanted = {"node_selector": {"disk": "ssd"}}
-    assert told(opened(nodes, "a1", spread(), **wanted))["a1"] == ""
-    assert told(opened(nodes, "a1", spread(node_affinity_policy="Ignore"), **wanted))["a1"] == CROWDED
+    assert reported(opened(nodes, "a1", spread(), **wanted))["a1"] == ""
+    assert reported(opened(nodes, "a1", spread(node_affinity_policy="Ignore"), **wanted))["a1"] == CROWDED
 
 
 def test_tainted_zones_hold_it_back_by_default() -> None:
     nodes = [at("a1", "a"), at("b1", "b", taints=[Taint(key="gpu", effect="NoSchedule")])]
-    assert told(opened(nodes, "a1", spread()))["a1"] == CROWDED
-    assert told(opened(nodes, "a1", spread(node_taints_policy="Honor")))["a1"] == ""
+    assert reported(opened(nodes, "a1", spread()))["a1"] == CROWDED
+    assert reported(opened(nodes, "a1", spread(node_taints_policy="Honor")))["a1"] == ""
 
 
 @pytest.mark.parametrize("selector", [LabelSelector(), None], ids=["empty", "missing"])
@@ -119,14 +121,14 @@ def test_a_pod_whose_selector_matches_none_does_not_count_its_gang_either(
 
 
 def test_several_constraints_hold_at_once_and_the_first_no_is_reported() -> None:
-    answers = told(opened([*THREE, at("a3", "a")], "a1 b1 c1", spread(), spread(HOSTNAME)))
+    answers = reported(opened([*THREE, at("a3", "a")], "a1 b1 c1", spread(), spread(HOSTNAME)))
     assert [name for name, text in answers.items() if not text] == ["a2", "a3"]
 
 
 def test_pods_on_a_node_that_lacks_the_key_of_another_constraint_do_not_count() -> None:
     keyless = node("a9", labels={ZONE: "a"})
-    assert told(opened([*THREE, keyless], "a9", spread(), spread(HOSTNAME)))["a1"] == ""
-    assert told(opened([*THREE, keyless], "a9", spread()))["a1"] == CROWDED
+    assert reported(opened([*THREE, keyless], "a9", spread(), spread(HOSTNAME)))["a1"] == ""
+    assert reported(opened([*THREE, keyless], "a9", spread()))["a1"] == CROWDED
 
 
 def test_a_gang_may_crowd_nodes_that_do_not_count() -> None:
@@ -149,28 +151,28 @@ def test_what_a_pod_tolerates_decides_which_zones_count_for_it_and_not_for_the_n
         gang("tolerant", cpu="1", labels=APP, spread=[honest], tolerations=[Toleration(key="gpu", operator="Exists")]),
         tiers=[[Predicates]],
     )
-    assert told(session, "plain-0")["a1"] == ""
-    assert told(session, "tolerant-0")["a1"] == CROWDED, "zone b is one for it, and is empty"
+    assert reported(session, "plain-0")["a1"] == ""
+    assert reported(session, "tolerant-0")["a1"] == CROWDED, "zone b is one for it, and is empty"
 
 
 def test_pods_that_terminate_do_not_count() -> None:
     leaving = pod("leaving", labels=APP, on="a1", deleting=True)
-    assert told(opened([*THREE, leaving], "", spread()))["a1"] == ""
+    assert reported(opened([*THREE, leaving], "", spread()))["a1"] == ""
 
 
 def test_nothing_is_refused_when_it_is_switched_off() -> None:
     off = {"predicate.PodTopologySpreadEnable": False}
-    assert set(told(opened([*THREE, at("d1", None)], "a1", spread(), arguments=off)).values()) == {""}
+    assert set(reported(opened([*THREE, at("d1", None)], "a1", spread(), arguments=off)).values()) == {""}
 
 
 def test_places_of_this_cycle_count_until_they_are_given_back() -> None:
     session = open_session(*THREE, gang("new", pods=2, cpu="1", labels=APP, spread=[spread()]), tiers=[[Predicates]])
     first = session.place("new", {"new-0": "a1"})
-    assert told(session, "new-1")["a2"] == CROWDED
+    assert reported(session, "new-1")["a2"] == CROWDED
     first.discard()
-    assert set(told(session, "new-1").values()) == {""}
+    assert set(reported(session, "new-1").values()) == {""}
     session.pipeline("new", {"new-0": "b1"})
-    assert told(session, "new-1")["b1"] == CROWDED, "a promised place is as good as taken"
+    assert reported(session, "new-1")["b1"] == CROWDED, "a promised place is as good as taken"
 
 
 def test_what_is_bound_now_keeps_to_the_rule_also_if_a_promise_comes_to_nothing() -> None:
@@ -182,7 +184,7 @@ def test_what_is_bound_now_keeps_to_the_rule_also_if_a_promise_comes_to_nothing(
         tiers=[[Predicates]],
     )
     session.pipeline("new", {"new-0": "b1"})
-    assert told(session, "new-1") == {"a1": CROWDED, "b1": ""}, "without new-0, zone b is empty"
+    assert reported(session, "new-1") == {"a1": CROWDED, "b1": ""}, "without new-0, zone b is empty"
     task_class = class_of(session, "new-1")
     assert [session.ssn.placer.may_take(task_class, session.node_row(name)) for name in ("a1", "b1")] == [True, True]
 
@@ -196,7 +198,7 @@ def test_without_a_promise_pods_that_terminate_count_as_little_as_with_it() -> N
         tiers=[[Predicates]],
     )
     session.pipeline("new", {"new-0": "b1"})
-    assert told(session, "new-1") == {"a1": "", "b1": CROWDED}
+    assert reported(session, "new-1") == {"a1": "", "b1": CROWDED}
 
 
 def test_a_pod_that_is_evicted_counts_no_more() -> None:
@@ -206,15 +208,15 @@ def test_a_pod_that_is_evicted_counts_no_more() -> None:
         gang("new", cpu="1", labels=APP, spread=[spread()]),
         tiers=[[Predicates]],
     )
-    assert told(session)["a1"] == CROWDED
+    assert reported(session)["a1"] == CROWDED
     task_class = class_of(session, "new-0")
     assert not session.ssn.placer.may_take(task_class, session.node_row("a1"))
     statement = session.ssn.statement()
     statement.evict(session.job("old"), class_of(session, "old-0"), session.rows("old-0"), Motive("preempt", ""))
-    assert told(session)["a1"] == ""
+    assert reported(session)["a1"] == ""
     assert session.ssn.placer.may_take(task_class, session.node_row("a1"))
     statement.rollback(0)
-    assert told(session)["a1"] == CROWDED
+    assert reported(session)["a1"] == CROWDED
 
 
 # -- preferences
@@ -337,7 +339,7 @@ def refused_for_good(session: Opened) -> dict[str, str]:
 
 def test_a_node_without_the_label_refuses_for_good_and_a_crowded_one_does_not() -> None:
     found = opened([at("a1", "a"), at("b1", "b"), at("none", None)], "a1", spread())
-    assert told(found) == {"a1": CROWDED, "b1": "", "none": UNLABELED}
+    assert reported(found) == {"a1": CROWDED, "b1": "", "none": UNLABELED}
     assert refused_for_good(found) == {"none": UNLABELED}
 
 

@@ -121,7 +121,7 @@ def cluster(new: Newcomer, around: list[Place], *, pods: int = 1) -> Opened:
     )
 
 
-def told(opened: Opened) -> dict[str, str]:
+def reported(opened: Opened) -> dict[str, str]:
     """Node → what it refuses the newcomer for."""
     codes = opened.ssn.placer.codes(class_of(opened, "new-0"))
     return {
@@ -136,7 +136,7 @@ def test_the_same_nodes_refuse_in_the_same_words(new: Newcomer, around: list[Pla
     opened = cluster(new, around)
     assert opened.task("new-0").task_class.problem is None
     expected = spreading.refusals(new, around)
-    for name, message in told(opened).items():
+    for name, message in reported(opened).items():
         place = next(place for place in around if place.name == name)
         refused_before = not (
             new.node_selector.items() <= place.labels.items() and set(place.taints) <= set(new.tolerates)
@@ -171,7 +171,7 @@ def test_a_gang_is_spread_as_if_its_pods_came_one_by_one(
     opened = cluster(new, around, pods=pods)
     job, waiting = opened.job("new"), opened.ssn.tasks_of(opened.job("new"))
     statement, task_class = opened.ssn.statement(), class_of(opened, "new-0")
-    before = told(opened)
+    before = reported(opened)
     by_name = {place.name: place for place in around}
     while len(waiting):
         nodes = opened.ssn.placer.choose(task_class, min(at_a_time, len(waiting))).nodes
@@ -184,10 +184,10 @@ def test_a_gang_is_spread_as_if_its_pods_came_one_by_one(
         statement.allocate(job, task_class, waiting[: len(nodes)], nodes)
         waiting = waiting[len(nodes) :]
         expected = spreading.refusals(new, around)
-        for name, message in told(opened).items():
+        for name, message in reported(opened).items():
             assert message == expected[name] or (message and spreading.MISMATCH not in message)
     statement.discard()
-    assert told(opened) == before
+    assert reported(opened) == before
 
 
 @given(new=newcomers, around=places(), pods=st.integers(1, 8))

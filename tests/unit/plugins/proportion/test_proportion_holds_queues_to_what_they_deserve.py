@@ -35,13 +35,13 @@ def singles(name: str, count: int, queue: str, *, running: int = 0, **fields: An
     ]
 
 
-def told(session: Opened) -> dict[str, dict[str, Any]]:
+def reported(session: Opened) -> dict[str, dict[str, Any]]:
     return {name: dict(facts) for name, facts in session.plugin(Proportion).describe_queues().items()}
 
 
 def cpu_deserved(session: Opened) -> dict[str, int]:
     """Queue → deserved millicores, of those that deserve any."""
-    return {name: facts["deserved"]["cpu"] for name, facts in told(session).items() if facts["deserved"]}
+    return {name: facts["deserved"]["cpu"] for name, facts in reported(session).items() if facts["deserved"]}
 
 
 def room(session: Opened, job: str) -> Room:
@@ -71,7 +71,7 @@ def test_a_guarantee_is_kept_from_the_others() -> None:
         queue("q1", guarantee={"cpu": "4"}), queue("q2"), singles("a", 1, "q1"), singles("b", 20, "q2"), cpu="10"
     )
     assert cpu_deserved(session) == {"q1": 4_000, "q2": 6_000}
-    assert told(session)["q2"]["real_capability"]["cpu"] == 6_000
+    assert reported(session)["q2"]["real_capability"]["cpu"] == 6_000
 
 
 def test_capability_is_cut_to_what_guarantees_of_others_leave() -> None:
@@ -81,7 +81,7 @@ def test_capability_is_cut_to_what_guarantees_of_others_leave() -> None:
         queue("plain"),
         cpu="100",
     )
-    real = {name: facts["real_capability"]["cpu"] for name, facts in told(session).items()}
+    real = {name: facts["real_capability"]["cpu"] for name, facts in reported(session).items()}
     assert real == {"default": 70_000, "both": 60_000, "guaranteed": 80_000, "plain": 70_000}
 
 
@@ -95,7 +95,7 @@ def test_a_device_capability_of_zero_is_zero() -> None:
     session = opened(
         queue("q1", capability={GPU: "0"}), gang("a", queue="q1", cpu="1", devices={GPU: "1"}), devices={GPU: "4"}
     )
-    assert GPU not in told(session)["q1"]["deserved"]
+    assert GPU not in reported(session)["q1"]["deserved"]
     assert room(session, "a").count == 0
 
 
@@ -123,8 +123,8 @@ def test_pods_that_can_never_be_placed_claim_nothing() -> None:
 
 def test_a_hundred_thousand_pebibytes_are_just_a_lot() -> None:
     session = opened(queue("q1"), queue("q2"), gang("a", pods=9000, queue="q1", memory="1Pi"), singles("b", 20, "q2"))
-    assert told(session)["q1"]["deserved"]["memory"] == 64 * 2**30
-    assert told(session)["q1"]["share"] == 0.0
+    assert reported(session)["q1"]["deserved"]["memory"] == 64 * 2**30
+    assert reported(session)["q1"]["share"] == 0.0
 
 
 def test_jobs_whose_queue_does_not_exist_claim_nothing() -> None:
@@ -142,10 +142,10 @@ def test_the_queue_with_the_smaller_part_of_what_it_deserves_goes_first() -> Non
     assert sorted(("q1", "q2"), key=lambda name: session.ssn.ask.queue_key(session.ssn.queues[name])) == ["q2", "q1"]
     session.place("b-1", {"b-1-0": "n1"})
     statement = session.pipeline("b-2", {"b-2-0": "n1"})
-    assert told(session)["q2"]["share"] == pytest.approx(3 / 8)
+    assert reported(session)["q2"]["share"] == pytest.approx(3 / 8)
     assert sorted(("q1", "q2"), key=lambda name: session.ssn.ask.queue_key(session.ssn.queues[name])) == ["q1", "q2"]
     statement.discard()
-    assert told(session)["q2"]["share"] == pytest.approx(2 / 8)
+    assert reported(session)["q2"]["share"] == pytest.approx(2 / 8)
 
 
 def test_priority_of_queues_goes_before_their_shares() -> None:
@@ -171,8 +171,8 @@ def test_half_a_device_is_deserved_but_cannot_be_held() -> None:
         devices={GPU: "3"},
     )
     assert not session.ssn.ask.overused(session.ssn.queues["q1"]), "1 of 1.5"
-    assert told(session)["q1"]["share"] == pytest.approx(1 / 1.5)
-    assert told(session)["q1"]["deserved"][GPU] == 1
+    assert reported(session)["q1"]["share"] == pytest.approx(1 / 1.5)
+    assert reported(session)["q1"]["deserved"][GPU] == 1
     assert room(session, "a").count == 0
 
 
@@ -327,7 +327,7 @@ def test_in_a_cluster_without_nodes_jobs_get_that_reason() -> None:
 
 def test_a_cluster_that_one_queue_has_filled_in_every_respect_is_refused_by_the_nodes() -> None:
     session = opened(queue("q1"), singles("a", 3, "q1", running=2), cpu="2", pods="2")
-    assert told(session)["q1"]["overused"]
+    assert reported(session)["q1"]["overused"]
     allocate(session)
     (error,) = session.ssn.findings.fit_errors[session.job("a-2").row].values()
     assert error.refusal.reason is Reason.NODES_REFUSE

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.queue_trees import cpus, jobs, opened, queue
-from tests.support.queue_trees import told as told_by_capacity
+from tests.support.queue_trees import reported as reported_by_capacity
 from tests.support.sessions import Objects, Opened, node, open_session
 from volcano_py.api.effects import Event
 from volcano_py.api.objects import Queue
@@ -32,15 +32,15 @@ def session(way: str, *objects: Objects, cpu: int = 8, **more: Any) -> Opened:
     return opened(*objects, cpu=cpu, hierarchy=way == "tree", **more)
 
 
-def told(of: Opened, way: str) -> dict[str, dict[str, Any]]:
+def reported(of: Opened, way: str) -> dict[str, dict[str, Any]]:
     if way != "proportion":
-        return told_by_capacity(of)
+        return reported_by_capacity(of)
     return {name: dict(facts) for name, facts in of.plugin(Proportion).describe_queues().items()}
 
 
 def of_cpu(of: Opened, way: str, field: str) -> dict[str, float]:
     """Queue → cpus of that field, of all but root that have any."""
-    found = {name: facts[field].get("cpu", 0) / 1000 for name, facts in told(of, way).items() if name != "root"}
+    found = {name: facts[field].get("cpu", 0) / 1000 for name, facts in reported(of, way).items() if name != "root"}
     return {name: amount for name, amount in found.items() if amount}
 
 
@@ -65,7 +65,7 @@ def test_what_the_cluster_cannot_hold_is_not_kept_and_affects_nothing_else(way: 
     """Not even the guarantees of younger queues."""
     bad = queue("bad", guarantee={"cpu": amount}, age=60)
     of = session(way, bad, queue("ok"), queue("young", guarantee=3), jobs("j", "bad", running=0))
-    facts = told(of, way)
+    facts = reported(of, way)
     assert {name: facts[name]["real_capability"]["cpu"] for name in ("bad", "ok", "young")} == {
         "bad": 5_000,
         "ok": 5_000,
@@ -92,7 +92,7 @@ def test_of_equal_age_the_first_by_name_is_kept(way: str) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_a_guarantee_is_kept_or_not_in_each_resource_by_itself(way: str) -> None:
     of = session(way, queue("a", guarantee={"cpu": "100", "memory": "1Ti", GPU: "1"}), devices={GPU: "2"})
-    assert told(of, way)["a"]["guarantee"] == {"memory": 2**40, GPU: 1}
+    assert reported(of, way)["a"]["guarantee"] == {"memory": 2**40, GPU: 1}
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -331,7 +331,7 @@ def test_no_plugin_sets_aside_more_than_there_is(way: str, made: list[Queue], da
     """And it does not depend on the order in which queues come."""
     limits: dict[str, Any] = {"cpu": 8, "memory": "9", "devices": {GPU: "4"}}
     of = session(way, *made, **limits)
-    facts = told(of, way)
+    facts = reported(of, way)
     top = [each.metadata.name for each in made if way != "tree" or not each.spec.parent]
     for resource, total in (("cpu", 8_000), ("memory", 9), (GPU, 4)):
         guaranteed = {name: facts[name]["guarantee"].get(resource, 0) for name in top}
@@ -341,5 +341,5 @@ def test_no_plugin_sets_aside_more_than_there_is(way: str, made: list[Queue], da
             ceiling = int(of.ssn.queues[name].capability[of.ssn.axis.names.index(resource)])
             assert facts[name]["real_capability"][resource] == min(left + own, ceiling), "the rest is everybody's"
     shuffled = session(way, *data.draw(st.permutations(made)), **limits)
-    assert told(shuffled, way) == facts
+    assert reported(shuffled, way) == facts
     assert events(shuffled) == events(of)

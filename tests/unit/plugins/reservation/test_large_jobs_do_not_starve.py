@@ -57,15 +57,15 @@ def test_the_others_are_reported_for_which_job_the_nodes_are_held() -> None:
     timeline.at(311)
     timeline.add(*job("small", cpu="1", at=312))
     timeline.at(313)
-    told = timeline.told("small-0")
-    assert told.startswith(
+    reported = timeline.reported("small-0")
+    assert reported.startswith(
         "PlacesHeld: 0/2 nodes are unavailable: 2 node(s) were held for team/large, which is to start by 2026-11-02 "
         "12:30 UTC."
     )
-    assert "volcano.sh/running-estimate" in told
-    assert "cpu free" not in told
+    assert "volcano.sh/running-estimate" in reported
+    assert "cpu free" not in reported
     timeline.at(400)
-    assert timeline.told("small-0") == told, "it changes with the facts only"
+    assert timeline.reported("small-0") == reported, "it changes with the facts only"
 
 
 @pytest.mark.parametrize(
@@ -149,10 +149,10 @@ def test_a_job_that_overcommit_keeps_out_is_admitted_when_its_turn_comes() -> No
     tiers = [["priority", "gang", "reservation"], ["predicates", "overcommit"]]
     timeline = Timeline(*NODES, *BUSY, *large, tiers=tiers)
     timeline.at(100)
-    assert timeline.told("large-0").startswith("ClusterOvercommitted")
+    assert timeline.reported("large-0").startswith("ClusterOvercommitted")
     timeline.at(311)
     timeline.at(312)
-    assert timeline.told("large-0").startswith("NodesRefuse")
+    assert timeline.reported("large-0").startswith("NodesRefuse")
     timeline.finish("a-0", "b-0")
     timeline.at(313)
     assert timeline.placed == {"large-0": "n1", "large-1": "n2"}
@@ -195,7 +195,7 @@ def test_others_are_kept_from_the_nodes_and_not_out_of_the_cluster() -> None:
     timeline.add(*job("short", at=313, runs=60, **small), *job("long", at=314, **small))
     timeline.at(315)
     assert timeline.node_of("short-0") == "n1"
-    assert timeline.told("long-0").startswith("PlacesHeld")
+    assert timeline.reported("long-0").startswith("PlacesHeld")
 
 
 def test_a_gang_that_waits_again_after_it_has_run_waits_from_then_on() -> None:
@@ -226,7 +226,7 @@ def test_without_declared_runtimes_the_nodes_that_come_closest_are_held_plainly(
     )
     timeline.add(*job("small", cpu="1", at=312))
     timeline.at(313)
-    assert timeline.told("small-0") == (
+    assert timeline.reported("small-0") == (
         "PlacesHeld: 0/4 nodes are unavailable: 3 Insufficient cpu, 1 node(s) were held for team/large."
     )
     timeline.finish("c-0")
@@ -302,7 +302,7 @@ def test_no_pod_is_refused_forever() -> None:
     timeline.at(311)
     timeline.add(*job("small", cpu="4", at=312))
     timeline.at(313)
-    assert timeline.told("small-0").startswith("PlacesHeld")
+    assert timeline.reported("small-0").startswith("PlacesHeld")
     timeline.at(912)
     timeline.at(913)
     assert timeline.node_of("small-0") == "n2"

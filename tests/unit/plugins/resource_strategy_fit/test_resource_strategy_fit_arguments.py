@@ -117,7 +117,7 @@ def test_weights_out_of_range_are_replaced_with_a_warning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "path", "told"),
+    ("values", "path", "reported"),
     [
         pytest.param(
             {"resources": {"cpu": {"type": "Nonsense"}}},
@@ -143,10 +143,10 @@ def test_weights_out_of_range_are_replaced_with_a_warning() -> None:
         pytest.param({"sra": True}, "sra", "must be a mapping", id="no mapping"),
     ],
 )
-def test_what_cannot_be_read_is_refused_at_its_place(values: Values, path: str, told: str) -> None:
+def test_what_cannot_be_read_is_refused_at_its_place(values: Values, path: str, reported: str) -> None:
     problem = refused(values)
     assert problem.path == path
-    assert told in problem.message
+    assert reported in problem.message
 
 
 # -- retention ----------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def test_flat_and_nested_may_stand_side_by_side_as_long_as_they_say_the_same() -
 
 
 @pytest.mark.parametrize(
-    ("more", "path", "told"),
+    ("more", "path", "reported"),
     [
         pytest.param({"weight": 3}, "sra.weight", "contradicts sra.retention.weight", id="weight"),
         pytest.param({"resourceWeight": {T4: 9}}, f"sra.resourceWeight.{T4}", "contradicts", id="weight of a resource"),
@@ -222,11 +222,11 @@ def test_flat_and_nested_may_stand_side_by_side_as_long_as_they_say_the_same() -
         ),
     ],
 )
-def test_a_mixture_that_contradicts_itself_is_refused(more: Values, path: str, told: str) -> None:
+def test_a_mixture_that_contradicts_itself_is_refused(more: Values, path: str, reported: str) -> None:
     nested: Values = {"policy": "retention", "resources": f"{T4}, {A10}", "retention": {"weight": 2, T4: 1}}
     problem = refused({"sra": {**nested, **more}})
     assert problem.path == path
-    assert told in problem.message
+    assert reported in problem.message
 
 
 def test_a_weight_that_is_missing_or_negative_counts_as_1() -> None:
@@ -312,7 +312,7 @@ def test_a_ratio_below_0_is_refused_at_its_place(values: Values, path: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "reported"),
     [
         ({"sra.resources": T4}, "sra has no effect without sra.policy"),
         ({"sra.retention.weight": 2}, "sra has no effect without sra.policy"),
@@ -338,9 +338,9 @@ def test_a_ratio_below_0_is_refused_at_its_place(values: Values, path: str) -> N
         ),
     ],
 )
-def test_what_can_have_no_effect_is_reported(values: Values, told: str) -> None:
+def test_what_can_have_no_effect_is_reported(values: Values, reported: str) -> None:
     _, (remark,) = with_remarks(values)
-    assert told in remark
+    assert reported in remark
 
 
 @pytest.mark.parametrize("values", [{"sra.enable": False, "sra.resources": T4}, {"proportional": {"enable": False}}])

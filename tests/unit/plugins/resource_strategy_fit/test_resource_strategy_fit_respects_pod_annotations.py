@@ -111,9 +111,9 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("annotations", "told"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize(("annotations", "reported"), BAD.values(), ids=BAD)
 def test_what_cannot_be_read_leaves_the_configured_strategy_and_is_reported_when_the_pod_is_placed(
-    annotations: dict[str, str], told: str
+    annotations: dict[str, str], reported: str
 ) -> None:
     opened = session(annotations)
     assert of(opened) == SPREAD
@@ -122,7 +122,7 @@ def test_what_cannot_be_read_leaves_the_configured_strategy_and_is_reported_when
     with capture_logs() as logs:
         (event,) = close(opened)
     assert (event.about.name, event.type, event.reason) == ("p0", "Warning", "IgnoredAnnotation")
-    assert told in event.message
+    assert reported in event.message
     assert event.message.endswith("; nodes were scored as the scheduler is configured")
     assert [(entry["pod"], entry["pods"]) for entry in logs] == [("team/p0", 1)]
     with pytest.raises(OverrideError):
@@ -159,15 +159,15 @@ def test_the_status_of_a_pod_is_not_written_again_in_the_next_cycle() -> None:
     assert configuration is not None
     effects: list[Effect] = []
     scheduler = Scheduler(registry, effects.extend)
-    told = []
+    reported = []
     for _ in range(2):
         scheduler.run_cycle(state.snapshot(NOW.timestamp()), configuration)
         for effect in effects:
             if isinstance(effect, Bind):
                 assert state.assume_bound(effect.pod.uid, effect.node)
-        told.append([effect.reason for effect in effects if isinstance(effect, Event)])
+        reported.append([effect.reason for effect in effects if isinstance(effect, Event)])
         effects.clear()
-    assert [IGNORED_ANNOTATION in reasons for reasons in told] == [True, False]
+    assert [IGNORED_ANNOTATION in reasons for reasons in reported] == [True, False]
 
 
 def test_the_status_of_a_pod_is_not_written_again_with_the_next_of_its_kind() -> None:

@@ -75,7 +75,7 @@ def test_without_annotations_there_are_no_preferences() -> None:
 
 
 @pytest.mark.parametrize(
-    ("preferences", "told"),
+    ("preferences", "reported"),
     [
         ({"affinity": "a,x"}, "annotation volcano.sh/task-topology-affinity names role x, which no pod of the job"),
         ({"anti_affinity": "b;a,b,a"}, "annotation volcano.sh/task-topology-anti-affinity names role a twice"),
@@ -83,10 +83,10 @@ def test_without_annotations_there_are_no_preferences() -> None:
         ({"affinity": "x" * 5000}, "names role " + "x" * 63 + ", which no pod"),
     ],
 )
-def test_impossible_preferences_are_refused_with_the_annotation(preferences: dict[str, str], told: str) -> None:
+def test_impossible_preferences_are_refused_with_the_annotation(preferences: dict[str, str], reported: str) -> None:
     with pytest.raises(AnnotationError, match="task-topology") as refused:
         read_preferences(annotated(**preferences), "ab")
-    assert told in str(refused.value)
+    assert reported in str(refused.value)
 
 
 # -- buckets -------------------------------------------------------------------------------------------------------

@@ -144,8 +144,8 @@ def test_pods_placed_since_the_measurement_are_added_and_others_are_not() -> Non
 def scheduled(seconds_after_the_measurement: float, on: str, **fields: Any) -> Any:
     made = pod("new", on=on, cpu="1", memory="10Gi", **fields)
     moment = NOW + timedelta(seconds=seconds_after_the_measurement - 100)
-    told = Condition(type="PodScheduled", status="True", last_transition_time=moment)
-    return msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, conditions=[told]))
+    reported = Condition(type="PodScheduled", status="True", last_transition_time=moment)
+    return msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, conditions=[reported]))
 
 
 @pytest.mark.parametrize(
@@ -233,8 +233,8 @@ def test_amounts_are_parts_of_what_a_node_has_allocatable_and_the_youngest_holds
     woken: list[bool] = []
     state = ClusterState(on_change=woken.append)
     state.upsert("Node", node("a", cpu="10", memory="100Gi"))
-    for told in (metrics("a", cpu="2500m", memory="50Gi"), metrics("gone", cpu="1"), metrics("a", 0, cpu="5")):
-        state.upsert("NodeMetrics", told)
+    for reported in (metrics("a", cpu="2500m", memory="50Gi"), metrics("gone", cpu="1"), metrics("a", 0, cpu="5")):
+        state.upsert("NodeMetrics", reported)
     assert state.snapshot(MOMENT).loads == {"a": Load(0.5, None, MOMENT)}
     state.measured({"a": load(0.1, 0.1, age=10), "gone": load(0.9)})
     assert state.snapshot(MOMENT).loads["a"].cpu == 0.5

@@ -64,9 +64,9 @@ def test_a_queue_cannot_be_its_own_parent() -> None:
 
 def test_a_cycle_of_thousands_is_reported_in_a_few_words() -> None:
     size = 5000
-    told = faults({f"q{number}": f"q{(number + 1) % size}" for number in range(size)})
-    assert len(told) == size
-    assert told["q7"] == "spec.parent leads back to it (q7 → q8 → q9 → … → q7); name another queue in one of them"
+    reported = faults({f"q{number}": f"q{(number + 1) % size}" for number in range(size)})
+    assert len(reported) == size
+    assert reported["q7"] == "spec.parent leads back to it (q7 → q8 → q9 → … → q7); name another queue in one of them"
 
 
 def test_a_chain_of_thousands_is_laid() -> None:

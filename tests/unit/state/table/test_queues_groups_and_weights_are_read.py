@@ -402,11 +402,11 @@ def test_replacing_lists_forgets_quotas_and_priority_classes() -> None:
 
 
 def test_the_known_condition_of_a_pod_is_the_one_that_says_it_waits() -> None:
-    told = Condition(type="PodScheduled", status="False", reason="Unschedulable", message="no room")
-    waits = with_status(pod("a", group="g"), conditions=[Condition(type="Ready", status="False"), told])
+    reported = Condition(type="PodScheduled", status="False", reason="Unschedulable", message="no room")
+    waits = with_status(pod("a", group="g"), conditions=[Condition(type="Ready", status="False"), reported])
     watched = Watched(waits)
     uid = waits.metadata.uid
-    assert watched.state.pod_condition(uid, "PodScheduled") == told
+    assert watched.state.pod_condition(uid, "PodScheduled") == reported
     assert watched.state.pod_condition(uid, "Ready") is None
     assert watched.state.pod_condition("nobody", "PodScheduled") is None
     watched.put(with_status(waits, conditions=[Condition(type="PodScheduled", status="True")]))

@@ -107,8 +107,8 @@ def test_names_that_queues_list_cannot_displace_resources_of_nodes() -> None:
     )
     watched.put(offering("n", device("gpu")))
     assert watched.on_node("n", "allocatable")[device("gpu")] == 2
-    told = watched.snapshot().queues[f"q{MOST_RESOURCES - 1}"].problems
-    assert "at most 96 are counted" in " ".join(told)
+    reported = watched.snapshot().queues[f"q{MOST_RESOURCES - 1}"].problems
+    assert "at most 96 are counted" in " ".join(reported)
 
 
 def test_a_pod_with_one_name_too_many_waits_and_is_reported() -> None:

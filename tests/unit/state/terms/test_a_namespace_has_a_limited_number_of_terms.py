@@ -86,7 +86,7 @@ def test_a_pod_that_was_refused_is_looked_at_again_when_others_are_gone() -> Non
     last = f"p{CROWDED_TERMS.most}"
     assert problem(watched, last) != ""
     watched.delete(wants("p3", wide("v3")))
-    assert True in watched.told()
+    assert True in watched.reported()
     assert problem(watched, last) == ""
     watched.put(wants("late", wide("late")))
     assert problem(watched, "late") != ""
@@ -137,7 +137,7 @@ def test_a_refused_pod_leaves_nothing_behind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "reported"),
     [
         (
             {"affinity": prefers(*((1, wide(f"v{number}")) for number in range(POD_TERMS.most + 1)))},
@@ -179,10 +179,10 @@ def test_a_refused_pod_leaves_nothing_behind() -> None:
         ),
     ],
 )
-def test_one_pod_says_so_much_at_most(fields: dict, told: str) -> None:  # type: ignore[type-arg]
+def test_one_pod_says_so_much_at_most(fields: dict, reported: str) -> None:  # type: ignore[type-arg]
     watched = Watched()
     watched.put(pod("p", group="g", namespace="a", **fields))
-    assert problem(watched, "p") == told
+    assert problem(watched, "p") == reported
     assert SELECTOR_VALUES.most == 1000
     assert SPREADS.most == POD_TERMS.most
 

@@ -128,12 +128,12 @@ def test_what_changes_about_a_claim_moves_its_pod_and_wakes(before: list[Any], c
     watched = watching(before, mine("p", "data"))
     old = watched.class_of("p")
     watched.put(change)
-    assert True in watched.told()
+    assert True in watched.reported()
     assert watched.class_of("p") is not old
     assert isinstance(needs(watched, "p")[0], expected)
     assert watched.state.drift() == 0
     watched.put(change)
-    assert watched.told() == []
+    assert watched.reported() == []
 
 
 def test_a_claim_that_is_gone_keeps_its_pod_waiting() -> None:
@@ -142,7 +142,7 @@ def test_a_claim_that_is_gone_keeps_its_pod_waiting() -> None:
     assert isinstance(needs(watched, "p")[0], OpenNeed)
     watched.delete(claim("data"))
     assert isinstance(needs(watched, "p")[0], Trouble)
-    assert True in watched.told()
+    assert True in watched.reported()
 
 
 def test_pods_on_nodes_have_no_troubles() -> None:
@@ -161,7 +161,7 @@ def test_storage_matters_only_where_pods_have_claims() -> None:
         volume("v"), claim("data"), csi_node("n1", disk=3), csi_driver("disk"), capacity("c", free="1Gi", nodes={})
     )
     watched.put(storage_class("other"))
-    assert watched.told() == []
+    assert watched.reported() == []
     assert watched.snapshot().storage.free == Storage().free == {}
     watched.put(mine("p", "data"))
     assert free(watched) == ["v"]
@@ -171,24 +171,24 @@ def test_storage_matters_only_where_pods_have_claims() -> None:
 def test_a_volume_that_becomes_free_is_decisive_and_one_that_is_taken_is_not() -> None:
     watched = watching(claim("data"), mine("p", "data"))
     watched.put(volume("v", phase="Pending"))
-    assert watched.told() == []
+    assert watched.reported() == []
     watched.put(volume("v"))
-    assert watched.told() == [True]
+    assert watched.reported() == [True]
     watched.put(volume("v", claim="others"))
-    assert watched.told() == []
+    assert watched.reported() == []
     assert free(watched) == []
 
 
 def test_more_room_is_decisive_and_less_is_not() -> None:
     watched = watching(claim("data", of=MADE), mine("p", "data"), capacity("c", free="10Gi", nodes={}))
     watched.put(capacity("c", free="9Gi", nodes={}))
-    assert watched.told() == []
+    assert watched.reported() == []
     watched.put(capacity("c", free="10Gi", nodes={}))
-    assert watched.told() == [True]
+    assert watched.reported() == [True]
     watched.put(capacity("c", free="10Gi", nodes={"zone": "b"}))
-    assert watched.told() == [True]
+    assert watched.reported() == [True]
     watched.put(capacity("c", nodes={}))
-    assert watched.told() == []
+    assert watched.reported() == []
 
 
 def test_free_volumes_come_smallest_first() -> None:

@@ -212,9 +212,9 @@ async def test_an_object_that_cannot_be_read_spoils_no_list(api: FakeApi, client
     with capture_logs() as logs:
         found = await client.list(at("/api/v1/pods"), Pod)
     assert [item.metadata.name for item in found] == ["b"]
-    told = "unreadable object left out of a list"
+    reported = "unreadable object left out of a list"
     assert [(line["event"], line["path"], line["object"]) for line in logs] == [
-        (told, "/api/v1/pods", "odd"), (told, "/api/v1/pods", ""),
+        (reported, "/api/v1/pods", "odd"), (reported, "/api/v1/pods", ""),
     ]  # fmt: skip
 
 

@@ -137,7 +137,7 @@ async def test_an_answer_is_read_whole_and_the_next_one_is_its_own(
 
 
 @pytest.mark.parametrize(
-    ("sent", "told"),
+    ("sent", "reported"),
     [
         (b"END", "closed the connection before it had answered|Server disconnected"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}|END", "closed the connection before|not completed"),
@@ -154,12 +154,12 @@ async def test_an_answer_is_read_whole_and_the_next_one_is_its_own(
     ],
 )
 async def test_what_is_no_answer_is_an_error_and_nothing_is_repeated(
-    sent: bytes, told: str, server: Scripted, ask: Ask
+    sent: bytes, reported: str, server: Scripted, ask: Ask
 ) -> None:
     server.answers = [OK, sent]
     await ask()
 
-    with pytest.raises(OSError, match=told):
+    with pytest.raises(OSError, match=reported):
         await ask()
     assert [number for number, _ in server.requests] == [1, 1]
     assert await ask() == Answer(200, b"{}", None)

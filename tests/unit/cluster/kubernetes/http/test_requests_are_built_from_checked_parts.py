@@ -31,7 +31,7 @@ def test_a_path_is_that_of_the_api() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parts", "told"),
+    ("parts", "reported"),
     [
         ({"name": SMUGGLED}, r"pods: name 'x HTTP/1\.1\\r\\nHost.*' is not a DNS subdomain; no request was sent"),
         ({"name": ".."}, "name '..' is not a DNS subdomain"),
@@ -53,8 +53,8 @@ def test_a_path_is_that_of_the_api() -> None:
         ({"group_version": ""}, "is not an API version"),
     ],
 )
-def test_a_part_that_cannot_be_one_is_refused_with_its_name(parts: dict[str, str], told: str) -> None:
-    with pytest.raises(InvalidRequestError, match=told):
+def test_a_part_that_cannot_be_one_is_refused_with_its_name(parts: dict[str, str], reported: str) -> None:
+    with pytest.raises(InvalidRequestError, match=reported):
         ApiPath(**({"group_version": "v1", "plural": "pods"} | parts))
 
 

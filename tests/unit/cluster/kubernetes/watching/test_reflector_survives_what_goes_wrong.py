@@ -266,12 +266,12 @@ async def test_one_unreadable_object_in_a_list_is_reported_and_spoils_no_other(
 ) -> None:
     bad: BadObjects = []
     api.on("GET", PODS, page(10, pod("a", 3), unreadable("b", 4), {"metadata": 5}, pod("c", 5)))
-    subject = Reflector(client, POD, sink, on_bad_object=lambda *told: bad.append(told), clock=clock)
+    subject = Reflector(client, POD, sink, on_bad_object=lambda *reported: bad.append(reported), clock=clock)
     background(subject.run())
     await api.watch()
 
     assert sink.calls == [("replace", "ns/a", "ns/c")]
-    assert [told[:3] for told in bad] == [("Pod", "ns/b", "uid-b"), ("Pod", "", "")]
+    assert [reported[:3] for reported in bad] == [("Pod", "ns/b", "uid-b"), ("Pod", "", "")]
     assert "`$.spec.containers`" in str(bad[0][3])
     assert (subject.stats().objects, subject.stats().unreadable) == (2, 2)
 
@@ -283,7 +283,7 @@ async def test_nulls_are_taken_for_what_is_left_out(
     bad: BadObjects = []
     nulls = {"nodeSelector": None, "tolerations": None, "overhead": None, "containers": [{"resources": None}]}
     api.on("GET", PODS, page(10, {**pod("a", 3), "spec": nulls}, {**pod("b", 4), "status": None}))
-    subject = Reflector(client, POD, sink, on_bad_object=lambda *told: bad.append(told), clock=clock)
+    subject = Reflector(client, POD, sink, on_bad_object=lambda *reported: bad.append(reported), clock=clock)
     background(subject.run())
     watch = await api.watch()
     assert sink.versions == {"ns/a": "3", "ns/b": "4"}
@@ -295,7 +295,7 @@ async def test_nulls_are_taken_for_what_is_left_out(
     await eventually(lambda: bad)
 
     assert sink.versions == {"ns/a": "11", "ns/b": "4"}
-    assert [told[:2] for told in bad] == [("Pod", "ns/b")], "an element of a list has to be something"
+    assert [reported[:2] for reported in bad] == [("Pod", "ns/b")], "an element of a list has to be something"
 
 
 async def test_the_last_readable_version_stays_until_the_object_goes(
@@ -308,7 +308,7 @@ async def test_the_last_readable_version_stays_until_the_object_goes(
         page(10, pod("a", 3), pod("b", 4), pod("c", 5)),
         page(30, unreadable("a", 12), pod("c", 20), unreadable("b", 21, uid="another b")),
     )
-    subject = Reflector(client, POD, sink, on_bad_object=lambda *told: bad.append(told), clock=clock)
+    subject = Reflector(client, POD, sink, on_bad_object=lambda *reported: bad.append(reported), clock=clock)
     background(subject.run())
     watch = await api.watch()
     await watch.send("MODIFIED", unreadable("a", 12))
@@ -338,13 +338,13 @@ async def test_an_object_that_the_sink_cannot_digest_is_reported_and_stops_no_ot
     bad: BadObjects = []
     sink.poison = "a"
     api.on("GET", PODS, page(10))
-    background(Reflector(client, POD, sink, on_bad_object=lambda *told: bad.append(told), clock=clock).run())
+    background(Reflector(client, POD, sink, on_bad_object=lambda *reported: bad.append(reported), clock=clock).run())
     watch = await api.watch()
     await watch.send("ADDED", pod("a", 11))
     await watch.send("ADDED", pod("b", 12))
     await eventually(lambda: "ns/b" in sink.objects)
 
-    assert [told[1] for told in bad] == ["ns/a"]
+    assert [reported[1] for reported in bad] == ["ns/a"]
     assert str(bad[0][3]) == "this sink cannot digest it"
 
 
@@ -353,7 +353,7 @@ async def test_a_list_with_such_an_object_is_taken_one_by_one(
 ) -> None:
     bad: BadObjects = []
     api.on("GET", PODS, page(10, pod("a", 1), pod("gone", 2)), page(20, pod("a", 12), pod("poison", 13), pod("b", 14)))
-    subject = Reflector(client, POD, sink, on_bad_object=lambda *told: bad.append(told), clock=clock)
+    subject = Reflector(client, POD, sink, on_bad_object=lambda *reported: bad.append(reported), clock=clock)
     background(subject.run())
     watch = await api.watch()
     sink.poison = "poison"
@@ -361,7 +361,7 @@ async def test_a_list_with_such_an_object_is_taken_one_by_one(
     await eventually(lambda: api.watch_is_open, clock)
 
     assert sink.versions == {"ns/a": "12", "ns/b": "14"}
-    assert [told[1] for told in bad] == ["ns/poison"]
+    assert [reported[1] for reported in bad] == ["ns/poison"]
     assert subject.stats().unreadable == 1
 
 

@@ -28,18 +28,18 @@ def histories(draw: st.DrawFn) -> list[Event]:
 
 
 def deliver(events: list[Event]) -> dict[str, tuple[str, int]]:
-    versions, told = Versions(), dict[str, tuple[str, int]]()
+    versions, reported = Versions(), dict[str, tuple[str, int]]()
     versions.listed("0")
     for change, key, uid, version in events:
         if change == "DELETED":
             if (gone := versions.forget(key, uid, str(version))) is not None:
-                assert told.pop(key)[0] == gone
+                assert reported.pop(key)[0] == gone
         elif versions.is_new(key, str(version)):
             versions.note(key, uid, str(version))
-            told[key] = (uid, version)
-    assert {key: versions.uid_of(key) for key in told} == {key: uid for key, (uid, _) in told.items()}
-    assert len(versions) == len(told)
-    return told
+            reported[key] = (uid, version)
+    assert {key: versions.uid_of(key) for key in reported} == {key: uid for key, (uid, _) in reported.items()}
+    assert len(versions) == len(reported)
+    return reported
 
 
 @settings(deadline=None)

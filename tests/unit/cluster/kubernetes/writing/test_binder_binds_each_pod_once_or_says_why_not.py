@@ -216,9 +216,9 @@ async def test_attempts_end_when_their_time_is_over(
     assert binder.stats().failed == 1
 
 
-@pytest.mark.parametrize(("node", "told"), [("node-1", "bound a"), ("", "failed a")])
+@pytest.mark.parametrize(("node", "reported"), [("node-1", "bound a"), ("", "failed a")])
 async def test_what_became_of_a_binding_without_an_answer_is_found_out_before_anything_is_reported(
-    node: str, told: str, api: FakeApi, binder: Binder, outcomes: RecordingOutcomes, clock: FakeClock
+    node: str, reported: str, api: FakeApi, binder: Binder, outcomes: RecordingOutcomes, clock: FakeClock
 ) -> None:
     """Its place would be given to another pod otherwise, while the server is away and afterwards."""
     api.on("POST", path("a") + "/binding", Reply(drop=True))
@@ -230,7 +230,7 @@ async def test_what_became_of_a_binding_without_an_answer_is_found_out_before_an
 
     api.on("GET", path("a"), Reply(body=pod("a", 3, **({"nodeName": node} if node else {}))))
     await through(binder, clock)
-    assert outcomes.lines == [told]
+    assert outcomes.lines == [reported]
 
 
 async def test_bindings_leave_in_order_and_so_many_at_a_time(

@@ -31,7 +31,7 @@ def queue_conditions(message: str) -> QueueConditions:
 
 
 def group(phase: str = "Pending", *, running: int = 0, transition: str = "cycle-1") -> PodGroupStatusUpdate:
-    told = Condition(
+    reported = Condition(
         type="Unschedulable",
         status="True",
         reason="NotEnoughResources",
@@ -39,7 +39,7 @@ def group(phase: str = "Pending", *, running: int = 0, transition: str = "cycle-
         last_transition_time=datetime(2026, 11, 21, 8, 0, 0, 123, tzinfo=UTC),
         transition_id=transition,
     )
-    return PodGroupStatusUpdate(ObjectRef("PodGroup", "ns", "gang", "uid-gang"), phase, (told,), running, 0, 0)
+    return PodGroupStatusUpdate(ObjectRef("PodGroup", "ns", "gang", "uid-gang"), phase, (reported,), running, 0, 0)
 
 
 def discovery(*resources: str) -> Reply:
@@ -335,11 +335,11 @@ async def test_nothing_is_remembered_of_an_object_that_is_gone(gone: int, api: F
 async def test_a_refusal_is_reported_once_for_each_object(
     api: FakeApi, subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[tuple[str, dict[str, Any]]] = []
+    reported: list[tuple[str, dict[str, Any]]] = []
 
     class Log:
         def warning(self, text: str, **fields: Any) -> None:
-            told.append((text, fields))
+            reported.append((text, fields))
 
         def debug(self, text: str, **fields: Any) -> None:
             """Details that were not requested."""
@@ -350,8 +350,8 @@ async def test_a_refusal_is_reported_once_for_each_object(
     await subject.write(condition("one"))
     await subject.write(condition("two"))
 
-    assert [fields["object"] for _, fields in told] == ["Pod ns/a"]
-    assert "403 Forbidden: pods/status is not for you" in told[0][1]["error"]
+    assert [fields["object"] for _, fields in reported] == ["Pod ns/a"]
+    assert "403 Forbidden: pods/status is not for you" in reported[0][1]["error"]
     assert subject.writer.stats().failed == 2
 
 

@@ -21,7 +21,7 @@ GPUS = [
 ]
 
 
-def told(*nodes: Objects, **asked: Any) -> str:
+def reported(*nodes: Objects, **asked: Any) -> str:
     """The pod's message after the summary."""
     asking = pod("p", group="g", **{"cpu": "1", **asked})
     opened = open_session(*nodes, pod_group("g"), asking, tiers=[[Predicates]])
@@ -30,7 +30,7 @@ def told(*nodes: Objects, **asked: Any) -> str:
 
 
 def of_labels(affinity: Affinity | None = None, **node_selector: str) -> str:
-    return told(GPUS, affinity=affinity, node_selector=node_selector)
+    return reported(GPUS, affinity=affinity, node_selector=node_selector)
 
 
 # -- labels ----------------------------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ def test_a_label_that_no_node_has_is_reported() -> None:
 
 def test_of_many_values_the_most_frequent_are_reported() -> None:
     nodes = [node(f"n{number}", labels={"rack": str(number // 2)}) for number in range(9)]
-    assert "nodes have rack=0 (2), rack=1 (2), rack=2 (2) and 2 more:" in told(nodes, node_selector={"rack": "x"})
+    assert "nodes have rack=0 (2), rack=1 (2), rack=2 (2) and 2 more:" in reported(nodes, node_selector={"rack": "x"})
 
 
 def test_requirements_that_no_single_node_meets_are_reported_together() -> None:
@@ -101,7 +101,7 @@ def test_each_term_of_an_affinity_is_another_way() -> None:
 
 def test_the_number_of_matching_nodes_is_reported_when_these_refuse_for_other_reasons() -> None:
     matching = [node("n1", labels={"gpu": "a100"}, cpu="1"), node("n2", labels={"gpu": "h100"})]
-    assert told(matching, cpu="2", node_selector={"gpu": "a100"}).endswith(
+    assert reported(matching, cpu="2", node_selector={"gpu": "a100"}).endswith(
         "nodeSelector requires a node that has label gpu=a100: of 2 nodes 1 does."
     )
 
@@ -109,7 +109,7 @@ def test_the_number_of_matching_nodes_is_reported_when_these_refuse_for_other_re
 def test_nodes_that_match_any_of_the_terms_are_counted_together() -> None:
     full = [node(f"{zone}{number}", labels={"zone": zone}, cpu="1") for zone in "abc" for number in range(2)]
     ways = [term(requirement("zone", "In", zone)) for zone in ("x", "a", "b")]
-    assert told(full, cpu="2", affinity=required(*ways)).endswith(
+    assert reported(full, cpu="2", affinity=required(*ways)).endswith(
         "nodeAffinity requires a node that has label zone=a or that has label zone=b (and 1 more term): of 6 nodes 4 "
         "do."
     )
@@ -124,7 +124,7 @@ def test_a_term_without_conditions_matches_no_node_whatever_the_other_terms() ->
 
 def test_labels_are_not_mentioned_when_only_room_is_missing() -> None:
     large = node("n1", labels={"gpu": "a100"}, cpu="1")
-    assert "nodeSelector" not in told(large, cpu="2", node_selector={"gpu": "a100"})
+    assert "nodeSelector" not in reported(large, cpu="2", node_selector={"gpu": "a100"})
 
 
 # -- taints and cordons ----------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ NOT_READY = Taint(key="node.kubernetes.io/not-ready", effect="NoExecute")
 
 def test_taints_are_reported_as_kubectl_writes_them_with_the_number_of_nodes() -> None:
     tainted = [node("n1", taints=[ML]), node("n2", taints=[ML]), node("n3", taints=[ML, GPU])]
-    assert told(tainted) == (
+    assert reported(tainted) == (
         "Not tolerated: dedicated=ml:NoSchedule (2 nodes), dedicated=ml:NoSchedule and gpu:NoExecute (1 "
         "node); add a toleration, or remove the taint."
     )
@@ -144,22 +144,22 @@ def test_taints_are_reported_as_kubectl_writes_them_with_the_number_of_nodes() -
 
 def test_what_is_tolerated_is_not_reported() -> None:
     ml = Toleration(key="dedicated", operator="Exists")
-    assert "Not tolerated: gpu:NoExecute (1 node);" in told(node("n1", taints=[ML, GPU]), tolerations=[ml])
+    assert "Not tolerated: gpu:NoExecute (1 node);" in reported(node("n1", taints=[ML, GPU]), tolerations=[ml])
 
 
 def test_nodes_that_are_unwell_are_not_a_matter_of_tolerations() -> None:
     tainted = [node("n1", taints=[ML]), node("n3", taints=[NOT_READY, ML]), node("n2", taints=[NOT_READY])]
-    assert told(tainted).endswith(
+    assert reported(tainted).endswith(
         "Unhealthy nodes: node.kubernetes.io/not-ready:NoExecute (2 nodes); see kubectl describe node n2."
     )
 
 
 def test_cordoned_nodes_are_named() -> None:
     nodes = [node(f"n{number}", unschedulable=True) for number in range(5)]
-    assert told(nodes) == "Cordoned (open with kubectl uncordon): n0, n1, n2 and 2 more."
+    assert reported(nodes) == "Cordoned (open with kubectl uncordon): n0, n1, n2 and 2 more."
 
 
 def test_a_node_is_reported_by_what_it_refuses_first() -> None:
     cordoned = node("n1", unschedulable=True, taints=[ML], labels={"gpu": "a100"})
-    assert told(cordoned, node_selector={"gpu": "b200"}) == "Cordoned (open with kubectl uncordon): n1."
-    assert "tolerated" not in told(cordoned)
+    assert reported(cordoned, node_selector={"gpu": "b200"}) == "Cordoned (open with kubectl uncordon): n1."
+    assert "tolerated" not in reported(cordoned)

@@ -11,7 +11,7 @@ import pytest
 from tests.support.cycles import Cycles
 from tests.support.neighbours import HOST, ZONE, apart, near, term, with_selector
 from tests.support.sessions import node, pod, pod_group
-from tests.unit.plugins.predicates.advice.test_messages_say_what_nodes_lack import told
+from tests.unit.plugins.predicates.advice.test_messages_say_what_nodes_lack import reported
 from volcano_py.api.effects import PodCondition
 from volcano_py.api.objects import ApiObject, LabelSelector, SelectorRequirement, TopologySpreadConstraint
 from volcano_py.plugins.gang import Gang
@@ -30,7 +30,7 @@ def web(*on: str) -> list[ApiObject]:
 
 def test_the_holder_of_the_host_port_is_reported() -> None:
     holders = [pod(f"old-{name.metadata.name}", host_ports=[80, 443], on=name.metadata.name) for name in NODES]
-    assert told(NODES, holders, host_ports=[80, 90]) == (
+    assert reported(NODES, holders, host_ports=[80, 90]) == (
         "Host port 80/TCP is taken by team/old-n1 on n1, team/old-n2 on n2, team/old-n3 on n3: wait for that to end, "
         "or choose another hostPort."
     )
@@ -38,7 +38,7 @@ def test_the_holder_of_the_host_port_is_reported() -> None:
 
 def test_of_several_host_ports_the_taken_ones_are_reported_and_pods_elsewhere_are_not() -> None:
     other = pod("other", host_ports=[80], on="n2")
-    message = told(
+    message = reported(
         [*NODES[:1], node("n2", unschedulable=True)],
         pod("old", host_ports=[80, 90], on="n1"),
         other,
@@ -53,21 +53,21 @@ def test_of_several_host_ports_the_taken_ones_are_reported_and_pods_elsewhere_ar
 
 
 def test_affinity_to_pods_that_do_not_run_names_the_pods_to_start() -> None:
-    assert told(NODES, affinity=near(term(ZONE, app="db"))) == (
+    assert reported(NODES, affinity=near(term(ZONE, app="db"))) == (
         f"podAffinity requires the same {ZONE} as pods with app=db in namespace team, and none of those has a node: "
         "start them, or correct the labelSelector."
     )
 
 
 def test_affinity_on_nodes_without_the_topology_names_the_label() -> None:
-    assert told(NODES, web("n1"), affinity=near(term("rack", app="web"))).endswith(
+    assert reported(NODES, web("n1"), affinity=near(term("rack", app="web"))).endswith(
         "and no node has label rack: label nodes or correct topologyKey."
     )
 
 
 def test_affinity_to_pods_outside_the_topology_names_the_missing_label() -> None:
     outside = [*NODES, node("bare", labels={HOST: "bare"})]
-    assert told(outside, web("bare"), affinity=near(term(ZONE, app="web"))) == (
+    assert reported(outside, web("bare"), affinity=near(term(ZONE, app="web"))) == (
         f"podAffinity requires the same {ZONE} as pods with app=web in namespace team, which are team/web-0 on bare, "
         f"without label {ZONE} there: label their nodes or correct topologyKey."
     )
@@ -75,7 +75,7 @@ def test_affinity_to_pods_outside_the_topology_names_the_missing_label() -> None
 
 def test_affinity_to_pods_on_full_nodes_names_the_nodes() -> None:
     large = [node("n1", labels={HOST: "n1"}, cpu="2"), node("n2", labels={HOST: "n2"}, cpu="8")]
-    message = told(large, web("n1"), cpu="4", affinity=near(term(app="web")))
+    message = reported(large, web("n1"), cpu="4", affinity=near(term(app="web")))
     assert message.endswith(
         f"podAffinity requires the same {HOST} as pods with app=web in namespace team, which are team/web-0 on n1: "
         "free space near them, or make the affinity preferred."
@@ -91,7 +91,7 @@ def test_selectors_are_written_as_kubectl_takes_them() -> None:
     wanted = with_selector(
         term(ZONE), label_selector=LabelSelector(match_expressions=conditions), namespace_selector=LabelSelector()
     )
-    assert " as pods with app in (cache, db), no gone, tier!=test in any namespace, and" in told(
+    assert " as pods with app in (cache, db), no gone, tier!=test in any namespace, and" in reported(
         NODES, affinity=near(wanted)
     )
 
@@ -100,7 +100,7 @@ def test_selectors_are_written_as_kubectl_takes_them() -> None:
 
 
 def test_the_pods_that_a_pod_must_be_apart_from_are_named() -> None:
-    assert told(NODES, web("n1", "n3"), affinity=apart(term(ZONE, app="web"))) == (
+    assert reported(NODES, web("n1", "n3"), affinity=apart(term(ZONE, app="web"))) == (
         f"podAntiAffinity requires another {ZONE} than pods with app=web in namespace team, such as team/web-0 on n1, "
         "team/web-1 on n3: add nodes, or make it preferred."
     )
@@ -108,7 +108,7 @@ def test_the_pods_that_a_pod_must_be_apart_from_are_named() -> None:
 
 def test_pods_that_keep_others_away_are_reported() -> None:
     lonely = [pod(f"lonely-{name}", cpu="1", on=name, affinity=apart(term(app="web"))) for name in ("n1", "n2", "n3")]
-    assert told(NODES, lonely, labels=WEB) == (
+    assert reported(NODES, lonely, labels=WEB) == (
         f"podAntiAffinity over {HOST} of team/lonely-n1 on n1, team/lonely-n2 on n2, team/lonely-n3 on n3 excludes "
         "pods with app=web in namespace team: wait until those are gone, or add nodes."
     )
@@ -130,14 +130,14 @@ def spread(key: str = ZONE, **fields: Any) -> list[TopologySpreadConstraint]:
 
 def test_the_message_says_where_a_spread_pod_may_still_go() -> None:
     full = [*NODES[:2], node("n3", labels={ZONE: "b"}, cpu="1")]
-    message = told(full, web("n1"), cpu="2", labels=WEB, spread=spread())
+    message = reported(full, web("n1"), cpu="2", labels=WEB, spread=spread())
     assert message.endswith(
         f"topologySpreadConstraints over {ZONE} with maxSkew 1 allow only b: free space there, or raise maxSkew."
     )
 
 
 def test_too_few_domains_are_reported() -> None:
-    message = told(NODES, web("n1", "n3"), labels=WEB, spread=spread(min_domains=3))
+    message = reported(NODES, web("n1", "n3"), labels=WEB, spread=spread(min_domains=3))
     assert message == (
         f"topologySpreadConstraints over {ZONE} with maxSkew 1 and minDomains 3 allow none, as there are 2 such "
         "domains: label nodes of more, or lower minDomains."
@@ -146,7 +146,7 @@ def test_too_few_domains_are_reported() -> None:
 
 def test_nodes_without_the_topology_label_are_named() -> None:
     bare = [node(f"bare-{number}") for number in range(5)]
-    assert told(bare, labels=WEB, spread=spread()) == (
+    assert reported(bare, labels=WEB, spread=spread()) == (
         f"topologySpreadConstraints need label {ZONE}, which these nodes lack: bare-0, bare-1, bare-2 and 2 more; "
         "label them."
     )

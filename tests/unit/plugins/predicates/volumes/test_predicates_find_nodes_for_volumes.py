@@ -237,7 +237,7 @@ def test_a_driver_that_reports_its_room_is_believed(rooms: list[Any], expected: 
 
 
 def test_a_driver_that_reports_no_room_counts_as_having_room() -> None:
-    silent = csi_driver("disk.csi", tells_capacity=False)
+    silent = csi_driver("disk.csi", reports_capacity=False)
     assert len(willing(session(mine("data"), claim("data", of=MADE), silent), Predicates, "p")) == 3
 
 
