@@ -17,7 +17,7 @@ from volcano_py.capture.kinds import CONSEQUENCES, KINDS, NODE_METRICS
 from volcano_py.capture.model import BUILT_IN, Capture, Unread
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import ApiError, ForbiddenError, NotFoundError
-from volcano_py.cluster.kubernetes.http.paths import ApiPath
+from volcano_py.cluster.kubernetes.http.paths import SERVER_VERSION, ApiPath
 from volcano_py.cluster.kubernetes.http.unreadable import identify
 from volcano_py.cluster.kubernetes.watching.decoding import Decoder
 from volcano_py.cluster.kubernetes.watching.kinds import POD, PRIORITY_CLASS, VOLCANO_JOB, ConfigMap, Kind
@@ -42,6 +42,10 @@ class _Text(msgspec.Struct, frozen=True):
     text: str
     source: str = BUILT_IN
     unread: tuple[Unread, ...] = ()
+
+
+class _Version(msgspec.Struct, frozen=True, rename="camel"):
+    git_version: str = ""
 
 
 class _Lease(ApiObject, frozen=True):
@@ -87,7 +91,7 @@ async def of_cluster(
         unread=(*configuration.unread, *(each for found in listed for each in found.unread)),
         revision=pods.revision if len(of_one_moment) == 1 else "",
         leader=await _leader(client, config_namespace, scheduled_by),
-        versions={"volcano-py": version("volcano-py")},
+        versions={"volcano-py": version("volcano-py"), **await _server_version(client)},
     )
 
 
@@ -165,6 +169,15 @@ async def _leader(client: KubernetesClient, namespace: str, scheduler_names: fro
     except (ForbiddenError, NotFoundError):
         return ""
     return str(lease.spec.get("holderIdentity", ""))
+
+
+async def _server_version(client: KubernetesClient) -> dict[str, str]:
+    """Of the API server; empty when it does not say, which alters no decision."""
+    try:
+        found = await client.read(SERVER_VERSION, _Version)
+    except ApiError:
+        return {}
+    return {"kubernetes": found.git_version} if found.git_version else {}
 
 
 def _classes_of(items: Iterable[Stored]) -> list[Stored]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from msgspec.structs import replace
@@ -35,7 +35,9 @@ _BINDS: Final[Mapping[str, str]] = {
 def limits(world: World, target: Target, stands: Now, refused: Nodes | None) -> tuple[Limit, ...]:
     """From the gang to the nodes. Exactly one binds while the workload waits."""
     asked = still_asked(target)
-    chain = [_gang(target), *_quotas(world, target, asked), *_queues(world, target, asked), _cluster(world, asked)]
+    by_deserved = stands.reason == "OverDeserved"
+    queues = _queues(world, target, asked, _beyond_deserved if by_deserved else _excess)
+    chain = [_gang(target), *_quotas(world, target, asked), *queues, _cluster(world, asked)]
     if not stands.reason:
         return tuple(chain)
     kind = _BINDS.get(stands.reason, "object")
@@ -49,7 +51,7 @@ def limits(world: World, target: Target, stands: Now, refused: Nodes | None) -> 
         chain.append(Limit(kind, name, next(iter(lacks), ""), note=stands.reason, binding=True))
         return tuple(chain)
     named = [limit for limit in candidates if f"queue {limit.name}:" in stands.message]
-    binding = named[0] if named else max(candidates, key=_excess)
+    binding = named[0] if named else max(candidates, key=_beyond_deserved if by_deserved else _excess)
     return tuple(replace(limit, binding=True) if limit is binding else limit for limit in chain)
 
 
@@ -57,7 +59,15 @@ def _excess(limit: Limit) -> float:
     """By how much of itself a limit would be passed; below 0 where it would not."""
     if limit.limit is None:
         return float("-inf")
-    return (limit.used + limit.asked - limit.limit) / max(limit.limit, 1)
+    most = limit.limit - limit.kept_for_others
+    return (limit.used + limit.promised + limit.asked - most) / max(most, 1)
+
+
+def _beyond_deserved(limit: Limit) -> float:
+    """The same of what a queue deserves."""
+    if limit.deserved is None:
+        return float("-inf")
+    return (limit.used + limit.asked - limit.deserved) / max(limit.deserved, 1)
 
 
 def _gang(target: Target) -> Limit:
@@ -78,7 +88,7 @@ def _quotas(world: World, target: Target, asked: Amounts) -> Iterator[Limit]:
             yield max(found, key=_excess)
 
 
-def _queues(world: World, target: Target, asked: Amounts) -> Iterator[Limit]:
+def _queues(world: World, target: Target, asked: Amounts, excess: Callable[[Limit], float]) -> Iterator[Limit]:
     """The queue, then each queue above it."""
     job = world.jobs.get(target.group)
     name = target.found.spec.queue if job is None and target.found is not None else job.queue.name if job else ""
@@ -88,18 +98,34 @@ def _queues(world: World, target: Target, asked: Amounts) -> Iterator[Limit]:
         if report is None:
             yield Limit("queue", name, note="does not exist")
             return
-        yield _queue(report, asked)
+        yield _queue(world, report, asked, excess)
         name = report.parent if report.parent != name else ""
 
 
-def _queue(report: QueueReport, asked: Amounts) -> Limit:
-    """The resource of which least would be left."""
+def _queue(world: World, report: QueueReport, asked: Amounts, excess: Callable[[Limit], float]) -> Limit:
+    """The resource that exceeds its limit the most, or of which least would be left."""
     note = "" if report.state in ("Open", "") else f"state {report.state}"
-    found = [
-        Limit("queue", report.name, name, amount, report.allocated.get(name, 0), report.capability.get(name), note)
-        for name, amount in asked.items()
-    ]
-    return max(found, key=_excess, default=Limit("queue", report.name, note=note))
+    total = world.amounts(world.session.total)
+    found = []
+    for name, amount in asked.items():
+        most, real = report.capability.get(name), report.real_capability.get(name)
+        there = total.get(name, 0)
+        kept = 0 if real is None else max(min(there if most is None else most, there) - real, 0)
+        found.append(
+            Limit(
+                kind="queue",
+                name=report.name,
+                resource=name,
+                asked=amount,
+                used=report.allocated.get(name, 0),
+                limit=there if most is None and kept else most,
+                promised=report.inqueue.get(name, 0),
+                deserved=report.deserved.get(name) if report.deserved else None,
+                kept_for_others=kept,
+                note=note,
+            )
+        )
+    return max(found, key=excess, default=Limit("queue", report.name, note=note))
 
 
 def _cluster(world: World, asked: Amounts) -> Limit:

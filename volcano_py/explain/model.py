@@ -51,7 +51,11 @@ class Position(_Part, frozen=True):
 
 
 class Limit(_Part, frozen=True):
-    """One limit: `used` + `asked` must not be above `limit` (None: unlimited), in the unit of `report.Amounts`."""
+    """One limit: `used` + `asked` must not be above `limit` (None: unlimited), in the unit of `report.Amounts`.
+
+    Of queues, `promised` has what admitted jobs may still use, `deserved` what the queue deserves (None: nothing says),
+    and `keptForOthers` what the guarantees of other queues leave less of `limit`, or of the cluster.
+    """
 
     kind: str
     """gang, quota, queue, cluster, nodes or object."""
@@ -60,6 +64,9 @@ class Limit(_Part, frozen=True):
     asked: int = 0
     used: int = 0
     limit: int | None = None
+    promised: int = 0
+    deserved: int | None = None
+    kept_for_others: int = 0
     note: str = ""
     binding: bool = False
 

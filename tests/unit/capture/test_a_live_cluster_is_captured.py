@@ -191,6 +191,15 @@ async def test_the_leader_is_known_where_the_lease_may_be_read(api: FakeApi, cli
     assert (await of_cluster(client)).leader == "host-1"
 
 
+async def test_the_version_of_the_server_is_known_where_it_says_it(api: FakeApi, client: KubernetesClient) -> None:
+    serve(api)
+    assert set((await of_cluster(client)).versions) == {"volcano-py"}
+
+    api.on("GET", "/version", Reply(body={"gitVersion": "v1.36.1"}))
+
+    assert (await of_cluster(client)).versions["kubernetes"] == "v1.36.1"
+
+
 async def test_a_login_that_is_not_accepted_ends_it(api: FakeApi, client: KubernetesClient) -> None:
     serve(api)
     api.on("GET", kinds.POD.path, replace(refusal(401, "Unauthorized")))

@@ -73,22 +73,34 @@ def _workload(told: WorkloadExplanation) -> Iterator[str]:
 
 
 def _limits(limits: Sequence[Limit]) -> list[str]:
-    rows = [("", "limit", "used", "asked", "at most", "")]
+    """Columns that are empty in all rows are left out."""
+    rows = [("", "limit", "used", "promised", "asked", "deserved", "kept for others", "at most", "")]
     rows += [("->" if each.binding else "", *_limit(each)) for each in limits]
-    return _aligned(rows)
+    shown = [column for column in range(len(rows[0])) if any(row[column] for row in rows[1:])]
+    return _aligned([tuple(row[column] for column in shown) for row in rows])
 
 
-def _limit(limit: Limit) -> tuple[str, str, str, str, str]:
+def _limit(limit: Limit) -> tuple[str, ...]:
     name = f"{limit.kind} {limit.name}"
     if limit.kind in ("gang", "nodes", "object") or not limit.resource:
-        return name, "", "", "", limit.note
+        return name, "", "", "", "", "", "", limit.note
     return name, *_numbers(limit), f"{limit.resource} {limit.note}".rstrip()
 
 
-def _numbers(limit: Limit) -> tuple[str, str, str]:
-    name = limit.resource.removeprefix("requests.").removeprefix("limits.")
-    most = "unlimited" if limit.limit is None else number(name, limit.limit)
-    return number(name, limit.used), number(name, limit.asked), most
+def _numbers(limit: Limit) -> tuple[str, ...]:
+    resource = limit.resource.removeprefix("requests.").removeprefix("limits.")
+
+    def told(value: int | None, otherwise: str = "") -> str:
+        return number(resource, value) if value else otherwise
+
+    return (
+        number(resource, limit.used),
+        told(limit.promised),
+        number(resource, limit.asked),
+        told(limit.deserved, "" if limit.deserved is None else "0"),
+        told(limit.kept_for_others),
+        "unlimited" if limit.limit is None else number(resource, limit.limit),
+    )
 
 
 def _nodes(nodes: Nodes) -> Iterator[str]:

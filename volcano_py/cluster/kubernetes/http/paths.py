@@ -80,6 +80,15 @@ class ApiPath(msgspec.Struct, frozen=True):
         raise InvalidRequestError(self.plural or "a request", field, value, rule)
 
 
+class _OfServer(ApiPath, frozen=True):
+    def __str__(self) -> str:
+        return "/version"
+
+
+SERVER_VERSION: Final = _OfServer("v1")
+"""Where the API server says which version it has; every login may read it."""
+
+
 def target(path: ApiPath, params: Params | None = None) -> str:
     """The path with its query, as in a request line."""
     return f"{path}?{urlencode(params, quote_via=quote, safe='')}" if params else str(path)
