@@ -15,7 +15,7 @@ from volcano_py.api.report import CycleReport
 from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.api.workloads import Workload
 from volcano_py.cluster.manifests import EPOCH, Stored
-from volcano_py.cluster.memory import MemoryCluster
+from volcano_py.cluster.memory import MemoryCluster, Saved
 from volcano_py.cluster.memory_budgets import MemoryBudgets
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.registry import Registry
@@ -72,6 +72,14 @@ class SimulationResult:
             "queues": dict(self.queues),
             "unschedulable": dict(self.unschedulable),
         }
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """One moment of a simulation. `reports`: how many there were."""
+
+    cluster: Saved
+    reports: int
+    now: float
 
 
 class Simulation:
@@ -134,16 +142,25 @@ class Simulation:
     def aside(self, configuration: SchedulerConfiguration | None = None) -> Iterator[None]:
         """What happens inside, under another configuration if one is given, is undone at the end. The scheduler begins
         without memories, inside and afterwards."""
-        saved, reports, now, configured = self.cluster.saved(), len(self.reports), self.now, self.configuration
+        mark, configured = self.mark(), self.configuration
         self._scheduler = Scheduler(self._registry, self.cluster.apply)
         self.configuration = configuration or configured
         try:
             yield
         finally:
-            self.cluster.restore(saved)
-            del self.reports[reports:]
-            self.now, self.configuration = now, configured
-            self._scheduler = Scheduler(self._registry, self.cluster.apply)
+            self.configuration = configured
+            self.back_to(mark)
+
+    def mark(self) -> Mark:
+        """How all stands, for `back_to`."""
+        return Mark(self.cluster.saved(), len(self.reports), self.now)
+
+    def back_to(self, mark: Mark) -> None:
+        """What happened since is undone; the scheduler begins without memories."""
+        self.cluster.restore(mark.cluster)
+        del self.reports[mark.reports :]
+        self.now = mark.now
+        self._scheduler = Scheduler(self._registry, self.cluster.apply)
 
     @property
     def look_again_at(self) -> float:

@@ -36,7 +36,7 @@ class Preempt(Action):
         if not by_queue:
             return
         pool = Candidates(ssn, unit_rules(ssn, self.arguments))
-        others = Scheme(self.name, "preemptable", pool.in_queue, only_lesser=self.only_lesser)
+        others = self.scheme(ssn, pool)
         own = Scheme(self.name, "preemptable", pool.in_job, takes_whole=False)
         deadlocks = Deadlocks(ssn, pool, others, by_queue)
         explaining = Explaining(ssn, pool, others, deadlocks)
@@ -58,6 +58,10 @@ class Preempt(Action):
                 self._within(ssn, pool, own, work)
             # Between queues it is allocate's order that counts: none is to evict its own for what it would get there.
             ssn.reservations.give_back(since=held)
+
+    def scheme(self, ssn: Session, pool: Candidates) -> Scheme:  # noqa: ARG002
+        """What its evictions between jobs go by."""
+        return Scheme(self.name, "preemptable", pool.in_queue, only_lesser=self.only_lesser)
 
     @staticmethod
     def _within(ssn: Session, pool: Candidates, scheme: Scheme, work: Starving) -> None:

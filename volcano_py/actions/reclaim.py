@@ -30,12 +30,8 @@ class Reclaim(Action):
         by_queue = starving_jobs(ssn)
         if not by_queue:
             return
-
-        def may_take(queue: QueueInfo, rows: Rows) -> bool:
-            return not ssn.ask.overused(queue) and ssn.ask.preemptive(queue, rows)
-
         pool = Candidates(ssn, unit_rules(ssn, self.arguments))
-        scheme = Scheme(self.name, "reclaimable", pool.in_other_queues, may_take, lambda queue: queue.reclaimable)
+        scheme = self.scheme(ssn, pool)
         deadlocks = Deadlocks(ssn, pool, scheme, by_queue)
         explaining = Explaining(ssn, pool, scheme, deadlocks)
         keep = not allocate_follows(ssn, self.name)
@@ -56,3 +52,11 @@ class Reclaim(Action):
                 if plan.found_nothing and not deadlocks.resolve(work):
                     explaining.note(work.job, work.tasks)
             queues.push(queue)
+
+    def scheme(self, ssn: Session, pool: Candidates) -> Scheme:
+        """What its evictions go by."""
+
+        def may_take(queue: QueueInfo, rows: Rows) -> bool:
+            return not ssn.ask.overused(queue) and ssn.ask.preemptive(queue, rows)
+
+        return Scheme(self.name, "reclaimable", pool.in_other_queues, may_take, lambda queue: queue.reclaimable)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from volcano_py.explain.model import Holder, Limit
+from volcano_py.explain.staying import Staying
+from volcano_py.explain.target import Target
 from volcano_py.explain.world import World
 from volcano_py.framework.job import Job
 
@@ -12,8 +14,9 @@ _MOST: Final = 5
 _HELD: Final = frozenset({"queue", "cluster", "nodes"})
 
 
-def holders(world: World, binding: Limit | None, group: str) -> tuple[Holder, ...]:
-    """The largest holders of the resource of the limit that binds: in that queue and below it, or in the cluster."""
+def holders(world: World, binding: Limit | None, target: Target) -> tuple[Holder, ...]:
+    """The largest holders of the resource of the limit that binds: in that queue and below it or, where these hold
+    nothing, in the cluster."""
     names = world.session.ledger.axis.names
     if binding is None or binding.kind not in _HELD or binding.resource not in names:
         return ()
@@ -22,10 +25,13 @@ def holders(world: World, binding: Limit | None, group: str) -> tuple[Holder, ..
     found = [
         (int(job.allocated[dim]), job)
         for job in world.jobs.values()
-        if job.key != group and job.allocated_tasks and (inside is None or job.queue.name in inside)
+        if job.key != target.group and job.allocated_tasks and job.allocated[dim]
     ]
+    if inside is not None and any(job.queue.name in inside for _, job in found):
+        found = [each for each in found if each[1].queue.name in inside]
     found.sort(key=lambda each: (-each[0], each[1].key))
-    return tuple(_holder(world, job) for amount, job in found[:_MOST] if amount)
+    stay = Staying(world, target)
+    return tuple(_holder(world, job, stay.why(job)) for _, job in found[:_MOST])
 
 
 def below(world: World, queue: str) -> set[str]:
@@ -38,7 +44,7 @@ def below(world: World, queue: str) -> set[str]:
         names |= more
 
 
-def _holder(world: World, job: Job) -> Holder:
+def _holder(world: World, job: Job, stays: str) -> Holder:
     report = world.report.queues.get(job.queue.name)
     return Holder(
         job=job.key,
@@ -48,4 +54,5 @@ def _holder(world: World, job: Job) -> Holder:
         holds=world.amounts(job.allocated),
         queue_allocated=dict(report.allocated) if report is not None else {},
         queue_deserved=dict(report.deserved) if report is not None else {},
+        stays=stays,
     )

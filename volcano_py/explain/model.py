@@ -97,7 +97,8 @@ class Remedy(_Part, frozen=True):
 
 
 class Holder(_Part, frozen=True):
-    """A job that holds what the workload lacks, and how its queue stands."""
+    """A job that holds what the workload lacks, and how its queue stands. `stays`: why its pods are not evicted for the
+    workload; empty where they may be, though that alone, or with others, makes no room."""
 
     job: str
     queue: str
@@ -106,10 +107,25 @@ class Holder(_Part, frozen=True):
     holds: Amounts
     queue_allocated: Amounts
     queue_deserved: Amounts
+    stays: str = ""
+
+
+class Forecast(_Part, frozen=True):
+    """The earliest start, if everything ends as declared and nothing else comes. `at`: RFC 3339, "" where there is
+    none; `seconds`: how long that is from now; `after`: the PodGroups, or pods without one, whose end opens the place.
+
+    `why`: why there is none, or what the forecast rests on. `undeclared`: pods that run and do not say when they end.
+    """
+
+    at: str = ""
+    seconds: int = 0
+    after: tuple[str, ...] = ()
+    why: str = ""
+    undeclared: int = 0
 
 
 class Entry(_Part, frozen=True):
-    """One condition. `at`: RFC 3339."""
+    """One condition or event of an object, such as `Pod team/train-0`. `at`: RFC 3339."""
 
     at: str
     object: str
@@ -126,6 +142,7 @@ class WorkloadExplanation(_Part, frozen=True):
     nodes: Nodes | None = None
     remedies: tuple[Remedy, ...] = ()
     holders: tuple[Holder, ...] = ()
+    forecast: Forecast | None = None
     history: tuple[Entry, ...] = ()
     unread: tuple[str, ...] = ()
     """What could not be read, and what follows from it."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
-from volcano_py.api.objects import Condition, Pod, PodGroup
+from volcano_py.api.objects import Pod, PodGroup
 from volcano_py.api.wording.pod_message import why_pod_waits
-from volcano_py.explain.model import Entry, Now
+from volcano_py.explain.model import Now
 from volcano_py.explain.target import Target
 from volcano_py.explain.world import World, group_of
 
@@ -18,7 +17,7 @@ def now(world: World, target: Target) -> Now:
     running = sum(nodes.values())
     waits = bool(target.waiting) or running < target.need
     if not waits:
-        were = sum(bool(pod.spec.node_name) for pod in _as_captured(world, target))
+        were = sum(bool(pod.spec.node_name) for pod in as_captured(world, target))
         state = "Running" if were >= running else "Starting"
         return Now(state, running, max(len(target.pods), target.need), nodes=dict(nodes))
     reason, message = _why(world, target)
@@ -33,16 +32,6 @@ def now(world: World, target: Target) -> Now:
     )
 
 
-def history(world: World, target: Target) -> tuple[Entry, ...]:
-    """Conditions of the PodGroup and its pods as the cluster has them, oldest first. Those without a time are left
-    out."""
-    found = _captured_group(world, target)
-    entries = [] if found is None else list(_entries(f"PodGroup {found.metadata.key}", found.status.conditions))
-    for pod in _as_captured(world, target):
-        entries += _entries(f"Pod {pod.metadata.key}", pod.status.conditions)
-    return tuple(sorted(entries, key=lambda entry: (entry.at, entry.object, entry.text)))
-
-
 def _why(world: World, target: Target) -> tuple[str, str]:
     for job in world.report.pending:
         if job.name == target.group:
@@ -54,7 +43,7 @@ def _why(world: World, target: Target) -> tuple[str, str]:
 
 def _since(world: World, target: Target) -> str:
     """When the newest condition that says that it waits became so, else when it was created."""
-    found = _captured_group(world, target)
+    found = captured_group(world, target)
     conditions = [] if found is None else found.status.conditions
     times = [c.last_transition_time for c in conditions if c.type == "Unschedulable" and c.status == "True"]
     times += [] if found is None else [found.metadata.creation_timestamp]
@@ -63,20 +52,14 @@ def _since(world: World, target: Target) -> str:
     return known[0].isoformat(timespec="seconds").replace("+00:00", "Z") if known else ""
 
 
-def _as_captured(world: World, target: Target) -> list[Pod]:
+def as_captured(world: World, target: Target) -> list[Pod]:
+    """Its pods as the cluster has them, before the scheduler ran over the copy."""
     keys = {pod.metadata.key for pod in target.pods}
     pods = (obj for kind, obj in world.items if kind == "Pod" and isinstance(obj, Pod))
     return [pod for pod in pods if pod.metadata.key in keys or (target.group and group_of(pod) == target.group)]
 
 
-def _captured_group(world: World, target: Target) -> PodGroup | None:
+def captured_group(world: World, target: Target) -> PodGroup | None:
+    """Its PodGroup as the cluster has it."""
     groups = (obj for kind, obj in world.items if kind == "PodGroup" and isinstance(obj, PodGroup))
     return next((group for group in groups if group.metadata.key == target.group), None)
-
-
-def _entries(name: str, conditions: Iterable[Condition]) -> Iterable[Entry]:
-    for condition in conditions:
-        if condition.last_transition_time is not None:
-            at = condition.last_transition_time.isoformat(timespec="seconds").replace("+00:00", "Z")
-            why = f" ({condition.reason}): {condition.message}" if condition.message else f" ({condition.reason})"
-            yield Entry(at, name, f"{condition.type}={condition.status}{why if condition.reason else ''}")

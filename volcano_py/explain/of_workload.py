@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from volcano_py.explain.forecast import forecast
+from volcano_py.explain.history import history
 from volcano_py.explain.holders import holders
 from volcano_py.explain.limits import limits
-from volcano_py.explain.model import WorkloadExplanation
+from volcano_py.explain.model import Entry, WorkloadExplanation
 from volcano_py.explain.nodes import nodes
-from volcano_py.explain.now import history, now
+from volcano_py.explain.now import now
 from volcano_py.explain.position import position
 from volcano_py.explain.remedies.verified import verified
 from volcano_py.explain.target import find
 from volcano_py.explain.world import World
 
 
-def explain_workload(world: World, kind: str, name: str) -> WorkloadExplanation:
-    """`kind` is podgroup, job or pod; `name` is namespace/name.
+def explain_workload(world: World, kind: str, name: str, events: Sequence[Entry] = ()) -> WorkloadExplanation:
+    """`kind` is podgroup, job or pod; `name` is namespace/name. Of the events those about the workload are shown.
 
     Raises:
         ExplainError: there is no such object, or it is not this scheduler's.
     """
     target = find(world, kind, name)
     stands = now(world, target)
-    past = history(world, target)
+    past = history(world, target, events)
     if not stands.reason:
         return WorkloadExplanation(name, stands, history=past)
     refused = nodes(world, target)
@@ -34,6 +38,7 @@ def explain_workload(world: World, kind: str, name: str) -> WorkloadExplanation:
         limits=chain,
         nodes=refused,
         remedies=tuple(found.remedy for found in verified(world, target)),
-        holders=holders(world, binding, target.group),
+        holders=holders(world, binding, target),
+        forecast=forecast(world, target),
         history=past,
     )

@@ -53,6 +53,14 @@ def find(world: World, kind: str, name: str) -> Target:
     return Target(kind, name, group, pods, minimum if placed < minimum else max(len(pods), minimum), found)
 
 
+def has_started(world: World, target: Target, *, need: int | None = None) -> bool:
+    """Whether the workload has started by now: `need` pods of it have a node, as many as it needs if None."""
+    if target.group:
+        return world.placed(target.group) >= (target.need if need is None else need)
+    found = (world.simulation.cluster.get("Pod", pod.metadata.key, Pod) for pod in target.pods)
+    return any(pod is not None and pod.spec.node_name for pod in found)
+
+
 def _group(world: World, kind: str, name: str) -> str:
     cluster = world.simulation.cluster
     if kind == "podgroup":

@@ -53,7 +53,7 @@ class World:
         self.rules = rules or GroupRules()
         self.registry = registry
         self.simulation = Simulation(self.items, configuration, registry, rules=self.rules, live=live)
-        self._settle()
+        self.settle()
         self.report: CycleReport = self.simulation.reports[-1]
         self.session = self._open()
         self.pods_by_group: dict[str, list[Pod]] = {}
@@ -78,6 +78,11 @@ class World:
     def pods_of(self, group: str) -> list[Pod]:
         return [pod for pod in self.objects("Pod", Pod) if group_of(pod) == group]
 
+    def group_of_pod(self, key: str) -> str:
+        """Its PodGroup as namespace/name; a pod without one is its own."""
+        pod = self.simulation.cluster.get("Pod", key, Pod)
+        return (group_of(pod) if pod is not None else "") or key
+
     def amounts(self, vector: IntVector) -> dict[str, int]:
         """[R] as resource name → whole units, without zeros."""
         names = self.session.ledger.axis.names
@@ -98,10 +103,10 @@ class World:
                     self.simulation.cluster.remove(change.kind, change.key)
                 else:
                     self.simulation.cluster.put(change.kind, change.obj)
-            self._settle(until)
+            self.settle(until)
             yield
 
-    def _settle(self, until: Callable[[], bool] = lambda: False) -> None:
+    def settle(self, until: Callable[[], bool] = lambda: False) -> None:
         for _ in range(_MOST_STEPS):
             if not self.simulation.step() or until():
                 break

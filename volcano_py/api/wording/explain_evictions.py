@@ -79,15 +79,15 @@ def donors_keep(
         f"{name} holds {with_name(standing.resource, number(standing.resource, units))} more than it deserves"
         for name, units in donors
     ]
-    kept = _kept(protections, otherwise)
-    return f"{action} finds nothing to evict: {_own(standing)}{summarize(beyond, most=2)}, but {kept}"
+    because = kept(protections, otherwise)
+    return f"{action} finds nothing to evict: {_own(standing)}{summarize(beyond, most=2)}, but {because}"
 
 
 def shares_keep(action: str, side: str, protections: Sequence[Protection]) -> str:
     """Queues, or namespaces, are compared by their shares, and no other gives anything; `side` is the job's own, with
     what it is."""
     kind = side.split(" ", 1)[0]
-    because = _kept(protections) if protections else f"no other {kind} would keep as much as {side} would get"
+    because = kept(protections) if protections else f"no other {kind} would keep as much as {side} would get"
     return f"{action} finds nothing to evict: {because}"
 
 
@@ -102,14 +102,14 @@ def deadlocked(action: str, gang: Gang, protections: Sequence[Protection], other
     places = f"{gang.placed} of the {gang.minimum} pods that it needs"
     return (
         f"{action} finds nothing to evict: gang {gang.key} blocks it and is incomplete, too, with {places}, "
-        f"but {_kept(protections, otherwise)}"
+        f"but {kept(protections, otherwise)}"
     )
 
 
 def lesser_jobs_keep(action: str, queue: str, jobs: int, protections: Sequence[Protection]) -> str:
     """Jobs of a lower priority hold something useful in the queue, but give nothing."""
     there = f"{counted(jobs, 'job')} of a lower priority run{'s' if jobs == 1 else ''} in queue {queue}"
-    return f"{action} finds nothing to evict: {there}, but {_kept(protections)}"
+    return f"{action} finds nothing to evict: {there}, but {kept(protections)}"
 
 
 def would_come_back(action: str, victim: str) -> str:
@@ -130,7 +130,28 @@ def _holds(standing: Standing) -> str:
     return f"holds {held} of {deserved} {standing.resource} deserved"
 
 
-def _kept(protections: Sequence[Protection], otherwise: str = "") -> str:
+def not_admitted(action: str) -> str:
+    """The job has not been admitted to its queue."""
+    return f"{action} evicts nothing for a job that its queue has not admitted"
+
+
+def has_no_more_than_deserved(standing: Standing) -> str:
+    """A queue gives nothing of what it deserves."""
+    return f"queue {standing.queue} {_holds(standing)}"
+
+
+def no_lesser_priority(priority: int, claimant: int) -> str:
+    """Inside a queue, what is as important stays."""
+    return f"its priority {priority} is not below {claimant}"
+
+
+def plugin_keeps(plugin: str) -> str:
+    """A plugin refuses (empty: none names it)."""
+    return f"plugin {plugin} does not give it up" if plugin else "no plugin gives it up"
+
+
+def kept(protections: Sequence[Protection], otherwise: str = "") -> str:
+    """What protects pods, the most frequent first; `otherwise` where nothing does."""
     if not protections:
         return otherwise or "evicting all that may be evicted would not make enough room"
     first, *rest = [f"{each.pods} {each.by}" for each in protections]

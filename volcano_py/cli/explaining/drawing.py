@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Final
 
+from volcano_py.api.go_values import format_duration
 from volcano_py.api.wording.amounts import amounts, number
 from volcano_py.api.wording.summarize import counted, summarize
 from volcano_py.cli.printing.one_line import plain
 from volcano_py.explain.model import (
+    Forecast,
+    Holder,
     Limit,
     Near,
     NodeExplanation,
@@ -68,13 +72,20 @@ def _workload(told: WorkloadExplanation) -> Iterator[str]:
             for each in told.holders
         ]
         yield from _part("Who runs instead", _aligned(rows), wrap=False)
+        yield ""
+        for line in _staying(told.holders):
+            yield from _wrapped(line, hanging=True)
+    if told.forecast is not None:
+        yield from _part("Forecast", [_forecast(told.forecast)])
     if told.history:
         yield from _part("History", [f"{each.at} {each.object}: {each.text}" for each in told.history])
 
 
 def _limits(limits: Sequence[Limit]) -> list[str]:
     """Columns that are empty in all rows are left out."""
-    rows = [("", "limit", "used", "promised", "asked", "deserved", "kept for others", "at most", "")]
+    rows: list[tuple[str, ...]] = [
+        ("", "limit", "used", "promised", "asked", "deserved", "kept for others", "at most", "")
+    ]
     rows += [("->" if each.binding else "", *_limit(each)) for each in limits]
     shown = [column for column in range(len(rows[0])) if any(row[column] for row in rows[1:])]
     return _aligned([tuple(row[column] for column in shown) for row in rows])
@@ -126,6 +137,24 @@ def _position(position: Position) -> Iterator[str]:
     if position.ahead:
         names = [f"{each.name} (priority {each.priority}, {counted(each.pods, 'pod')})" for each in position.ahead]
         yield f"ahead: {summarize(names, total=position.place - 1, most=5)}; they ask for {amounts(position.before)}"
+
+
+def _staying(holders: Sequence[Holder]) -> Iterator[str]:
+    """Why they stay, once for all with the same reason."""
+    by_reason: dict[str, list[str]] = {}
+    for each in holders:
+        by_reason.setdefault(each.stays, []).append(each.job)
+    for why, jobs in by_reason.items():
+        names = summarize(jobs, most=5)
+        yield f"{names} stay{'s' * (len(jobs) == 1)}: {why}" if why else f"{names}: may go, but that makes no room"
+
+
+def _forecast(forecast: Forecast) -> str:
+    if not forecast.at:
+        return f"none: {forecast.why}"
+    after = f", when {summarize(list(forecast.after), most=5)} end{'s' * (len(forecast.after) == 1)}"
+    length = format_duration(timedelta(seconds=forecast.seconds))
+    return f"in {length}, at {forecast.at}{after if forecast.after else ''}; {forecast.why}"
 
 
 def _queue(told: QueueExplanation) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,9 @@ from volcano_py.cli.options.names import SUBDOMAIN
 from volcano_py.cli.printing.output import log_aside, output_option, print_data
 
 if TYPE_CHECKING:
-    from volcano_py.capture.model import Capture
+    from volcano_py.capture.model import Capture, Unread
     from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+    from volcano_py.explain.model import Entry
     from volcano_py.explain.world import World
 
 EPILOG = """\b
@@ -61,7 +61,7 @@ def explain(
     configuration = captured_configuration(capture, scheduler_conf, registry)
     world = World(capture.items, configuration, registry, rules=rules_of(capture), live=capture.taken)
     try:
-        explanation = _explained(world, kind, name, lambda: namespace or _namespace(source), capture)
+        explanation = _explained(world, kind, name, namespace, source, capture)
     except ExplainError as error:
         raise click.ClickException(str(error)) from error
     if output == "table":
@@ -71,26 +71,32 @@ def explain(
         print_data(msgspec.to_builtins(explanation), output)
 
 
-def _explained(world: World, kind: str, name: str, namespace: Callable[[], str], capture: Capture) -> Any:
+def _explained(world: World, kind: str, name: str, namespace: str | None, source: Source, capture: Capture) -> Any:
     from volcano_py.explain.of_node import explain_node
     from volcano_py.explain.of_queue import explain_queue
     from volcano_py.explain.of_workload import explain_workload
 
+    unread = list(capture.unread)
     if kind == "queue":
         found: Any = explain_queue(world, name)
     elif kind == "node":
         found = explain_node(world, name)
     else:
-        found = explain_workload(world, kind, f"{namespace()}/{name}")
-    return msgspec.structs.replace(found, unread=tuple(str(each) for each in capture.unread))
+        where, events, refused = surroundings(source, namespace)
+        unread += [refused] if refused is not None else []
+        found = explain_workload(world, kind, f"{where}/{name}", events)
+    return msgspec.structs.replace(found, unread=tuple(map(str, unread)))
 
 
-def _namespace(source: Source) -> str:
-    """That of the kubeconfig's context; files have none."""
+def surroundings(source: Source, namespace: str | None) -> tuple[str, tuple[Entry, ...], Unread | None]:
+    """The namespace, by default that of the kubeconfig's context, and its events. Files have neither."""
     if source.files:
-        return DEFAULT_NAMESPACE
+        return namespace or DEFAULT_NAMESPACE, (), None
 
-    async def work(client: KubernetesClient) -> str:
-        return namespace_of(client, None)
+    async def work(client: KubernetesClient) -> tuple[str, tuple[Entry, ...], Unread | None]:
+        from volcano_py.cli.explaining.events import events_in
+
+        where = namespace_of(client, namespace)
+        return where, *await events_in(client, where)
 
     return on_cluster(source.kubeconfig, source.context, work)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from volcano_py.api.objects import Pod
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.explain.model import Remedy
-from volcano_py.explain.target import Target
+from volcano_py.explain.target import Target, has_started
 from volcano_py.explain.world import Change, World
 
 
@@ -21,13 +20,9 @@ class Candidate(msgspec.Struct, frozen=True):
 
 def helps(world: World, target: Target, candidate: Candidate, *, need: int | None = None) -> bool:
     """Whether the workload starts with the change: `need` pods of it have a node, as many as it needs if None."""
-    wanted = target.need if need is None else need
-    keys = {pod.metadata.key for pod in target.pods}
 
     def started() -> bool:
-        if target.group:
-            return world.placed(target.group) >= wanted
-        return any(pod.spec.node_name for pod in world.objects("Pod", Pod) if pod.metadata.key in keys)
+        return has_started(world, target, need=need)
 
     with world.trial(candidate.changes, candidate.configuration, started):
         return started()

@@ -66,16 +66,16 @@ class Explaining:
         gang = wording.Gang(last.key, last.ready, last.min_member)
         if comes_first:
             return wording.deadlocked(self._scheme.action, gang, [], "it comes first in order")
-        protections = list(self._protections(task, held))
+        protections = list(self.protections(task, held))
         return wording.deadlocked(
-            self._scheme.action, gang, protections, self._guarantee(last.queue.name, self._scarcest(task))
+            self._scheme.action, gang, protections, self._guarantee(last.queue.name, self.scarcest(task))
         )
 
     # -- between queues --------------------------------------------------------------------------------------------
 
     def _why_no_reclaim(self, task: Task, rows: Rows) -> str:
         ssn, action = self._ssn, self._scheme.action
-        dim = self._scarcest(task)
+        dim = self.scarcest(task)
         own = standing(ssn, task.job.queue.name, dim)
         if not self._scheme.may_take(task.job.queue, rows):
             asked = int(ssn.ledger.classes.request[ssn.ledger.tasks.task_class[rows], dim].sum())
@@ -91,11 +91,11 @@ class Explaining:
         held = self._holders(dim)
         if not donors:
             elsewhere = held[ssn.ledger.tasks.queue[held] != task.job.queue.slot]
-            return wording.shares_keep(action, f"queue {own.queue}", list(self._protections(task, elsewhere)))
+            return wording.shares_keep(action, f"queue {own.queue}", list(self.protections(task, elsewhere)))
         donors.sort(key=lambda donor: (-donor[1], donor[0]))
         slots = [ssn.queues[name].slot for name, _ in donors]
         held = held[np.isin(ssn.ledger.tasks.queue[held], slots)]
-        protections = list(self._protections(task, held))
+        protections = list(self.protections(task, held))
         return wording.donors_keep(action, own, donors, protections, self._guarantee(donors[0][0], dim))
 
     def _deserved_by_all(self, dim: int) -> int:
@@ -114,23 +114,23 @@ class Explaining:
 
     def _why_no_preempt(self, task: Task) -> str:
         ssn, queue, action = self._ssn, task.job.queue, self._scheme.action
-        held = self._holders(self._scarcest(task))
+        held = self._holders(self.scarcest(task))
         if ssn.ask.has_namespace_order and ssn.ask.preempts_equals:
             elsewhere = held[ssn.ledger.tasks.queue[held] == queue.slot]
             elsewhere = elsewhere[ssn.ledger.tasks.job[elsewhere] != task.job.row]
             namespace = f"namespace {task.job.namespace}"
-            return wording.shares_keep(action, namespace, list(self._protections(task, elsewhere)))
+            return wording.shares_keep(action, namespace, list(self.protections(task, elsewhere)))
         tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
         lesser = (tasks.queue[held] == queue.slot) & (jobs.priority[tasks.job[held]] < task.job.priority)
         held = held[lesser]
         if not len(held):
             return wording.no_lesser_job(action, queue.name)
         count = len(np.unique(tasks.job[held]))
-        return wording.lesser_jobs_keep(action, queue.name, count, list(self._protections(task, held)))
+        return wording.lesser_jobs_keep(action, queue.name, count, list(self.protections(task, held)))
 
     # -- what both need --------------------------------------------------------------------------------------------
 
-    def _scarcest(self, task: Task) -> int:
+    def scarcest(self, task: Task) -> int:
         """The resource that the pod asks for of which the cluster has the fewest places left."""
         nodes, asked = self._ssn.ledger.nodes, task.task_class.request
         dims = [dim for dim in task.task_class.requested.tolist() if dim != PODS] or [PODS]
@@ -148,7 +148,7 @@ class Explaining:
             & (classes.request[tasks.task_class, dim] > 0)
         )
 
-    def _protections(self, task: Task, held: Rows) -> Iterator[Protection]:
+    def protections(self, task: Task, held: Rows) -> Iterator[Protection]:
         """What keeps these pods, each counted for the first that does; the most frequent first."""
         found = [each for each in self._all_protections(task, held) if each.pods]
         found.sort(key=lambda each: (-each.pods, each.by))

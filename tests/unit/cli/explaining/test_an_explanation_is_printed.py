@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
+from tests.unit.cli.cluster import UserOfCluster
+from tests.unit.cluster.fakes import page, refusal
 from volcano_py.api.objects import metadata_of
 from volcano_py.capture import file
-from volcano_py.capture.kinds import CONSEQUENCES
+from volcano_py.capture.kinds import CONSEQUENCES, KINDS
 from volcano_py.capture.manifests import of_manifests
 from volcano_py.capture.model import Unread
 from volcano_py.cli.main import main
@@ -101,6 +105,57 @@ def test_what_could_not_be_read_is_said(tmp_path: Path) -> None:
     )
     output = explained(path, "podgroup", "train").stdout
     assert "Not read\n  Queue not read: forbidden;" in output
+
+
+def served(user: UserOfCluster) -> None:
+    """The cluster above, from an API server, as far as the verb reads it."""
+    objects: dict[str, list[dict[str, Any]]] = {kind.name: [] for kind in KINDS}
+    for document in yaml.safe_load_all(CLUSTER):
+        document["metadata"].setdefault("uid", document["metadata"]["name"])
+        if document["kind"] in ("Pod", "PodGroup"):
+            document["metadata"]["namespace"] = "default"
+        objects[document["kind"]].append(document)
+    for kind in KINDS:
+        user.api.on("GET", kind.path, page(7, *objects[kind.name]))
+
+
+def event(about: str, name: str, at: str, message: str, **more: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": f"{name}.{message}", "namespace": "default"},
+        "involvedObject": {"kind": about, "namespace": "default", "name": name},
+        "reason": "FailedScheduling",
+        "message": message,
+        "lastTimestamp": at,
+        **more,
+    }
+
+
+@pytest.mark.real_time
+async def test_events_of_the_workload_are_part_of_its_history(user: UserOfCluster) -> None:
+    served(user)
+    events = [
+        event("Pod", "train-0", "2026-11-24T10:00:00Z", "no room", count=3),
+        event("PodGroup", "train", "2026-11-24T09:00:00Z", "waits"),
+        event("Pod", "web", "2026-11-24T09:30:00Z", "of another"),
+    ]
+    user.api.on("GET", "/api/v1/namespaces/default/events", page(8, *events))
+
+    lines = (await user.prints("explain", "podgroup", "train")).splitlines()
+
+    assert lines[lines.index("History") + 1 :] == [
+        "  2026-11-24T09:00:00Z PodGroup default/train: event FailedScheduling: waits",
+        "  2026-11-24T10:00:00Z Pod default/train-0: event FailedScheduling (3 times): no room",
+    ]
+
+
+@pytest.mark.real_time
+async def test_events_that_may_not_be_read_are_said_to_be_missing(user: UserOfCluster) -> None:
+    served(user)
+    user.api.on("GET", "/api/v1/namespaces/default/events", refusal(403, "Forbidden", "not yours"))
+
+    found = json.loads(await user.prints("explain", "podgroup", "train", "-o", "json"))
+
+    assert "Event not read: not yours; the history has conditions only" in found["unread"]
 
 
 def test_a_queue_and_a_node_are_explained(manifests: Path) -> None:

@@ -1,0 +1,94 @@
+"""A forecast lets declared ends happen, by the scheduler's own decisions."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from tests.unit.explain.causes import explained, gang, node, world_of
+from volcano_py.cluster.manifests import EPOCH
+from volcano_py.explain.forecast import forecast
+from volcano_py.explain.target import find
+
+
+def runs(name: str, cpu: str, *, deadline: int = 0, estimate: str = "", on: str = "n1", ago: int = 0) -> str:
+    """A gang of one pod that has been running for so many seconds."""
+    begun = (EPOCH - timedelta(seconds=ago)).isoformat().replace("+00:00", "Z")
+    annotations = f", annotations: {{volcano.sh/running-estimate: {estimate}}}" if estimate else ""
+    return f"""
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {{name: {name}{annotations}}}
+spec: {{minMember: 1}}
+status: {{phase: Running}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}-0, annotations: {{scheduling.k8s.io/group-name: {name}}}}}
+spec:
+  schedulerName: volcano
+  nodeName: {on}
+  {f"activeDeadlineSeconds: {deadline}" if deadline else ""}
+  containers: [{{name: main, image: pause, resources: {{requests: {{cpu: "{cpu}"}}}}}}]
+status: {{phase: Running, startTime: "{begun}"}}
+---"""
+
+
+def test_it_starts_when_the_pods_in_its_way_are_to_end() -> None:
+    found = explained(node() + runs("a", "4", deadline=600) + runs("b", "4", estimate="2h") + gang(1, "6")).forecast
+    assert found is not None
+    assert (found.at, found.after, found.undeclared) == ("2026-01-01T02:00:00Z", ("default/b",), 0)
+    assert 7190 <= found.seconds <= 7200
+
+
+def test_an_estimate_that_is_over_counts_as_late() -> None:
+    """It was to run for a minute, and has for three: two more are foreseen."""
+    found = explained(node() + runs("a", "8", estimate="1m", ago=180) + gang(1, "6")).forecast
+    assert found is not None
+    late = datetime.fromisoformat(found.at) - EPOCH
+    assert timedelta(seconds=110) < late < timedelta(seconds=130)
+
+
+def test_a_job_that_comes_first_takes_the_place_and_ends_too() -> None:
+    """The one ahead declares an hour: it starts after 10 minutes, and the workload an hour later."""
+    ahead = gang(1, "8", pod="priority: 9\n  activeDeadlineSeconds: 3600").replace("train", "ahead")
+    found = explained(node() + runs("a", "8", deadline=600) + ahead + gang(1, "8")).forecast
+    assert found is not None
+    start = datetime.fromisoformat(found.at)
+    assert EPOCH + timedelta(seconds=4190) < start < EPOCH + timedelta(seconds=4210)
+    assert found.after == ("default/ahead",)
+
+
+def test_many_ends_are_tried_in_portions_and_the_moment_is_still_exact() -> None:
+    """100 pods that end one after the other; the 50th end makes room for half of the node."""
+    others = "".join(runs(f"r{number}", "1", deadline=60 * number, on="n1") for number in range(1, 101))
+    found = explained(node(cpu="100", memory="64Gi", pods=300) + others + gang(1, "50")).forecast
+    assert found is not None
+    assert (found.at, found.after) == ("2026-01-01T00:50:00Z", ("default/r50",))
+
+
+def test_without_a_declared_end_there_is_none() -> None:
+    found = explained(node() + runs("a", "8") + gang(1, "6")).forecast
+    assert found is not None
+    assert (found.at, found.undeclared) == ("", 1)
+    assert found.why.startswith("no running pod declares when it ends (activeDeadlineSeconds of pods")
+
+
+def test_what_no_end_lets_start_has_none() -> None:
+    found = explained(node() + runs("a", "6", deadline=60) + runs("b", "2") + gang(1, "8")).forecast
+    assert found is not None
+    assert (found.at, found.undeclared) == ("", 1)
+    assert found.why.startswith("it does not start when all pods have ended that declare when; 1 running pod without")
+
+
+def test_nothing_runs_where_nothing_can_end() -> None:
+    found = explained(node() + gang(1, "12")).forecast
+    assert found is not None
+    assert found.why == "nothing runs whose end could help"
+
+
+def test_the_copy_is_as_it_was_afterwards() -> None:
+    world = world_of(node() + runs("a", "4", deadline=600) + gang(1, "6"))
+    target, now = find(world, "podgroup", "default/train"), world.simulation.now
+    assert forecast(world, target) == forecast(world, target)
+    assert (world.simulation.now, world.placed("default/train")) == (now, 0)
+    assert datetime.fromtimestamp(now, UTC) < EPOCH + timedelta(minutes=1)

@@ -1,0 +1,117 @@
+"""When a workload starts, as far as runtimes are declared: the declared ends happen, and the scheduler goes on.
+
+Ends are those that the plugin reservation counts on, too. Time goes from end to end. Where ends are too many, several
+happen at once, and those that let the workload start once more in smaller portions.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from math import ceil
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from volcano_py.api.objects import Pod
+from volcano_py.api.wording.summarize import counted
+from volcano_py.explain.history import moment
+from volcano_py.explain.model import Forecast
+from volcano_py.explain.target import Target, has_started
+from volcano_py.explain.world import World
+from volcano_py.plugins.reservation.runtimes import ends, on_nodes
+from volcano_py.simulation import CYCLE_SECONDS
+
+DECLARED_BY: Final = (
+    "activeDeadlineSeconds of pods, runningEstimate of Jobs, or the annotation volcano.sh/running-estimate of PodGroups"
+)
+_UNLESS: Final = "if everything ends as declared, and nothing else comes"
+_PORTIONS: Final = 12
+"""Into how many portions ends are divided each time; each is a cycle or two of the scheduler."""
+_MOST_PORTIONS: Final = 48
+
+
+class _End(msgspec.Struct, frozen=True):
+    """One pod, and when it ends (seconds since the epoch)."""
+
+    at: float
+    pod: str
+
+
+def forecast(world: World, target: Target) -> Forecast:
+    """The earliest start, as far as runtimes are declared; or why there is none."""
+    running, known = _ends(world)
+    undeclared = running - len(known)
+    if not running:
+        return Forecast(why="nothing runs whose end could help")
+    if not known:
+        return Forecast(why=f"no running pod declares when it ends ({DECLARED_BY})", undeclared=undeclared)
+    begun = world.simulation.now
+    with world.simulation.aside():
+        search = _Search(world, target, ceil(len(known) / _PORTIONS))
+        found = search.through(float("inf"))
+    if found is not None:
+        at = moment(datetime.fromtimestamp(found[-1].at, UTC))
+        after = dict.fromkeys(world.group_of_pod(end.pod) for end in found)
+        return Forecast(at, round(found[-1].at - begun), tuple(after), _UNLESS, undeclared)
+    if search.left <= 0:
+        why = f"it has not started by {moment(datetime.fromtimestamp(search.seen, UTC))}, and no later moment was tried"
+    else:
+        why = "it does not start when all pods have ended that declare when"
+        why += f"; {counted(undeclared, 'running pod')} without a declared end" if undeclared else ""
+    return Forecast(why=why, undeclared=undeclared)
+
+
+class _Search:
+    """Lets ends happen until the workload has started.
+
+    Attributes:
+        left: how many portions may still be tried.
+        seen: the last moment that was tried.
+    """
+
+    def __init__(self, world: World, target: Target, portion: int) -> None:
+        self._world, self._target, self._portion = world, target, portion
+        self.left, self.seen = _MOST_PORTIONS, world.simulation.now
+
+    def through(self, last: float) -> list[_End] | None:
+        """The ends at the moment at which the workload starts, up to `last`; None when it does not."""
+        simulation = self._world.simulation
+        while self.left > 0:
+            ends = [end for end in _ends(self._world)[1] if end.at <= last]
+            if not ends:
+                return None
+            at = ends[min(self._portion, len(ends)) - 1].at
+            now = [end for end in ends if end.at <= at]
+            mark = simulation.mark()
+            if self._starts_after(now):
+                if now[0].at == at:
+                    return now
+                simulation.back_to(mark)
+                self._portion = max(self._portion // _PORTIONS, 1)
+                return self.through(at) or now
+        return None
+
+    def _starts_after(self, ends: list[_End]) -> bool:
+        world, simulation = self._world, self._world.simulation
+        self.left, self.seen = self.left - 1, ends[-1].at
+        for end in ends:
+            pod = simulation.cluster.get("Pod", end.pod, Pod)
+            if pod is not None:
+                simulation.cluster.put("Pod", replace(pod, status=replace(pod.status, phase="Succeeded")))
+        simulation.now = max(simulation.now, self.seen - CYCLE_SECONDS)
+        world.settle(lambda: has_started(world, self._target))
+        return has_started(world, self._target)
+
+
+def _ends(world: World) -> tuple[int, list[_End]]:
+    """How many pods are on nodes, and the ends of those that declare one, the soonest first."""
+    snapshot = world.simulation.state.snapshot(world.simulation.now)
+    rows = on_nodes(snapshot.ledger)
+    moments = ends(snapshot.ledger, rows, snapshot.now)
+    found = [
+        _End(at, task.key)
+        for row, at in zip(rows.tolist(), moments.tolist(), strict=True)
+        if at < float("inf") and (task := snapshot.tasks[row]) is not None
+    ]
+    return len(rows), sorted(found, key=lambda end: (end.at, end.pod))
