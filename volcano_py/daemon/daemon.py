@@ -35,6 +35,7 @@ from volcano_py.daemon.garbage import collect_by_the_clock, keep_what_there_is
 from volcano_py.daemon.leading.leaders_events import LeadersEvents
 from volcano_py.daemon.leading.leadership import Leadership
 from volcano_py.daemon.leading.lifeline import Lifeline
+from volcano_py.daemon.leading.other_scheduler import OtherScheduler
 from volcano_py.daemon.leading.picture import Picture
 from volcano_py.daemon.live_configuration import LiveConfiguration
 from volcano_py.daemon.node_filter import NodeFilter
@@ -92,6 +93,13 @@ class Daemon:
             lifeline, gained=self._started_leading, lost=self._stopped_leading, catch_up=self._catch_up
         )
         self._leaders_events = LeadersEvents(self._record, leads=self._leadership.is_leading)
+        self._other_scheduler = OtherScheduler(
+            self._state,
+            self._metrics,
+            silence=options.other_scheduler_silence,
+            record=self._record,
+            resumed=partial(self._wakeup.wake, True),
+        )
         self._unreadable = UnreadableObjects(self._leaders_events.record, count=self._metrics.intake.bad_object)
         self._live = self._make_live()
         self._state.status_waits = self._live.status.group_waits
@@ -123,6 +131,7 @@ class Daemon:
             self._node_load,
             self._cycles,
             self._recording,
+            self._other_scheduler,
         )
 
     # -- parts, in the order in which they are created ---------------------------------------------------------------
@@ -197,7 +206,13 @@ class Daemon:
         labels = self._options.node_selector
         state: Sink = NodeFilter(self._state, labels) if labels else self._state
         state = self._controllers.ahead(state, self._live.binder.quiet.is_set)
-        return [PodsSeen(self._state, self._metrics), state, self._live.volumes.claims, self._job_metrics]
+        return [
+            PodsSeen(self._state, self._metrics),
+            self._other_scheduler,
+            state,
+            self._live.volumes.claims,
+            self._job_metrics,
+        ]
 
     def _make_cycles(self) -> CycleLoop:
         return CycleLoop(
@@ -206,7 +221,7 @@ class Daemon:
             self._live,
             self._wakeup,
             configuration=lambda: self._configuration.current,
-            active=self._leadership.may_decide,
+            active=self._may_schedule,
             current=self._picture.is_current,
             on_report=self._job_metrics.reported,
             on_binds=self._binds_sent,
@@ -260,6 +275,7 @@ class Daemon:
         if self._options.scheduling:
             add("configuration file", self._configuration.follow_file)
             add("self-audit", self._audit)
+            add("other scheduler", self._other_scheduler.run)
             add("node load", self._after_sync(self._node_load.run))
         if self._leadership.is_elected:
             add("leader election", self._leadership.run, restart=False)
@@ -292,6 +308,8 @@ class Daemon:
     async def _run_cycles(self) -> None:
         await self._controllers.queues_exist()
         keep_what_there_is()
+        if not self._leadership.is_elected:
+            self._other_scheduler.lead(after_ours=True)
         task = asyncio.create_task(self._cycles.run(), name="cycles")
         try:
             await asyncio.shield(task)
@@ -329,6 +347,7 @@ class Daemon:
 
     def _binds_sent(self, binds: Sequence[Bind]) -> None:
         self._job_metrics.placed(binds)
+        self._other_scheduler.sent(binds)
         for bind in binds:
             self._outcomes.sent(bind)
 
@@ -351,6 +370,7 @@ class Daemon:
         Where there was no Lease, another leader may not have noticed yet that it has gone. In a cluster where we have
         never placed a pod there is none."""
         await self._informers.wait_synced()
+        self._other_scheduler.lead(after_ours=alone_from <= taken_at)
         since = taken_at
         if alone_from > taken_at and self._state.is_any_placed():
             seconds = alone_from - time.monotonic()
@@ -365,6 +385,9 @@ class Daemon:
         self._metrics.set_leader(False)
         if not self._supervisor.is_stopping:
             self._live.stop_new()
+
+    def _may_schedule(self) -> bool:
+        return self._leadership.may_decide() and not self._other_scheduler.is_present()
 
     def _record(self, event: Event) -> None:
         if self._leadership.is_leading():

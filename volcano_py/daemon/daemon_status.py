@@ -10,6 +10,7 @@ import msgspec
 from volcano_py.cluster.kubernetes.watching.informers import Informers
 from volcano_py.daemon.cycles import CycleLoop
 from volcano_py.daemon.leading.leadership import Leadership
+from volcano_py.daemon.leading.other_scheduler import OtherScheduler
 from volcano_py.daemon.leading.picture import Picture
 from volcano_py.daemon.live_configuration import LiveConfiguration
 from volcano_py.daemon.node_load import NodeLoad
@@ -36,6 +37,7 @@ class DaemonStatus(msgspec.Struct, frozen=True, eq=False):
     node_load: NodeLoad
     cycles: CycleLoop
     recording: Recording
+    other_scheduler: OtherScheduler
 
     def stuck(self) -> str | None:
         """A cycle that does not end; may be called from any thread."""
@@ -59,6 +61,7 @@ class DaemonStatus(msgspec.Struct, frozen=True, eq=False):
             "version": build_info(),
             "leader": self.leadership.is_leading(),
             "leaseHolder": self.leadership.holder,
+            "otherScheduler": self.other_scheduler.status(),
             "configuration": configuration_status(self.configuration.current),
             "notListed": self.unsynced() or "",
             "behind": {} if self.unsynced() else self.picture.behind(),

@@ -78,6 +78,8 @@ class DaemonOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Folder of the record; None writes none."""
     record_size: int = 2**30
     record_age: float = 24 * 3600.0
+    other_scheduler_silence: float = 30.0
+    """Seconds without a binding by another scheduler of our name until decisions go on; 0 does not look for one."""
     drain_timeout: float = 20.0
     seed: int | None = None
     log_level: str = "info"

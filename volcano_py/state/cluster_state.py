@@ -246,6 +246,10 @@ class ClusterState:
         """Whether the pod counts: it is this scheduler's and has not ended outside a PodGroup, or it has a node."""
         return self._pods.has(uid)
 
+    def is_shown_waiting(self, uid: str) -> bool:
+        """Whether the API server shows this pod without a node, whatever was decided about it since."""
+        return self._pods.is_shown_waiting(uid)
+
     def is_any_placed(self) -> bool:
         """Whether a pod of this scheduler has a node: it has run here before."""
         return self._pods.is_any_placed()

@@ -143,6 +143,11 @@ class Pods:
     def has(self, uid: str) -> bool:
         return uid in self._rows
 
+    def is_shown_waiting(self, uid: str) -> bool:
+        """Whether the API server shows this pod without a node, whatever was decided about it."""
+        row = self._rows.get(uid)
+        return row is not None and self._shown.get(row, self._ledger.tasks.status[row]) == TaskStatus.PENDING
+
     def is_any_placed(self) -> bool:
         """Whether a pod of this scheduler has a node."""
         nodes = self._ledger.tasks.node

@@ -63,6 +63,7 @@ def _read(flags: dict[str, Any]) -> DaemonOptions:
         record=flags["record"],
         record_size=_bytes(flags["record_size"]),
         record_age=_positive(flags["record_age"], "--record-age"),
+        other_scheduler_silence=flags["other_scheduler_silence"],
         seed=flags["seed"],
         log_level=logging.getLevelName(log_level(flags["log_level"], flags["verbosity"])).lower(),
         log_format=flags["log_format"],

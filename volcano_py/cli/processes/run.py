@@ -183,6 +183,14 @@ def _without_effect(command: F) -> F:
     default="",
     help="Name of the Lease. [default: the scheduler name; without scheduling: vc-controller-manager]",
 )
+@click.option(
+    "--other-scheduler-silence",
+    type=DURATION,
+    default="30s",
+    show_default=True,
+    help="Decide nothing while another scheduler binds pods of our scheduler name, and until it has bound none for "
+    "this long, or up to half as long again; 0: do not look for one.",
+)
 @admission_flags
 @click.option(
     "--record",

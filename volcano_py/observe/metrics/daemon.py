@@ -81,6 +81,16 @@ _RECORD_STOPPED: Final = Definition(
     text="1 when the record that --record asks for has ended because it could not be written (disk full or slow), "
     "else 0.",
 )
+_OTHER_SCHEDULER: Final = Definition(
+    name=PREFIX + "other_scheduler",
+    kind=MetricKind.GAUGE,
+    text="1 while another scheduler binds pods of our scheduler name, and this one therefore decides nothing, else 0.",
+)
+_FOREIGN_BINDINGS: Final = Definition(
+    name=PREFIX + "foreign_bindings_total",
+    kind=MetricKind.COUNTER,
+    text="Pods of our scheduler name that were bound by another process while this replica led.",
+)
 _BUILD: Final = Definition(
     name=PREFIX + "build_info",
     kind=MetricKind.GAUGE,
@@ -101,6 +111,8 @@ DEFINITIONS: Final = (
     _DRIFT,
     _AUDITS,
     _RECORD_STOPPED,
+    _OTHER_SCHEDULER,
+    _FOREIGN_BINDINGS,
     _BUILD,
 )
 
@@ -125,6 +137,8 @@ class DaemonMetrics:
         self._drift = _DRIFT.gauge(registry)
         self._audits = _AUDITS.counter(registry)
         self._record_stopped = _RECORD_STOPPED.gauge(registry)
+        self._other_scheduler = _OTHER_SCHEDULER.gauge(registry)
+        self._foreign_bindings = _FOREIGN_BINDINGS.counter(registry)
         _BUILD.gauge(registry).labels(*(build[label] for label in _BUILD.labels)).set(1)
 
     def cycle_completed(self, plugin_errors: Mapping[str, int], action_errors: Mapping[str, int]) -> None:
@@ -154,6 +168,12 @@ class DaemonMetrics:
     def recording_stopped(self, _why: str) -> None:
         """May be called from any thread."""
         self._record_stopped.set(1)
+
+    def other_scheduler(self, is_present: bool) -> None:
+        self._other_scheduler.set(is_present)
+
+    def foreign_bindings(self, count: int) -> None:
+        self._foreign_bindings.inc(count)
 
     def audited(self, drift: int) -> None:
         self._audits.inc()
