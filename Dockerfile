@@ -14,6 +14,7 @@ RUN pip install --no-cache-dir --only-binary=:all: --require-hashes --requiremen
  && pip --python /opt/volcano-py/bin/python install --no-cache-dir --only-binary=:all: --require-hashes \
     --requirement requirements.lock
 COPY pyproject.toml README.md LICENSE ./
+COPY charts charts
 COPY crds crds
 COPY examples examples
 COPY manifests manifests

@@ -35,6 +35,11 @@ VERBS: Final[Mapping[str, tuple[str, str, str]]] = {
     "explain": ("volcano_py.cli.explaining.verb", "explain", "Say why a workload waits, and what would help."),
     "evictions": ("volcano_py.cli.pods.evictions", "evictions", "List what was evicted, and for which pod."),
     "config": ("volcano_py.cli.config", "config", "Check a volcano-scheduler.conf, or try it."),
+    "manifests": (
+        "volcano_py.cli.installing.manifests",
+        "manifests",
+        "Print the manifests and CRDs that come with it.",
+    ),
     "dump": ("volcano_py.cli.dump", "dump", "Write the live state of a daemon for a bug report."),
     "bench": ("volcano_py.cli.bench", "bench", "Measure how fast the scheduler decides."),
     "completion": ("volcano_py.cli.completion", "completion", "Complete verbs and options in your shell."),

@@ -97,7 +97,9 @@ def test_all_that_the_wheel_is_built_from_gets_to_the_builder(
 ) -> None:
     wheel = pyproject["tool"]["hatch"]["build"]["targets"]["wheel"]
     locks = {"requirements.lock", "requirements-build.lock"}
-    needed = {"pyproject.toml", "LICENSE", pyproject["project"]["readme"], *wheel["packages"], *wheel["force-include"]}
+    hook = pyproject["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
+    readme = [each["path"] for each in hook["fragments"]]
+    needed = {"pyproject.toml", "LICENSE", *readme, *wheel["packages"], *wheel["force-include"]}
     needed |= locks
     copied = {word for instruction, rest in stages[1] if instruction == "COPY" for word in rest.split()[:-1]}
     assert copied == needed

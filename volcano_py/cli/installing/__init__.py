@@ -1,0 +1,1 @@
+"""Verbs around an installation: what is installed, and the way from Volcano."""
