@@ -13,22 +13,9 @@ from e2e.harness.admission import Door, answered
 from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
+from e2e.harness.networks import HYPER_NODES, exact, hyper_node, label, regex
 from volcano_py.local.client import APIError
 from volcano_py.local.kubectl import KubectlError
-
-HYPER_NODES = "/apis/topology.volcano.sh/v1alpha1/hypernodes"
-
-
-def exact(name: str, kind: str = "Node", **more: Any) -> dict[str, Any]:
-    return {"type": kind, "selector": {"exactMatch": {"name": name}, **more}}
-
-
-def regex(pattern: str, kind: str = "Node") -> dict[str, Any]:
-    return {"type": kind, "selector": {"regexMatch": {"pattern": pattern}}}
-
-
-def label(kind: str = "Node", **labels: str) -> dict[str, Any]:
-    return {"type": kind, "selector": {"labelMatch": {"matchLabels": labels}}}
 
 
 class Network:
@@ -42,12 +29,7 @@ class Network:
         return f"{self._prefix}-{name}"
 
     def body(self, name: str, *members: dict[str, Any], tier: Any = 1, **spec: Any) -> dict[str, Any]:
-        return {
-            "apiVersion": "topology.volcano.sh/v1alpha1",
-            "kind": "HyperNode",
-            "metadata": {"name": self.name(name)},
-            "spec": {"tier": tier, "members": list(members), **spec},
-        }
+        return hyper_node(self.name(name), *members, tier=tier, **spec)
 
     async def put(self, name: str, *members: dict[str, Any], tier: int = 1) -> None:
         """Create it, or change its spec."""

@@ -1,4 +1,4 @@
-"""HyperNodes on a real API server: gangs stay in a rack while the tree changes and the daemon restarts."""
+"""HyperNodes on a real API server: gangs stay in a rack while the tree changes, a rack dies and the daemon restarts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import pytest_asyncio
 from e2e.conftest import SimulatedNodes, StartDaemon
 from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import QUICK_ELECTION
+from e2e.harness.jobs import job, task
 from e2e.harness.namespace import Namespace
-from e2e.harness.objects import gang
+from e2e.harness.networks import HYPER_NODES, rack
+from e2e.harness.objects import gang, pod
+from e2e.harness.waiting import WAIT_SECONDS
 
 CONFIGURATION = """
 actions: "enqueue, allocate, backfill"
@@ -36,16 +39,6 @@ async def wire(cluster: Cluster) -> AsyncIterator[Wire]:
     yield apply
     for name in sorted(made):
         await cluster.kubectl("delete", "hypernode", name, "--ignore-not-found")
-
-
-def rack(name: str, nodes: Iterable[str]) -> dict[str, Any]:
-    members = [{"type": "Node", "selector": {"exactMatch": {"name": each}}} for each in nodes]
-    return {
-        "apiVersion": "topology.volcano.sh/v1alpha1",
-        "kind": "HyperNode",
-        "metadata": {"name": name},
-        "spec": {"tier": 1, "tierName": "rack", "members": members},
-    }
 
 
 def together(name: str, size: int, *, minimum: int | None = None, **of_pods: Any) -> list[dict[str, Any]]:
@@ -99,3 +92,79 @@ async def test_pods_come_back_to_the_rack_of_their_gang_after_a_restart(
     await namespace.apply(objects[3:])
     running = await namespace.wait_phases(Running=4)
     assert {each.node for each in running} <= of_gang
+
+
+async def test_an_edited_tree_moves_no_job_and_decides_where_pods_come_back(
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    configure: Configure,
+    start_daemon: StartDaemon,
+    wire: Wire,
+) -> None:
+    """A node leaves the rack of a gang, then comes back; then there are no racks at all."""
+    await configure(CONFIGURATION)
+    daemon = await start_daemon()
+    pool = await simulated_nodes(4, cpu="4")
+    first, second, third, fourth = pool.names
+    await wire({"e2e-rack-a": [first, second], "e2e-rack-b": [third]})
+    await namespace.apply(together("train", 2, cpu="4", node_selector=pool.selector))
+    before = {each.name: each for each in await namespace.wait_phases(Running=2)}
+    assert {each.node for each in before.values()} == {first, second}
+    stays, leaves = sorted(before.values(), key=lambda each: each.node)
+
+    await wire({"e2e-rack-a": [first], "e2e-rack-b": [second, third, fourth]})
+    await namespace.delete_pod(leaves.name)
+    await namespace.apply(pod(leaves.name, group="train", cpu="4", node_selector=pool.selector))
+    await namespace.wait_told(leaves.name, saying="its pods are in e2e-rack-a (rack, tier 1)")
+
+    # Others go by the new tree meanwhile.
+    await namespace.apply(together("other", 3, cpu="4", node_selector=pool.selector))
+    await namespace.wait_phases(Running=4, Pending=1)
+    assert {each.node for each in await namespace.pods() if each.name.startswith("other")} == {second, third, fourth}
+    await namespace.delete_pod("other-0")
+    await namespace.delete_pod("other-1")
+    await namespace.delete_pod("other-2")
+    await wire({"e2e-rack-a": [first, second], "e2e-rack-b": [third, fourth]})
+    after = await namespace.wait_phases(Running=2)
+    assert {each.name: each.node for each in after} == {stays.name: first, leaves.name: second}
+
+    for name in ("e2e-rack-a", "e2e-rack-b"):
+        await namespace.cluster.delete(f"{HYPER_NODES}/{name}")
+    await namespace.wait_event("UnknownTier", "PodGroup/train", saying="highestTierName rack is ignored")
+    at_the_end = {each.name: each.raw["metadata"]["uid"] for each in await namespace.wait_phases(Running=2)}
+    assert at_the_end == {each.name: each.raw["metadata"]["uid"] for each in after}
+    assert (await daemon.document("/dump"))["drift"] == 0
+
+
+async def test_a_gang_whose_rack_dies_comes_back_into_one_rack(
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    configure: Configure,
+    start_daemon: StartDaemon,
+    wire: Wire,
+) -> None:
+    """All nodes of a rack go, the garbage collection of Kubernetes removes the pods, the Job controller creates
+    others: they are together again, and not in the rack that would be filled best by the first of them."""
+    await configure(CONFIGURATION)
+    await start_daemon()
+    pool = await simulated_nodes(3, cpu="4")
+    await wire({"e2e-rack-a": pool.names})
+    train = job("train", task("worker", 3, cpu="4"), minAvailable=3)
+    train["spec"]["networkTopology"] = {"mode": "hard", "highestTierName": "rack"}
+    await namespace.apply(train)
+    running = await namespace.wait_phases(Running=3)
+    assert {each.node for each in running} == set(pool.names)
+
+    others, small = await simulated_nodes(3, cpu="4"), await simulated_nodes(1, cpu="4")
+    await wire({"e2e-rack-b": others.names, "e2e-rack-c": small.names})
+    for name in pool.names:
+        await namespace.cluster.delete(f"/api/v1/nodes/{name}")
+    gone = {each.raw["metadata"]["uid"] for each in running}
+
+    async def back() -> None:
+        pods = await namespace.pods()
+        assert {each.node for each in pods} == set(others.names), pods
+        assert not gone & {each.raw["metadata"]["uid"] for each in pods}
+
+    await namespace.cluster.eventually("the gang is back in rack b", back, seconds=60 + WAIT_SECONDS)
+    await namespace.wait_phases(Running=3)

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 
+from e2e.faults.oddities import Store
 from e2e.faults.proxy import FaultProxy
 from e2e.harness.cluster import Cluster
 from e2e.harness.install import deployment_at_rest, install
+from e2e.harness.namespace import Namespace
 from e2e.harness.rights import DAEMON_USERS, Right, used_rights
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.processes.ports import LOOPBACK
@@ -166,3 +168,11 @@ async def start_proxy(
 async def proxy(start_proxy: Callable[[], Awaitable[FaultProxy]]) -> FaultProxy:
     """One proxy; calm until it gets a plan."""
     return await start_proxy()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def store(namespace: Namespace) -> AsyncIterator[Store]:
+    """Creates what no schema would admit; it is gone after the test."""
+    store = Store(namespace)
+    yield store
+    await store.clear()

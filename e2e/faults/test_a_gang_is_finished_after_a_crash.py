@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import pytest
 
 from e2e.conftest import SimulatedNodes, StartDaemon
@@ -9,13 +11,32 @@ from e2e.faults.invariants import bound_twice
 from e2e.faults.plans import Gate, is_binding
 from e2e.faults.proxy import FaultProxy
 from e2e.harness.cluster import Cluster
+from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
+from e2e.harness.networks import HYPER_NODES, rack
 from e2e.harness.objects import gang, pod
 from volcano_py.local.controlplane import ControlPlane
 
 SIZE = 5
 
 NO_ELECTION = "--leader-elect=false"
+
+
+async def killed_half_way(cluster: Cluster, namespace: Namespace, gate: Gate, daemon: Daemon, bound: int) -> None:
+    """The daemon is killed once `bound` pods of the gang are bound, and nothing is left of its other requests."""
+
+    async def half_way() -> None:
+        placed = [each for each in await namespace.pods() if each.node]
+        assert len(placed) == bound, placed
+        assert len(gate.held) == SIZE - bound, gate.held
+
+    await cluster.eventually(f"{bound} of {SIZE} pods bound, the rest under way", half_way)
+    await daemon.kill()
+
+    async def given_up() -> None:
+        assert not gate.held, gate.held
+
+    await cluster.eventually("nobody waits for an answer to the other bindings", given_up)
 
 
 @pytest.mark.parametrize("bound", [1, 3, 4])
@@ -35,18 +56,7 @@ async def test_what_was_bound_in_part_is_finished_first(
     daemon = await start_daemon(NO_ELECTION, server=proxy.url)
     await namespace.apply(gang("train", SIZE, node_selector=pool.selector))
 
-    async def half_way() -> None:
-        placed = [each for each in await namespace.pods() if each.node]
-        assert len(placed) == bound, placed
-        assert len(gate.held) == SIZE - bound, gate.held
-
-    await cluster.eventually(f"{bound} of {SIZE} pods bound, the rest under way", half_way)
-    await daemon.kill()
-
-    async def given_up() -> None:
-        assert not gate.held, gate.held
-
-    await cluster.eventually("nobody waits for an answer to the other bindings", given_up)
+    await killed_half_way(cluster, namespace, gate, daemon, bound)
     gate.open()
     for number in range(SIZE):
         await namespace.apply(
@@ -57,3 +67,44 @@ async def test_what_was_bound_in_part_is_finished_first(
     pods = await namespace.wait_phases(Running=SIZE, Pending=SIZE)
     assert {each.name for each in pods if each.phase == "Running"} == {f"train-{number}" for number in range(SIZE)}
     assert not bound_twice(control_plane.audit_log)
+
+
+NETWORK = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: nodeorder}, {name: network-topology-aware}]
+"""
+
+
+async def test_the_rest_of_a_gang_with_a_hard_limit_goes_to_the_rack_of_those_that_were_bound(
+    cluster: Cluster,
+    control_plane: ControlPlane,
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    proxy: FaultProxy,
+    configure: Callable[[str], Awaitable[None]],
+    start_daemon: StartDaemon,
+) -> None:
+    """Meanwhile another rack comes that the gang would fill better, and would be taken if nothing of it were placed."""
+    await configure(NETWORK)
+    own = {"e2e.volcano-py/network": namespace.name}
+    pool = await simulated_nodes(SIZE + 1, cpu="1", labels=own)
+    await cluster.apply([rack("e2e-rack-a", pool.names)])
+    gate = Gate(is_binding, passes=2)
+    proxy.plan = gate
+    daemon = await start_daemon(NO_ELECTION, server=proxy.url)
+    group, *pods = gang("train", SIZE, node_selector=own)
+    group["spec"]["networkTopology"] = {"mode": "hard", "highestTierAllowed": 1}
+    await namespace.apply([group, *pods])
+    await killed_half_way(cluster, namespace, gate, daemon, 2)
+    gate.open()
+    try:
+        others = await simulated_nodes(SIZE, cpu="1", labels=own)
+        await cluster.apply([rack("e2e-rack-b", others.names)])
+        await start_daemon(NO_ELECTION, server=proxy.url)
+        assert {each.node for each in await namespace.wait_phases(Running=SIZE)} < set(pool.names)
+        assert not bound_twice(control_plane.audit_log)
+    finally:
+        for name in ("e2e-rack-a", "e2e-rack-b"):
+            await cluster.delete(f"{HYPER_NODES}/{name}")
