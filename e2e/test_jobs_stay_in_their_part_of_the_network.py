@@ -56,7 +56,7 @@ async def test_a_gang_waits_for_a_rack_and_goes_there_when_the_tree_says_so(
     wire: Wire,
 ) -> None:
     await configure(CONFIGURATION)
-    await start_daemon()
+    daemon = await start_daemon()
     pool = await simulated_nodes(4, cpu="4")
     first, second, third, fourth = pool.names
     await wire({"e2e-rack-a": [first, second], "e2e-rack-b": [third, fourth]})
@@ -67,6 +67,13 @@ async def test_a_gang_waits_for_a_rack_and_goes_there_when_the_tree_says_so(
     running = await namespace.wait_phases(Running=3)
     assert {each.node for each in running} == {first, second, third}
     await namespace.wait_event("PlacedInHyperNode", "PodGroup/train", saying="e2e-rack-a")
+
+    async def named() -> None:
+        group = str(await namespace.pod_group("train"))
+        assert "PlacedInHyperNode=True Placed: 3 pods placed in e2e-rack-a (rack, tier 1)" in group, group
+
+    await namespace.cluster.eventually("the domain is in the status", named)
+    await daemon.wait_metric("volcano_network_jobs", 1, tier="1", tier_name="rack")
 
 
 async def test_pods_come_back_to_the_rack_of_their_gang_after_a_restart(

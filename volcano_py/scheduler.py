@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from volcano_py.actions import BUILTIN_ACTIONS
 from volcano_py.api.effects import Bind, Effect, Evict
-from volcano_py.api.report import CycleReport, NamespaceShare, PendingJob
+from volcano_py.api.report import CycleReport, NamespaceShare, PendingJob, TierUse
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.answer_checks import is_interrupt, mapping_of
 from volcano_py.framework.plugin import Plugin
@@ -175,6 +175,7 @@ class Scheduler:
             pipelined=int((tasks.status == TaskStatus.PIPELINED).sum()),
             queues=queue_reports(ssn),
             namespaces=_answers_of_all(ssn, "describe_namespaces", NamespaceShare),
+            network=_answers_of_all(ssn, "describe_network", TierUse),
             job_shares=_answers_of_all(ssn, "describe_jobs", int | float) if self._report_job_shares else {},
             pending=self._pending,
             unschedulable_tasks=sum(job.pending for job in self._pending) if decided else 0,

@@ -97,7 +97,8 @@ class Store:
 
 
 async def what_is_told(namespace: Namespace) -> dict[str, str]:
-    """Status and events of all objects of our kinds by Kind/name; a pod's message counts for its PodGroup, too."""
+    """Status and events of all objects of our kinds by Kind/name; a pod's message counts for its PodGroup, too, and the
+    status of what an object owns for the owner."""
     told: dict[str, str] = {}
 
     def add(about: str, text: str) -> None:
@@ -105,7 +106,9 @@ async def what_is_told(namespace: Namespace) -> dict[str, str]:
 
     for kind, api in RESOURCES:
         for each in (await namespace.cluster.client.get(path_of(kind, api, namespace.name)))["items"]:
-            add(f"{kind}/{each['metadata']['name']}", str(each.get("status") or ""))
+            for owner in (each, *each["metadata"].get("ownerReferences", ())):
+                name = owner.get("name") or owner["metadata"]["name"]
+                add(f"{owner['kind']}/{name}", str(each.get("status") or ""))
     events: list[EventView] = [*(await namespace.events()), *(await namespace.cluster.events("default"))]
     for event in events:
         add(event.about.removesuffix("-0").replace("Pod/", "PodGroup/"), f"{event.reason}: {event.message}")

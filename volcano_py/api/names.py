@@ -65,6 +65,8 @@ NOT_ENOUGH_RESOURCES: Final = "NotEnoughResources"
 NOT_ENOUGH_TASKS: Final = "NotEnoughTasks"
 NOT_ENOUGH_PODS_OF_TASK: Final = "NotEnoughPodsOfTask"
 PLACE_HELD: Final = "PlaceHeld"  # ours, not Volcano's; see plugins/reservation
+PLACED_IN_HYPER_NODE: Final = "PlacedInHyperNode"
+"""Type of the condition, and reason of the event, of a PodGroup that is kept together; ours, not Volcano's."""
 READY_TO_SCHEDULE: Final = "tasks in gang are ready to be scheduled"
 FIELDS_IGNORED: Final = "FieldsIgnored"
 """Type of the condition, and reason of the event, of a Queue with fields that the configuration does not use."""

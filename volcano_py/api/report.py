@@ -50,6 +50,16 @@ class NamespaceShare(msgspec.Struct, frozen=True):
         return self.share / self.weight if self.weight > 0 else inf
 
 
+class TierUse(msgspec.Struct, frozen=True):
+    """Jobs that are kept together in the network and whose smallest domain with all their pods is of one tier."""
+
+    name: str
+    """Of the tier; "" for none."""
+    jobs: int = 0
+    domains: int = 0
+    """The HyperNodes that their pods are in, the nearest of each node, summed over the jobs."""
+
+
 class PendingJob(msgspec.Struct, frozen=True):
     """A PodGroup that does not run, and the one reason reported for it.
 
@@ -90,6 +100,8 @@ class CycleReport(msgspec.Struct, frozen=True):
     namespaces: Mapping[str, NamespaceShare] = msgspec.field(default_factory=dict)
     job_shares: Mapping[str, float] = msgspec.field(default_factory=dict)
     """PodGroup (namespace/name) → the largest part it holds of any resource; only where asked for."""
+    network: Mapping[str, TierUse] = msgspec.field(default_factory=dict)
+    """Tier → the jobs placed in it."""
     pending: tuple[PendingJob, ...] = ()
     unschedulable_tasks: int = 0
     """Pods that were tried without success in this cycle; 0 in a cycle that only updates statuses."""

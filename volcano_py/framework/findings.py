@@ -27,7 +27,7 @@ class Findings:
         self._claim_bindings: dict[int, ClaimBindings] = {}
         self._bound_when_sought: int | None = None
         self._no_evictions: dict[int, str] = {}
-        self._conditions: dict[int, Condition] = {}
+        self._conditions: dict[int, dict[str, Condition]] = {}
         self._keepers: set[int] = set()
         self.nodes_held_for: int | None = None
         """Row of the job for which a plugin keeps others from nodes. It need not be kept from them by its promise, too:
@@ -74,8 +74,8 @@ class Findings:
         return self._bound_when_sought
 
     @property
-    def conditions(self) -> Mapping[int, Condition]:
-        """Job row → a condition that a plugin gives its PodGroup."""
+    def conditions(self) -> Mapping[int, Mapping[str, Condition]]:
+        """Job row → conditions that plugins give its PodGroup, by type."""
         return self._conditions
 
     # -- why jobs wait ---------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class Findings:
     def set_condition(self, job: Job, condition: Condition) -> None:
         """The PodGroup gets this condition, in place of one of the same type that says something else. The time is kept
         while text and status are the same, so it may be that of each cycle."""
-        self._conditions[job.row] = condition
+        self._conditions.setdefault(job.row, {})[condition.type] = condition
 
     @property
     def keepers(self) -> Set[int]:

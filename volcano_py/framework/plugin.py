@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.queues.fields import QueueField
-from volcano_py.api.report import NamespaceShare
+from volcano_py.api.report import NamespaceShare, TierUse
 from volcano_py.config.arguments import Arguments, NoArguments
 from volcano_py.config.flags import Flags
 from volcano_py.framework.cluster_copy import ClusterCopy
@@ -111,6 +111,10 @@ class Plugin:
 
     def describe_jobs(self) -> Mapping[str, float]:
         """PodGroup (namespace/name) → its share. Asked at the end of a cycle if series per job are switched on."""
+        return {}
+
+    def describe_network(self) -> Mapping[str, TierUse]:
+        """Tier → jobs that are kept together and placed in it. Asked at the end of a cycle."""
         return {}
 
     # -- order -----------------------------------------------------------------------------------------------------

@@ -99,7 +99,9 @@ class Closing:
         not_running = (now != Phase.RUNNING) & (now != Phase.COMPLETED)
         stirs = np.ones(jobs.size, dtype=np.bool_)
         stirs[list(ssn.resting)] = False
-        for row in rows[(waiting | not_running | self._differs(rows, phases)) & stirs[rows]].tolist():
+        found = np.zeros(jobs.size, dtype=np.bool_)
+        found[[row for row in ssn.findings.conditions if _new_findings(ssn, row)]] = True
+        for row in rows[(waiting | not_running | found[rows] | self._differs(rows, phases)) & stirs[rows]].tolist():
             job = ssn.job(row)
             if job is not None:
                 jobs.phase[row] = phases[row]
@@ -327,14 +329,20 @@ class Closing:
 
 
 def _with_findings(ssn: Session, job: Job) -> tuple[Condition, ...]:
-    """The PodGroup's conditions, with the one that a plugin gives it."""
-    known, wanted = job.info.conditions, ssn.findings.conditions.get(job.row)
-    if wanted is None:
-        return known
-    text = (wanted.type, wanted.status, wanted.reason, wanted.message)
-    if any((each.type, each.status, each.reason, each.message) == text for each in known):
-        return known
-    return (*(each for each in known if each.type != wanted.type), wanted)
+    """The PodGroup's conditions, with those that plugins give it."""
+    conditions = job.info.conditions
+    for wanted in _new_findings(ssn, job.row):
+        conditions = (*(each for each in conditions if each.type != wanted.type), wanted)
+    return conditions
+
+
+def _new_findings(ssn: Session, row: int) -> list[Condition]:
+    """Conditions that plugins give the PodGroup and that it does not have."""
+    wanted, info = ssn.findings.conditions.get(row), ssn.snapshot.jobs[row]
+    if wanted is None or info is None:
+        return []
+    known = {(each.type, each.status, each.reason, each.message) for each in info.conditions}
+    return [each for each in wanted.values() if (each.type, each.status, each.reason, each.message) not in known]
 
 
 def _while_incomplete(job: Job, phase: Phase) -> Phase:

@@ -14,7 +14,7 @@ from prometheus_client.gc_collector import GCCollector
 
 from volcano_py.api.report import CycleReport
 from volcano_py.observe.build import build_info
-from volcano_py.observe.metrics import admission, daemon, effects, intake, jobs, latency, queues
+from volcano_py.observe.metrics import admission, daemon, effects, intake, jobs, latency, network, queues
 from volcano_py.observe.metrics.definition import Definition
 
 
@@ -30,6 +30,7 @@ CATALOGUE: Final = (
     Section("Queues", queues.QUEUE_DEFINITIONS),
     Section("What waits, and why", queues.PENDING_DEFINITIONS),
     Section("Namespaces and jobs", jobs.DEFINITIONS),
+    Section("Jobs in the network", network.DEFINITIONS),
     Section("Decisions and their outcomes", effects.DEFINITIONS),
     Section("Informers", intake.DEFINITIONS),
     Section("Admission webhooks", admission.DEFINITIONS),
@@ -64,9 +65,11 @@ class Metrics:
         self.daemon = daemon.DaemonMetrics(self.registry, build_info(), clock)
         self._last_report = queues.LastReport(per_job=per_job)
         self._shares = jobs.Shares(per_job=per_job)
+        self._network = network.Network()
         self._per_job = jobs.PerJob() if per_job else None
         self.registry.register(self._last_report)
         self.registry.register(self._shares)
+        self.registry.register(self._network)
         if self._per_job is not None:
             self.registry.register(self._per_job)
         ProcessCollector(registry=self.registry)
@@ -84,6 +87,7 @@ class Metrics:
         self.daemon.cycle_completed(report.plugin_errors, report.action_errors)
         self._last_report.publish(report)
         self._shares.publish(report.namespaces, report.job_shares)
+        self._network.publish(report.network)
 
     def set_leader(self, is_leader: bool) -> None:
         """A replica that does not lead shows no queues: its last report would be shown as today's."""
@@ -91,6 +95,7 @@ class Metrics:
         if not is_leader:
             self._last_report.publish(None)
             self._shares.publish({}, {})
+            self._network.publish({})
 
     def job_started(self, namespace: str, name: str, queue: str) -> None:
         """A cycle looks at this PodGroup; calling it again changes nothing."""

@@ -6,13 +6,18 @@ best by the job is tried first (`hyper_node_order`). The search itself is part o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.effects import Event
+from volcano_py.api.names import PLACED_IN_HYPER_NODE
+from volcano_py.api.objects import Condition
+from volcano_py.api.report import TierUse
 from volcano_py.api.wording.explain_topology import placed_in, unknown_tier
 from volcano_py.config.flags import Flags
 from volcano_py.framework.cluster_copy import ClusterCopy
@@ -27,8 +32,9 @@ from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.topology.tree import ROOT, Tree
 
-PLACED: Final = "PlacedInHyperNode"
 UNKNOWN_TIER: Final = "UnknownTier"
+_PLACED: Final = "Placed"
+_NOT_PLACED: Final = "NotPlaced"
 _HIGHEST: Final = 100.0
 _GATHERED: Final = "gathered"
 
@@ -116,36 +122,63 @@ class NetworkTopologyAware(Plugin):
             self._allocatable = tree.sums(self._ssn.ledger.nodes.allocatable[:, self._dims])
         return self._allocatable
 
-    # -- events ----------------------------------------------------------------------------------------------------
+    # -- what is reported ------------------------------------------------------------------------------------------
 
     def on_session_close(self, ssn: Session) -> None:
-        """Record where jobs were placed, tier names that do not exist, and what is wrong with HyperNodes: once each."""
+        """Report where jobs were placed, tier names that do not exist, and what is wrong with HyperNodes: once each."""
         said: dict[tuple[str, str], str] = {}
         events: list[Event] = []
 
-        def say(event: Event) -> None:
-            key = (event.about.uid, event.reason)
-            said[key] = event.message
-            if self._known().get(key) != event.message:
+        def say(event: Event, key: str) -> None:
+            said[event.about.uid, key] = event.message
+            if self._known().get((event.about.uid, key)) != event.message:
                 events.append(event)
 
         for job in self._jobs():
             name = ssn.topology.unknown_names.get(job.row)
             if name is not None:
                 known = sorted(ssn.topology.tree.tier_of_name())
-                say(Event(job.info.ref, "Warning", UNKNOWN_TIER, unknown_tier(name, known)))
-            if (tie := ssn.topology.tie(job)) is not None and ssn.ask.job_ready(job):
-                pods = len(ssn.topology.placed_in(job))
-                say(Event(job.info.ref, "Normal", PLACED, placed_in(ssn.topology.tree.described(tie), pods)))
+                say(Event(job.info.ref, "Warning", UNKNOWN_TIER, unknown_tier(name, known)), UNKNOWN_TIER)
+            if (where := self._where(job)) is None:
+                continue
+            ssn.findings.set_condition(job, where)
+            if where.status == "True" and not _says(job.info.conditions, where):
+                say(Event(job.info.ref, "Normal", where.type, where.message), where.type)
         if ssn.snapshot.hyper_nodes:
             refs = {info.name: info.ref for info in ssn.snapshot.hyper_nodes}
             for fault in ssn.topology.tree.faults:
-                key = (refs[fault.name].uid, fault.message)
-                said[key] = fault.message
-                if key not in self._known():
-                    events.append(Event(refs[fault.name], "Warning", fault.reason.value, fault.message))
+                say(Event(refs[fault.name], "Warning", fault.reason.value, fault.message), fault.message)
         ssn.emit(events)
         self.memory["said"] = said
+
+    def _where(self, job: Job) -> Condition | None:
+        """The domain that a job's pods are in, as a condition; None for one that is not complete yet, and has no such
+        condition that is outdated."""
+        topology = self._ssn.topology
+        tie = topology.tie(job)
+        since = datetime.fromtimestamp(self._ssn.now, tz=UTC)
+        if tie is None:
+            known = next((each for each in job.info.conditions if each.type == PLACED_IN_HYPER_NODE), None)
+            if known is None:
+                return None
+            return _condition("False", _NOT_PLACED, "", since)
+        if not self._ssn.ask.job_ready(job):
+            return None
+        message = placed_in(topology.tree.described(tie), len(topology.placed_in(job)))
+        return _condition("True", _PLACED, message, since)
+
+    def describe_network(self) -> Mapping[str, TierUse]:
+        """By the tier of the smallest domain that has all pods of a job: the jobs, and the domains that they use."""
+        tree, topology = self._ssn.topology.tree, self._ssn.topology
+        jobs, domains = Counter[int](), Counter[int]()
+        for job in self._jobs():
+            placed = topology.placed_in(job)
+            if len(placed):
+                tier = int(tree.tiers[tree.common(placed)])
+                jobs[tier] += 1
+                domains[tier] += len(np.unique(placed))
+        names = {tier: name for name, tier in sorted(tree.tier_of_name().items(), reverse=True)}
+        return {str(tier): TierUse(names.get(tier, ""), jobs[tier], domains[tier]) for tier in sorted(jobs)}
 
     def _known(self) -> dict[tuple[str, str], str]:
         known: dict[tuple[str, str], str] = self.memory.get("said", {})
@@ -158,6 +191,17 @@ class NetworkTopologyAware(Plugin):
         rows = [row for row, info in infos if info is not None and info.topology is not None and info.ref.uid]
         jobs = [job for row in rows if (job := ssn.job(row)) is not None]
         return [job for job in jobs if ssn.topology.limit(job) is not None or job.row in ssn.topology.unknown_names]
+
+
+def _says(conditions: Sequence[Condition], wanted: Condition) -> bool:
+    """Whether one of the conditions says the same."""
+    text = (wanted.type, wanted.status, wanted.reason, wanted.message)
+    return any((each.type, each.status, each.reason, each.message) == text for each in conditions)
+
+
+def _condition(status: str, reason: str, message: str, since: datetime) -> Condition:
+    kind = PLACED_IN_HYPER_NODE
+    return Condition(type=kind, status=status, reason=reason, message=message, last_transition_time=since)
 
 
 def _groups(tree: Tree) -> NDArray[np.intp]:

@@ -12,6 +12,7 @@ from volcano_py.api.hyper_nodes import HyperNode, Member
 from volcano_py.api.objects import LabelSelector
 from volcano_py.state.table.change import Change
 from volcano_py.state.table.stores import DerivedStore
+from volcano_py.state.terms.label_syntax import faults_of_selector
 from volcano_py.state.terms.selectors import is_empty
 from volcano_py.state.topology.patterns import fault_of
 
@@ -137,4 +138,4 @@ def _wrong_with(member: Member) -> str:
         return "exactMatch.name is empty; name the member"
     if selector.regex_match is not None and (fault := fault_of(selector.regex_match.pattern)):
         return f"regexMatch.pattern cannot be used: {fault}"
-    return ""
+    return next(faults_of_selector("labelMatch", selector.label_match), "")
