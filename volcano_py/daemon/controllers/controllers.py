@@ -67,7 +67,9 @@ class Controllers:
             PodGroupController(client, rules, active=active, record=record) if "podgroup" in wanted else None
         )
         self._hyper_nodes = (
-            HyperNodeControl(options, client, active=active, bad_object=bad_object) if "hypernode" in wanted else None
+            HyperNodeControl(options, client, active=active, record=record, bad_object=bad_object)
+            if "hypernode" in wanted
+            else None
         )
         self._makers = (
             JobMakers(options, client, active=active, record=record, learn=learn, bad_object=bad_object)

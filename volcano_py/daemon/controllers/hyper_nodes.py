@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
+from volcano_py.api.effects import ObjectRef
 from volcano_py.api.objects import ApiObject
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.watching import kinds
@@ -16,7 +17,7 @@ from volcano_py.daemon.options import DaemonOptions
 from volcano_py.operator.hypernodes.controller import HyperNodeController
 from volcano_py.operator.hypernodes.discovery import HyperNodeDiscovery
 from volcano_py.operator.hypernodes.sources import CONFIG_KEY
-from volcano_py.operator.kube_api import IsActive
+from volcano_py.operator.kube_api import IsActive, Record
 
 CONFIG_MAP: Final = "volcano-controller-configmap"
 """As Volcano's Helm chart names it for the release `volcano`."""
@@ -30,10 +31,16 @@ class HyperNodeControl:
     """
 
     def __init__(
-        self, options: DaemonOptions, client: KubernetesClient, *, active: IsActive, bad_object: BadObjectHandler
+        self,
+        options: DaemonOptions,
+        client: KubernetesClient,
+        *,
+        active: IsActive,
+        record: Record,
+        bad_object: BadObjectHandler,
     ) -> None:
         self._statuses = HyperNodeController(client, active=active)
-        self._discovery = HyperNodeDiscovery(client, active=active)
+        self._discovery = HyperNodeDiscovery(client, active=active, record=record)
         self.sinks: Sequence[Sink] = (self._statuses, self._discovery)
         # It is not in the metrics: these go by the kind, and the scheduler follows a ConfigMap, too.
         self._informers = Informers(
@@ -74,7 +81,9 @@ class _Configuration:
     def upsert(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
         """New or changed."""
         if isinstance(obj, ConfigMap):
-            self._discovery.configure(obj.data.get(CONFIG_KEY, ""))
+            meta = obj.metadata
+            config = ObjectRef("ConfigMap", meta.namespace, meta.name, meta.uid)
+            self._discovery.configure(obj.data.get(CONFIG_KEY, ""), config)
 
     def delete(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
         """Gone."""

@@ -16,9 +16,8 @@ import orjson
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import TOPOLOGY_API
-from volcano_py.operator.hypernodes.sources import LABEL, LabelSource
+from volcano_py.operator.hypernodes.sources import LABEL, SOURCE_LABEL, LabelSource
 
-SOURCE_LABEL: Final = "volcano.sh/network-topology-source"
 _LONGEST_TIER_NAME: Final = 253
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.controllers import Controlled
 from tests.support.hyper_nodes import tree_of
+from volcano_py.api.effects import Event, ObjectRef
 from volcano_py.api.hyper_nodes import HyperNode
 from volcano_py.api.json_values import converted
 from volcano_py.api.objects import Node, ObjectMeta
@@ -94,7 +95,8 @@ class Cluster(Controlled[HyperNodeDiscovery]):
 
     def __init__(self, api: Any) -> None:
         self.api = api
-        self.controller = HyperNodeDiscovery(api, active=lambda: True)
+        self.events: list[Event] = []
+        self.controller = HyperNodeDiscovery(api, active=lambda: True, record=self.events.append)
 
     def node(self, name: str, **labels: str) -> None:
         self.controller.upsert("Node", Node(metadata=ObjectMeta(name=name, labels=labels)))
@@ -166,6 +168,15 @@ async def test_one_that_is_wanted_again_in_time_stays(cluster: Cluster) -> None:
     await cluster.work(7200)
     assert ("r2", 1) in tiers(cluster)
     assert cluster.api.count("DELETE") == 0
+
+
+async def test_a_fault_of_the_configuration_is_an_event_on_the_config_map_once(cluster: Cluster) -> None:
+    config = ObjectRef("ConfigMap", "volcano-system", "volcano-controller-configmap", "uid-of-it")
+    for text in (CONFIG.replace("label\n", "roce\n"), CONFIG.replace("label\n", "roce\n"), CONFIG):
+        cluster.controller.configure(text, config)
+    (event,) = cluster.events
+    assert (event.about, event.reason) == (config, "DiscoveryFailed")
+    assert "networkTopologyDiscovery[0].source: 'roce' is not discovered here" in event.message
 
 
 @pytest.mark.parametrize("gone", ["labels", "nodes", "configuration", "sources"])
