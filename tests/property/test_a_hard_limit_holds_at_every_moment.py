@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.registries import checked_registry
 from volcano_py.api.hyper_nodes import HyperNode
-from volcano_py.api.objects import Node, Pod, PodGroup
+from volcano_py.api.objects import Node, Pod, PodGroup, Queue
 from volcano_py.cluster.manifests import Document, stored
 from volcano_py.config import parse_configuration
 from volcano_py.simulation import Simulation
@@ -21,7 +21,7 @@ _CONF: Final = """
 actions: "{actions}"
 tiers:
 - plugins: [{{name: priority}}, {{name: gang}}]
-- plugins: [{{name: predicates}}, {{name: nodeorder}}, {{name: network-topology-aware}}]
+- plugins: [{{name: predicates}}, {{name: nodeorder}}, {{name: network-topology-aware}}{more}]
 """
 _ACTIONS: Final = (
     "enqueue, allocate, backfill",
@@ -29,6 +29,9 @@ _ACTIONS: Final = (
     "enqueue, allocate, backfill, gangpreempt",
     "enqueue, preempt, allocate",
 )
+_RECLAIM: Final = ("enqueue, allocate, reclaim, backfill", "enqueue, allocate, backfill, gangreclaim")
+"""With two queues that share the cluster."""
+_SECOND: Final = "second"
 _PRIORITIES: Final = {"low": 1, "high": 100}
 _EXAMPLES: Final = max(25, settings().max_examples - 5)
 
@@ -93,7 +96,8 @@ def gangs(draw: st.DrawFn, most: int = 4, *, elastic: bool = True) -> list[dict[
 
 def _simulation(objects: list[dict[str, Any]], actions: str) -> Simulation:
     registry = checked_registry()
-    config = parse_configuration(_CONF.format(actions=actions), registry.catalogue()).config
+    more = ", {name: proportion}" if actions in _RECLAIM else ""
+    config = parse_configuration(_CONF.format(actions=actions, more=more), registry.catalogue()).config
     assert config is not None
     return Simulation(stored([Document("made", n, each) for n, each in enumerate(objects)]), config, registry)
 
@@ -139,25 +143,35 @@ def _check_limits(simulation: Simulation) -> None:
         assert not held or any(held <= nodes for nodes in allowed), f"{group.metadata.name} is on {sorted(held)}"
 
 
+def _in_two_queues(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every other gang is in a queue of its own."""
+    groups = [each for each in jobs if each["kind"] == "PodGroup"]
+    for group in groups[1::2]:
+        group["spec"]["queue"] = _SECOND
+    return [{"kind": "Queue", "metadata": {"name": _SECOND}, "spec": {"weight": 1}}, *jobs]
+
+
 @settings(max_examples=_EXAMPLES)
-@given(networks(), gangs(), st.sampled_from(_ACTIONS), st.data())
+@given(networks(), gangs(), st.sampled_from((*_ACTIONS, *_RECLAIM)), st.data())
 def test_no_pod_breaks_a_hard_limit_whatever_happens(
     network: list[dict[str, Any]], jobs: list[dict[str, Any]], actions: str, data: st.DataObject
 ) -> None:
-    """Pods finish or are lost with their node, more gangs come, and the scheduler may start again in between."""
+    """Pods finish or are lost with their node, at once or later, and the scheduler may start again in between."""
+    if actions in _RECLAIM:
+        jobs = _in_two_queues(jobs)
     simulation = _simulation([*network, *jobs], actions)
     for number in range(data.draw(st.integers(2, 6))):
         simulation.step()
         _check_limits(simulation)
         assert not any(report.plugin_errors or report.action_errors for report in simulation.reports)
-        happens = data.draw(st.sampled_from(["nothing", "a node dies", "pods go", "restart"]))
+        happens = data.draw(st.sampled_from(["nothing", "a node dies", "a node is gone", "pods go", "restart"]))
         nodes = simulation.cluster.objects("Node", Node)
         pods = [pod for pod in simulation.cluster.objects("Pod", Pod) if pod.spec.node_name]
-        if happens == "a node dies" and len(nodes) > 1:
+        if happens in ("a node dies", "a node is gone") and len(nodes) > 1:
             dead = data.draw(st.sampled_from(sorted(node.metadata.name for node in nodes)))
             simulation.cluster.remove("Node", dead)
             for pod in pods:
-                if pod.spec.node_name == dead:
+                if happens == "a node dies" and pod.spec.node_name == dead:
                     simulation.cluster.remove("Pod", pod.metadata.key)
         elif happens == "pods go" and pods:
             gone = data.draw(st.sampled_from(sorted(pod.metadata.key for pod in pods)))
@@ -165,7 +179,13 @@ def test_no_pod_breaks_a_hard_limit_whatever_happens(
         elif happens == "restart":
             items = [
                 (kind, each)
-                for kind, of in (("Node", Node), ("HyperNode", HyperNode), ("PodGroup", PodGroup), ("Pod", Pod))
+                for kind, of in (
+                    ("Node", Node),
+                    ("HyperNode", HyperNode),
+                    ("Queue", Queue),
+                    ("PodGroup", PodGroup),
+                    ("Pod", Pod),
+                )
                 for each in simulation.cluster.objects(kind, of)
             ]
             classes = [each for each in network if each["kind"] == "PriorityClass"]
