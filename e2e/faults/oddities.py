@@ -32,12 +32,12 @@ UNREADABLE = "Unreadable: this {kind} cannot be read: {path}"
 
 @dataclass(frozen=True)
 class Case:
-    """Something odd of one of our kinds. `told` is found in its status or in an event about it."""
+    """Something odd of one of our kinds. `reported` is found in its status or in an event about it."""
 
     kind: str
     api: str
     name: str
-    told: str
+    reported: str
     fields: dict[str, Any]
 
     @property
@@ -50,9 +50,9 @@ def unreadable(kind: str, api: str, name: str, path: str, **fields: Any) -> Case
     return Case(kind, api, name, UNREADABLE.format(kind=kind, path=re.escape(path)), fields)
 
 
-def with_spec(kind: str, api: str, name: str, told: str, **spec: Any) -> Case:
+def with_spec(kind: str, api: str, name: str, reported: str, **spec: Any) -> Case:
     """One that can be read, and makes no sense."""
-    return Case(kind, api, name, told, {"spec": spec})
+    return Case(kind, api, name, reported, {"spec": spec})
 
 
 def tasks(**changes: Any) -> list[Any]:
@@ -96,13 +96,13 @@ class Store:
                 await self._cluster.delete(path_of(kind, api, self._namespace.name))
 
 
-async def what_is_told(namespace: Namespace) -> dict[str, str]:
+async def what_is_reported(namespace: Namespace) -> dict[str, str]:
     """Status and events of all objects of our kinds by Kind/name; a pod's message counts for its PodGroup, too, and the
     status of what an object owns for the owner."""
-    told: dict[str, str] = {}
+    reported: dict[str, str] = {}
 
     def add(about: str, text: str) -> None:
-        told[about] = f"{told.get(about, '')}{text}\n"
+        reported[about] = f"{reported.get(about, '')}{text}\n"
 
     for kind, api in RESOURCES:
         for each in (await namespace.cluster.client.get(path_of(kind, api, namespace.name)))["items"]:
@@ -112,22 +112,22 @@ async def what_is_told(namespace: Namespace) -> dict[str, str]:
     events: list[EventView] = [*(await namespace.events()), *(await namespace.cluster.events("default"))]
     for event in events:
         add(event.about.removesuffix("-0").replace("Pod/", "PodGroup/"), f"{event.reason}: {event.message}")
-    return told
+    return reported
 
 
-async def each_is_told(namespace: Namespace, cases: Sequence[Case]) -> None:
+async def each_is_reported(namespace: Namespace, cases: Sequence[Case]) -> None:
     """Wait until there is a reason on every odd object."""
 
-    async def told() -> None:
-        texts = await what_is_told(namespace)
+    async def reported() -> None:
+        texts = await what_is_reported(namespace)
         wrong = []
         for case in cases:
             about = f"{case.kind}/{name_of(case, namespace.name)}"
-            if not re.search(case.told, texts.get(about, "")):
-                wrong.append(f"{about}: {texts.get(about, '')[:600]!r} should have {case.told!r}")
+            if not re.search(case.reported, texts.get(about, "")):
+                wrong.append(f"{about}: {texts.get(about, '')[:600]!r} should have {case.reported!r}")
         assert not wrong, "\n".join(wrong)
 
-    await namespace.cluster.eventually("each oddity has its reason", told)
+    await namespace.cluster.eventually("each oddity has its reason", reported)
 
 
 async def all_is_well(daemon: Daemon) -> None:

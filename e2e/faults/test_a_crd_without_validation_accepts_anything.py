@@ -15,7 +15,7 @@ from e2e.faults.oddities import (
     SCHEDULING,
     Store,
     all_is_well,
-    each_is_told,
+    each_is_reported,
     healthy_work_runs,
     path_of,
     tasks,
@@ -100,7 +100,7 @@ async def test_each_oddity_is_reported_and_others_go_on(
             ("Job", BATCH, "spoilt", {"tasks": {"a": 1}}),
         ):
             await cluster.client.merge_patch(path_of(kind, api, namespace.name, name), {"spec": spec})
-        await each_is_told(namespace, CASES)
+        await each_is_reported(namespace, CASES)
         await cluster.wait_queue_event(team, "Unreadable", saying="spec.weight")
         for about in ("PodGroup/before", "Job/spoilt"):
             await namespace.wait_event("Unreadable", about, saying="counts as in its last readable version")

@@ -17,7 +17,7 @@ from e2e.faults.oddities import (
     Case,
     Store,
     all_is_well,
-    each_is_told,
+    each_is_reported,
     tasks,
     unreadable,
     with_spec,
@@ -51,15 +51,15 @@ def selector(name: str, path: str, **selector: Any) -> Case:
     return member(name, f".selector.{path}", {"type": "Node", "selector": selector})
 
 
-def expression(name: str, told: str, **expression: Any) -> Case:
+def expression(name: str, reported: str, **expression: Any) -> Case:
     """One with a label expression that says nothing."""
     selector = {"labelMatch": {"matchExpressions": [{"key": "example.com/rack", **expression}]}}
-    return wrong(name, told, {"type": "Node", "selector": selector})
+    return wrong(name, reported, {"type": "Node", "selector": selector})
 
 
-def wrong(name: str, told: str, *members: Any, tier: int = 1) -> Case:
+def wrong(name: str, reported: str, *members: Any, tier: int = 1) -> Case:
     """One that can be read, and of which something cannot be used."""
-    return with_spec("HyperNode", TOPOLOGY, name, told, tier=tier, members=list(members))
+    return with_spec("HyperNode", TOPOLOGY, name, reported, tier=tier, members=list(members))
 
 
 def cluster_name(name: str) -> str:
@@ -118,21 +118,21 @@ UNUSABLE = (
 )
 
 
-def group(name: str, told: str, **spec: Any) -> Case:
-    return with_spec("PodGroup", SCHEDULING, name, told, minMember=1, **spec)
+def group(name: str, reported: str, **spec: Any) -> Case:
+    return with_spec("PodGroup", SCHEDULING, name, reported, minMember=1, **spec)
 
 
-def limit(name: str, told: str, **topology: Any) -> Case:
-    return group(name, told, networkTopology=topology)
+def limit(name: str, reported: str, **topology: Any) -> Case:
+    return group(name, reported, networkTopology=topology)
 
 
-def policy(name: str, told: str, **policy: Any) -> Case:
-    return group(name, told, subGroupPolicy=[{"name": "p", "matchLabelKeys": ["part"], **policy}])
+def policy(name: str, reported: str, **policy: Any) -> Case:
+    return group(name, reported, subGroupPolicy=[{"name": "p", "matchLabelKeys": ["part"], **policy}])
 
 
-def partitions(name: str, told: str, **policy: Any) -> Case:
+def partitions(name: str, reported: str, **policy: Any) -> Case:
     body = {"totalPartitions": 2, "partitionSize": 1, **policy}
-    return with_spec("Job", BATCH, name, told, tasks=tasks(replicas=2, partitionPolicy=body))
+    return with_spec("Job", BATCH, name, reported, tasks=tasks(replicas=2, partitionPolicy=body))
 
 
 POLICIES = (
@@ -185,7 +185,7 @@ async def test_each_malformed_part_of_the_network_is_reported_and_jobs_are_place
                 await store(filled_in(case, namespace.name, pool.names[0]))
                 if case.kind == "PodGroup":
                     await namespace.apply(pod(f"{case.name}-0", group=case.name, node_selector=pool.selector))
-            await each_is_told(namespace, CASES)
+            await each_is_reported(namespace, CASES)
             await placed_in_one_rack(namespace, "meanwhile", pool.selector, pool.names)
             await all_is_well(daemon)
         await daemon.kill()
@@ -211,7 +211,7 @@ def filled_in(case: Case, namespace: str, node: str) -> Case:
                 return [named(each) for each in value]
         return value
 
-    return Case(case.kind, case.api, case.name, case.told, named(case.fields))
+    return Case(case.kind, case.api, case.name, case.reported, named(case.fields))
 
 
 async def placed_in_one_rack(namespace: Namespace, name: str, selector: Any, nodes: tuple[str, ...]) -> None:
