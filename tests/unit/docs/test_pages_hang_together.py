@@ -85,10 +85,12 @@ def test_options_and_metrics_in_the_text_exist(page: Path) -> None:
             assert code in known_metrics, f"{page}:{line}: there is no metric {code}"
 
 
-def test_the_picture_of_the_layers_is_the_contract_of_imports() -> None:
-    """When this fails: python docs/images/layers.py."""
-    script = runpy.run_path(str(PROJECT / "docs" / "images" / "layers.py"))
-    assert (PROJECT / "docs" / "images" / "layers.svg").read_text(encoding="utf-8") == script["picture"]()
+@pytest.mark.parametrize("name", ["layers", "network_before_after"])
+def test_a_picture_is_what_the_code_makes(name: str) -> None:
+    """Of the contract of imports, and of the example. When this fails: python docs/images/NAME.py."""
+    images = PROJECT / "docs" / "images"
+    script = runpy.run_path(str(images / f"{name}.py"))
+    assert (images / f"{name.replace('_', '-')}.svg").read_text(encoding="utf-8") == script["picture"]()
 
 
 def test_the_readme_lists_the_plugins_and_actions_that_are_there_and_those_that_are_not() -> None:
