@@ -200,7 +200,7 @@ def test_a_deleted_config_map_leaves_its_configuration_in_force() -> None:
 
 
 @pytest.mark.parametrize("broken", [BAD, None])
-@pytest.mark.parametrize("is_told", [True, False])
+@pytest.mark.parametrize("is_reported", [True, False])
 def test_with_the_config_map_goes_what_was_wrong_with_it(broken: str | None, is_reported: bool) -> None:
     """Nothing is left that could be fixed; the same text, should it come again, is as wrong as before."""
     bench = Bench()

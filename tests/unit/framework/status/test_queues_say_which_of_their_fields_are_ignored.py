@@ -141,7 +141,7 @@ def test_what_is_deserved(owner: str, message: str) -> None:
     assert reported(queue(deserved=4), owner) == message
 
 
-@pytest.mark.parametrize(("guarantee", "is_told"), [(4, False), (5, False), (3, True)])
+@pytest.mark.parametrize(("guarantee", "is_reported"), [(4, False), (5, False), (3, True)])
 def test_what_is_deserved_and_guaranteed_as_well_is_had(guarantee: int, is_reported: bool) -> None:
     """Admission demands `deserved` beside a guarantee."""
     assert bool(reported(queue(deserved=4, guarantee=guarantee), "proportion")) is is_reported

@@ -119,7 +119,7 @@ async def test_a_command_whose_deletion_got_no_answer_is_carried_out_once(bus: B
     assert len(bus.requests) == 1
 
 
-@pytest.mark.parametrize("is_told_first", [False, True])
+@pytest.mark.parametrize("is_reported_first", [False, True])
 @pytest.mark.parametrize(
     "error", [UnreachableError("DELETE", COMMANDS, "reset"), api_error("DELETE", COMMANDS, 504, b"")]
 )
