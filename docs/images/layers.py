@@ -16,12 +16,14 @@ PYPROJECT: Final = Path(__file__).parents[2] / "pyproject.toml"
 WORDS: Final[Mapping[str, str]] = {
     "cli": "one module a verb",
     "bench": "the same load for every scheduler",
+    "ui": "the page, for a browser",
     "daemon": "the parts put together, for a cluster",
     "record": "what happened, written and decided again",
     "what_if": "changes tried on a capture",
     "capture": "a cluster as one value, live or a file",
     "explain": "why work waits, what would help",
     "play": "a simulation in which work comes and ends",
+    "standing": "queues in the order of their tree",
     "simulation": "the parts put together, in memory",
     "operator": "kopf, controllers",
     "observe": "metrics, logs, health",
@@ -46,7 +48,10 @@ def layers() -> list[list[str]]:
     """The names in each layer, from the top."""
     contracts = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
     contract = next(contract for contract in contracts if contract["type"] == "layers")
-    return [[name.strip().removeprefix("volcano_py.") for name in layer.split(":")] for layer in contract["layers"]]
+    return [
+        [name.strip().removeprefix("volcano_py.") for name in layer.replace("|", ":").split(":")]
+        for layer in contract["layers"]
+    ]
 
 
 def picture() -> str:

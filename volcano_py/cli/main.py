@@ -34,6 +34,7 @@ VERBS: Final[Mapping[str, tuple[str, str, str]]] = {
     "podgroup": ("volcano_py.cli.pod_groups", "podgroup", "List PodGroups and why they wait."),
     "explain": ("volcano_py.cli.explaining.verb", "explain", "Say why a workload waits, and what would help."),
     "evictions": ("volcano_py.cli.pods.evictions", "evictions", "List what was evicted, and for which pod."),
+    "ui": ("volcano_py.cli.processes.ui", "ui", "Show a cluster in the browser."),
     "config": ("volcano_py.cli.config", "config", "Check a volcano-scheduler.conf, or try it."),
     "manifests": (
         "volcano_py.cli.installing.manifests",

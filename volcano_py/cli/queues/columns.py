@@ -10,7 +10,7 @@ from rich.text import Text
 
 from volcano_py.api.report import Amounts
 from volcano_py.api.wording.amounts import numbers
-from volcano_py.cli.queues.standing import Standing
+from volcano_py.standing import Standing
 
 GAP: Final = "  "
 SHORTEST_BAR: Final = 6  # characters

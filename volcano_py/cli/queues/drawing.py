@@ -13,7 +13,7 @@ from rich.tree import Tree
 from volcano_py.api.wording.summarize import summarize
 from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.queues.columns import BEYOND, FREE, GAP, LESS, WITHIN, columns_of, fitting, lines_of, with_bars
-from volcano_py.cli.queues.standing import Standing
+from volcano_py.standing import Standing
 
 _SHORTEST_NAME: Final = 8
 _GUIDE: Final = 4  # characters that a level is indented by

@@ -18,7 +18,6 @@ from volcano_py.cli.options.captured import captured_configuration
 from volcano_py.cli.options.cluster_configuration import configuration_of_cluster, source_name
 from volcano_py.cli.options.configuration import load_configuration
 from volcano_py.cli.options.manifests import read_documents
-from volcano_py.cli.queues.standing import Standing, standings
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.unreadable import Identity
 from volcano_py.cluster.kubernetes.watching.kinds import NODE, POD, POD_GROUP, QUEUE, Kind
@@ -33,6 +32,7 @@ from volcano_py.framework.registry import Registry
 from volcano_py.operator.podgroups.generated_group import GroupRules
 from volcano_py.scheduler import Scheduler, builtin_registry
 from volcano_py.simulation import Simulation
+from volcano_py.standing import Standing, standings
 from volcano_py.state.cluster_state import ClusterState
 
 

@@ -21,12 +21,12 @@ from volcano_py.api.report import QueueReport
 from volcano_py.cli.main import main
 from volcano_py.cli.queues import sources
 from volcano_py.cli.queues.drawing import drawing
-from volcano_py.cli.queues.standing import Standing, standings
 from volcano_py.cluster.kubernetes.http.errors import ForbiddenError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.kubernetes.watching.kinds import ConfigMap
 from volcano_py.config import parse_configuration
 from volcano_py.operator.podgroups.generated_group import GroupRules
+from volcano_py.standing import Standing, standings
 
 CAPACITY = """
 actions: "enqueue, allocate"

@@ -40,7 +40,19 @@ class Standing:
     def pending(self) -> Amounts:
         """What is asked for and not held."""
         held, wanted = self.report.allocated, self.report.request
-        return {name: units - held.get(name, 0) for name, units in wanted.items() if units > held.get(name, 0)}
+        return _beyond(wanted, held)
+
+    @property
+    def borrowed(self) -> Amounts:
+        """What is held beyond what is deserved."""
+        return _beyond(self.report.allocated, self.report.deserved)
+
+    @property
+    def lent(self) -> Amounts:
+        """What is deserved and asked for, but not held."""
+        deserved, wanted = self.report.deserved, self.report.request
+        entitled = {name: min(units, deserved.get(name, 0)) for name, units in wanted.items()}
+        return _beyond(entitled, self.report.allocated)
 
     def as_json(self) -> dict[str, Any]:
         """Amounts are Kubernetes quantities."""
@@ -121,6 +133,10 @@ def _added_up(reports: dict[str, QueueReport], tree: QueueTree) -> dict[str, Que
             inqueue=_sum(parent.inqueue, child.inqueue),
         )
     return reports
+
+
+def _beyond(one: Amounts, other: Amounts) -> dict[str, int]:
+    return {name: units - other.get(name, 0) for name, units in one.items() if units > other.get(name, 0)}
 
 
 def _sum(amounts: Amounts, more: Amounts) -> Amounts:

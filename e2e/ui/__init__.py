@@ -1,0 +1,1 @@
+"""The page in a real browser, over a real API server."""

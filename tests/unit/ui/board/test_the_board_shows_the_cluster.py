@@ -1,0 +1,115 @@
+"""The tables of the page, from the objects of a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tests.unit.ui.cluster import OBJECTS, board, cluster
+from volcano_py.api.objects import ObjectMeta
+from volcano_py.cluster.kubernetes.watching.kinds import ConfigMap
+from volcano_py.ui.board.board import BoardMaker
+from volcano_py.ui.board.model import ConfigurationRow
+
+
+def row(table: str, key: str, text: str = OBJECTS) -> dict[str, Any]:
+    """As the browser gets it."""
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(board(text)[table][key]))
+    return found
+
+
+def test_the_cluster_counts_what_is_used_and_idle_where_pods_may_go() -> None:
+    cluster = row("cluster", "cluster")
+    assert (cluster["nodes"], cluster["running"], cluster["waiting"]) == (2, 1, 1)
+    assert cluster["allocatable"]["cpu"] == 16_000
+    assert cluster["used"]["cpu"] == 3_000
+    assert cluster["idle"]["cpu"] == 5_000, "n2 is cordoned"
+
+
+def test_a_queue_has_the_sums_and_jobs_of_those_below_it() -> None:
+    research, vision = row("queues", "research"), row("queues", "vision")
+    assert (vision["parent"], vision["depth"]) == ("research", 2)
+    assert research["allocated"]["cpu"] == vision["allocated"]["cpu"] == 3_000
+    assert research["capability"] == {"cpu": 4_000}
+    assert (research["running"], research["waiting"]) == (1, 1)
+    assert research["leaf"] is False
+
+
+def test_a_job_says_how_it_stands_and_why_it_waits() -> None:
+    runs, waits = row("jobs", "team/runs"), row("jobs", "team/waits")
+    assert (runs["state"], runs["placed"], runs["allocated"]["cpu"]) == ("Running", 1, 3_000)
+    assert (waits["state"], waits["waiting"], waits["reason"]) == ("Waiting", 1, "NeverFits")
+    assert "16 cpu" in waits["message"]
+    assert not waits["message"].startswith("NeverFits")
+
+
+def test_a_job_that_the_next_cycle_places_is_starting() -> None:
+    assert row("jobs", "team/waits", OBJECTS.replace('cpu: "16"', 'cpu: "1"'))["state"] == "Starting"
+
+
+def test_what_the_next_cycle_places_is_not_held_yet() -> None:
+    assert row("queues", "vision", OBJECTS.replace('cpu: "16"', 'cpu: "1"'))["allocated"]["cpu"] == 3_000
+
+
+def test_pods_that_name_a_missing_podgroup_are_shown_with_their_reason() -> None:
+    text = OBJECTS.replace("group-name: waits}", "group-name: nowhere}")
+    missing = row("jobs", "team/nowhere", text)
+    assert (missing["state"], missing["reason"], missing["waiting"]) == ("Waiting", "PodGroupNotFound", 1)
+
+
+def test_a_node_says_what_is_used_and_where_it_is() -> None:
+    first, second = row("nodes", "n1"), row("nodes", "n2")
+    assert (first["used"]["cpu"], first["pods"], first["zone"]) == (3_000, 1, "z1")
+    assert (second["closed"], second["pods"]) == (True, 0)
+
+
+def test_a_node_names_its_hyper_nodes_from_the_widest_on() -> None:
+    tree = """
+---
+{apiVersion: topology.volcano.sh/v1alpha1, kind: HyperNode, metadata: {name: rack},
+ spec: {tier: 1, members: [{type: Node, selector: {exactMatch: {name: n1}}}]}}
+---
+{apiVersion: topology.volcano.sh/v1alpha1, kind: HyperNode, metadata: {name: spine},
+ spec: {tier: 2, members: [{type: HyperNode, selector: {exactMatch: {name: rack}}}]}}
+"""
+    assert row("nodes", "n1", OBJECTS + tree)["domains"] == ["spine", "rack"]
+    assert "domains" not in row("nodes", "n2", OBJECTS + tree)
+
+
+def test_the_configuration_shows_tiers_and_what_differs_from_the_defaults() -> None:
+    text = (
+        OBJECTS
+        + """
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: volcano-scheduler-configmap, namespace: volcano-system}
+data:
+  volcano-scheduler.conf: |
+    actions: "enqueue, allocate"
+    tiers:
+    - plugins: [{name: priority, enableJobOrder: false}]
+    - plugins: [{name: nodeorder, arguments: {leastrequested.weight: 3}}, {name: gang, colour: red}]
+"""
+    )
+    found = row("configuration", "configuration", text)
+    assert found["actions"] == ["enqueue", "allocate"]
+    assert [[plugin["name"] for plugin in tier] for tier in found["tiers"]] == [["priority"], ["nodeorder", "gang"]]
+    assert found["tiers"][0][0]["says"] == {"enableJobOrder": "false"}
+    assert found["tiers"][1][0]["says"] == {"leastrequested.weight": "3"}
+    assert {each["severity"] for each in found["findings"]} == {"warning"}
+    assert any("colour" in each["message"] + each["path"] for each in found["findings"])
+
+
+def test_the_board_is_shown_by_the_last_valid_configuration() -> None:
+    shown = cluster()
+    broken = ConfigMap(
+        metadata=ObjectMeta(name="c", namespace="s"), data={"volcano-scheduler.conf": 'actions: "enqueue, sleep"'}
+    )
+    shown.upsert("ConfigMap", broken)
+    found = BoardMaker(shown.registry).make(shown.seen())["configuration"]["configuration"]
+    assert isinstance(found, ConfigurationRow)
+    assert not found.in_use
+    assert found.actions == ("enqueue", "allocate", "backfill")
+    assert any("sleep" in each.message for each in found.findings)

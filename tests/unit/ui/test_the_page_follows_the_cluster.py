@@ -1,0 +1,81 @@
+"""Boards are made when the cluster changes, and whoever follows gets each change once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.unit.ui.cluster import cluster
+from volcano_py.api.objects import Node
+from volcano_py.ui.cluster import Cluster
+from volcano_py.ui.live import Live
+
+pytestmark = pytest.mark.real_time  # boards are made in a thread
+
+
+def cordon(shown: Cluster, name: str) -> None:
+    (node,) = (each for each in shown.objects("Node", Node) if each.metadata.name == name)
+    shown.upsert("Node", replace(node, spec=replace(node.spec, unschedulable=not node.spec.unschedulable)))
+
+
+async def test_a_change_of_the_cluster_is_an_update_with_only_what_differs() -> None:
+    shown = cluster()
+    live = Live(shown)
+    await live.look()
+    whole = json.loads(live.whole())
+    assert (whole["number"], set(whole["tables"]["nodes"])) == (1, {"n1", "n2"})
+    cordon(shown, "n1")
+    await live.look()
+    update = await anext(live.updates(1))
+    assert update is not None
+    found: dict[str, Any] = json.loads(update.data)
+    assert set(found["nodes"]["set"]) == {"n1"}
+    assert "configuration" not in found
+
+
+async def test_nothing_is_sent_while_nothing_changes() -> None:
+    live = Live(cluster())
+    await live.look()
+    await live.look()
+    assert live.number == 1
+
+
+async def test_who_was_away_for_too_long_is_sent_for_the_whole_board() -> None:
+    shown = cluster()
+    live = Live(shown)
+    for _ in range(70):
+        await live.look()
+        cordon(shown, "n1")
+    assert await anext(live.updates(1)) is None
+    recent = live.updates(live.number - 2)
+    assert [update.number for update in [await anext(recent), await anext(recent)] if update] == [69, 70]
+
+
+async def test_a_follower_waits_for_the_next_board() -> None:
+    shown = cluster()
+    live = Live(shown)
+    await live.look()
+    waiting = asyncio.ensure_future(anext(live.updates(live.number)))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    cordon(shown, "n2")
+    await live.look()
+    update = await waiting
+    assert update is not None
+    assert update.number == 2
+
+
+async def test_it_goes_on_by_itself_when_the_cluster_changes() -> None:
+    shown = cluster()
+    live = Live(shown)
+    following = asyncio.create_task(live.run())
+    assert await anext(live.updates(0)) is not None
+    cordon(shown, "n1")
+    assert await anext(live.updates(1)) is not None
+    following.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await following

@@ -1,0 +1,228 @@
+"""The cluster that the page shows: kept by watches of its own, or a capture that never changes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Sequence
+from types import MappingProxyType
+from typing import Final, TypeVar
+
+import structlog
+
+from volcano_py.api import names
+from volcano_py.api.objects import ApiObject, metadata_of
+from volcano_py.capture.kinds import CONSEQUENCES, KINDS
+from volcano_py.capture.model import BUILT_IN, Capture, Unread
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.http.errors import ForbiddenError, NotFoundError
+from volcano_py.cluster.kubernetes.http.paths import ApiPath, field_selector
+from volcano_py.cluster.kubernetes.watching.informers import Informers
+from volcano_py.cluster.kubernetes.watching.kinds import VOLCANO_JOB, ConfigMap, Kind, config_map
+from volcano_py.config import default_configuration_text, parse_configuration
+from volcano_py.framework.registry import Registry
+from volcano_py.state.cluster_state import ClusterState
+from volcano_py.ui.board.board import Seen
+from volcano_py.ui.board.evictions import MOST, EvictionEvent
+
+T = TypeVar("T", bound=ApiObject)
+
+log = structlog.get_logger(__name__)
+
+EVICTION: Final = Kind(
+    "Event",
+    ApiPath("v1", "events"),
+    EvictionEvent,
+    selectors=MappingProxyType({"fieldSelector": field_selector({"reason": "Evict", "involvedObject.kind": "Pod"})}),
+)
+_LIST_ONE: Final = {"limit": 1}
+_SO: Final = {
+    EVICTION.name: "evictions are not shown",
+    ConfigMap.__name__: "the built-in configuration is shown, and decisions follow from it",
+}
+
+
+class ClusterError(ValueError):
+    """Nothing can be shown; the text says why, and what to do."""
+
+
+class Cluster:
+    """A sink for informers (`cluster.protocol.Sink`), and what is made of what they bring.
+
+    Attributes:
+        changed: set by every change; the reader clears it.
+        number: of changes so far.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        registry: Registry,
+        *,
+        scheduler_names: frozenset[str],
+        default_queue: str,
+        now: float | None = None,
+    ) -> None:
+        """`now`: the moment of a capture, in seconds since the epoch; None for a live cluster.
+
+        Raises:
+            ClusterError: the built-in configuration is not valid with the installed plugins.
+        """
+        self.source, self.registry = source, registry
+        self.changed = asyncio.Event()
+        self.number = 0
+        self.unread: tuple[Unread, ...] = ()
+        self._rules = (scheduler_names, default_queue)
+        self._now = now
+        self._state = ClusterState(scheduler_names=scheduler_names, default_queue=default_queue)
+        self._objects: dict[str, dict[str, ApiObject]] = {}
+        self._evictions: dict[str, EvictionEvent] = {}
+        self._informers: Informers | None = None
+        self._configured(default_configuration_text(), BUILT_IN)
+        if self.parsed.config is None:
+            raise ClusterError(f"the built-in configuration is invalid: {self.parsed.errors[0]}")
+        self.configuration = self.parsed.config
+
+    # -- the sink --------------------------------------------------------------------------------------------------
+
+    def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        """These are all objects of the kind."""
+        self._objects[kind] = {}
+        self._state.replace(kind, objects)
+        for obj in objects:
+            self._keep(kind, obj)
+        self._changes()
+
+    def upsert(self, kind: str, obj: ApiObject) -> None:
+        """The object is new or has changed."""
+        self._state.upsert(kind, obj)
+        self._keep(kind, obj)
+        self._changes()
+
+    def delete(self, kind: str, obj: ApiObject) -> None:
+        """The object is gone."""
+        if kind == EVICTION.name:
+            return  # what has happened has happened, though the server may forget it
+        self._state.delete(kind, obj)
+        self._objects.get(kind, {}).pop(metadata_of(obj).key, None)
+        if kind == ConfigMap.__name__:
+            self._configured(default_configuration_text(), BUILT_IN)
+        self._changes()
+
+    def _keep(self, kind: str, obj: ApiObject) -> None:
+        if isinstance(obj, EvictionEvent):
+            self._evictions[obj.metadata.key] = obj
+            if len(self._evictions) > MOST:
+                del self._evictions[min(self._evictions, key=lambda key: self._evictions[key].at)]
+        elif isinstance(obj, ConfigMap):
+            self._configured(obj.data.get(names.CONFIG_KEY, ""), f"ConfigMap {obj.metadata.key}")
+        else:
+            self._objects.setdefault(kind, {})[metadata_of(obj).key] = obj
+
+    def _changes(self) -> None:
+        self.number += 1
+        self.changed.set()
+
+    def _configured(self, text: str, source: str) -> None:
+        self.text = text
+        self.parsed = parse_configuration(text, self.registry.catalogue(), source=source)
+        if self.parsed.config is not None:
+            self.configuration = self.parsed.config
+
+    # -- what is made of it ----------------------------------------------------------------------------------------
+
+    def seen(self) -> Seen:
+        """What a board is made of, as of now."""
+        behind = self._informers.behind(*self._informers.reflectors) if self._informers is not None else {}
+        return Seen(
+            snapshot=self._state.snapshot(self._moment),
+            configuration=self.configuration,
+            text=self.text,
+            parsed=self.parsed,
+            source=self.source,
+            live=self._now is None,
+            evictions=tuple(self._evictions.values()),
+            unread=tuple(map(str, self.unread)),
+            behind=tuple(sorted(behind)),
+        )
+
+    def capture(self) -> Capture:
+        """A copy for explanations and trials. `configuration` is the one to use with it: its text may be invalid."""
+        scheduler_names, default_queue = self._rules
+        return Capture(
+            taken=self._moment,
+            items=tuple((kind, obj) for kind, objects in self._objects.items() for obj in objects.values()),
+            configuration=self.text,
+            source=self.parsed.source,
+            scheduler_names=scheduler_names,
+            default_queue=default_queue,
+            unread=self.unread,
+        )
+
+    def objects(self, kind: str, of: type[T]) -> list[T]:
+        """All objects of the kind."""
+        return [obj for obj in self._objects.get(kind, {}).values() if isinstance(obj, of)]
+
+    @property
+    def _moment(self) -> float:
+        return time.time() if self._now is None else self._now
+
+    # -- where it comes from ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def of_capture(cls, capture: Capture, source: str, registry: Registry) -> Cluster:
+        """One that never changes."""
+        cluster = cls(
+            source,
+            registry,
+            scheduler_names=capture.scheduler_names,
+            default_queue=capture.default_queue,
+            now=capture.taken,
+        )
+        cluster.unread = capture.unread
+        cluster._configured(capture.configuration, capture.source)
+        for kind, obj in capture.items:
+            cluster.upsert(kind, obj)
+        return cluster
+
+    @contextlib.asynccontextmanager
+    async def following(self, client: KubernetesClient, config_namespace: str) -> AsyncIterator[None]:
+        """Inside, it is kept in step with the API server. Begins when everything that may be read has been listed.
+
+        Raises:
+            UnauthorizedError: the login is not accepted.
+            UnreachableError: there is no answer.
+        """
+        wanted = (*KINDS, EVICTION, config_map(config_namespace, names.CONFIG_MAP))
+        findings = await asyncio.gather(*(_readable(client, kind) for kind in wanted))
+        self.unread = tuple(each for each in findings if isinstance(each, Unread))
+        readable = [kind for kind, found in zip(wanted, findings, strict=True) if found is True]
+        self._informers = Informers(client, self, readable, on_bad_object=self._cannot_read)
+        following = asyncio.create_task(self._informers.run())
+        try:
+            await self._informers.wait_synced()
+            yield
+        finally:
+            following.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await following
+
+    def _cannot_read(self, kind: str, key: str, _uid: str, error: Exception) -> None:
+        found = Unread(f"{kind} {key}", str(error), "it counts as absent")
+        self.unread = (*(each for each in self.unread if each.what != found.what), found)
+        self._changes()
+
+
+async def _readable(client: KubernetesClient, kind: Kind) -> bool | Unread:
+    """True, or False where there are no such objects, or why they cannot be read."""
+    try:
+        await client.get(kind.path, {**kind.selectors, **_LIST_ONE})
+    except ForbiddenError as error:
+        so = CONSEQUENCES.get(kind.name, _SO.get(kind.name, ""))
+        return Unread(kind.name, error.message or "forbidden", so)
+    except NotFoundError:
+        if kind.optional or kind is VOLCANO_JOB:
+            return False
+        return Unread(kind.name, f"the cluster does not serve {kind.path}", CONSEQUENCES.get(kind.name, ""))
+    return True

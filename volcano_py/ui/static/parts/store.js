@@ -1,0 +1,64 @@
+// The tables of the board as Maps, kept up to date by server-sent events.
+
+const NAMES = ["cluster", "queues", "jobs", "nodes", "evictions", "configuration", "timeline"];
+
+export const tables = Object.fromEntries(NAMES.map((name) => [name, new Map()]));
+export const connection = { state: "connecting" };
+const listeners = new Set();
+
+/** Calls `listener` after every change. */
+export const onChange = (listener) => listeners.add(listener);
+
+export const cluster = () => tables.cluster.get("cluster");
+export const configuration = () => tables.configuration.get("configuration");
+
+/** The rows of a table that pass `keep`. */
+export const rows = (table, keep = () => true) => [...tables[table].values()].filter(keep);
+
+const changed = () => listeners.forEach((listener) => listener());
+
+function become(state) {
+  if (connection.state !== state) {
+    connection.state = state;
+    changed();
+  }
+}
+
+function apply(changes) {
+  for (const [name, change] of Object.entries(changes)) {
+    for (const key of change.gone ?? []) tables[name].delete(key);
+    for (const [key, row] of Object.entries(change.set ?? {})) tables[name].set(key, row);
+  }
+}
+
+async function whole() {
+  const answer = await fetch("/api/board");
+  if (!answer.ok) throw new Error(await answer.text());
+  const board = await answer.json();
+  for (const name of NAMES) tables[name] = new Map(Object.entries(board.tables[name] ?? {}));
+  return board.number;
+}
+
+/** Follows the cluster without end; the browser connects again by itself. */
+export async function follow() {
+  const number = await whole();
+  connection.state = "live";
+  changed();
+  const source = new EventSource(`/api/updates?after=${number}`);
+  source.onopen = () => become("live");
+  source.onmessage = (event) => {
+    apply(JSON.parse(event.data));
+    connection.state = "live";
+    changed();
+  };
+  source.addEventListener("again", () => {
+    source.close();
+    again();
+  });
+  source.onerror = () => {
+    become("broken");
+    if (source.readyState === EventSource.CLOSED) setTimeout(again, 2000);
+  };
+}
+
+const again = () => follow().catch(() => setTimeout(again, 2000));
