@@ -42,7 +42,7 @@ def test_every_file_of_ours_is_used() -> None:
 def test_libraries_are_the_pinned_files_with_their_licences() -> None:
     """The list is in vendor/README.md; `sha256sum` makes it."""
     listed = dict(
-        reversed(line.split(maxsplit=1))  # type: ignore[misc]
+        reversed(line.split(maxsplit=1))
         for line in re.findall(r"^[0-9a-f]{64}  \S+$", (VENDOR / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     )
     there = {
