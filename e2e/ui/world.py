@@ -76,9 +76,9 @@ async def _work(batch: Namespace, research: Namespace, shop: Namespace) -> None:
     await research.apply(gang("tune", 2, queue="language", cpu="4"))
     await research.apply(gang("eval", 1, queue="vision", cpu="8", node_selector=on["b"]))
     await shop.apply(gang("huge", 1, queue="shop", cpu="16"))
-    await research.wait_told("tune-1", saying="capability")
-    await research.wait_told("eval-0", saying="nodes are unavailable")
-    await shop.wait_told("huge-0", saying="16 cpu")
+    await research.wait_reported("tune-1", saying="capability")
+    await research.wait_reported("eval-0", saying="nodes are unavailable")
+    await shop.wait_reported("huge-0", saying="16 cpu")
 
 
 def _urgent() -> Object:
