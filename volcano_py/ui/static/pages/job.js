@@ -2,12 +2,23 @@
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { tables } from "../parts/store.js";
-import { amounts, counted, moment, number } from "../parts/amounts.js";
+import { amounts, counted, duration, moment, number } from "../parts/amounts.js";
 import { usage } from "../parts/bar.js";
 import { jobLink, nodeLink, queueLink, link } from "../parts/places.js";
 import { asked, drawn } from "../parts/ask.js";
 
 const NUMBERLESS = new Set(["gang", "nodes", "object"]);
+
+/** Its numbers in words. */
+function sums(each, resource) {
+  const told = (value, what) => (value === undefined || value === null ? [] : [`${what} ${number(resource, value)}`]);
+  return [
+    `${number(resource, each.used ?? 0)} used${each.promised ? ` + ${number(resource, each.promised)} promised` : ""} + ${number(resource, each.asked ?? 0)} asked`,
+    each.limit === undefined || each.limit === null ? "unlimited" : `at most ${number(resource, each.limit)} ${resource}`,
+    ...told(each.deserved, "deserves"),
+    ...told(each.keptForOthers || undefined, "kept for others"),
+  ];
+}
 
 function limit(each) {
   const resource = (each.resource ?? "").replace(/^(requests|limits)\./, "");
@@ -19,8 +30,7 @@ function limit(each) {
     ${plain
       ? html`<span class="small">${each.note}</span>`
       : html`${most === null ? nothing : usage(used, Math.max(most, used + wanted), wanted)}
-          <span class="small">${number(resource, used)} used + ${number(resource, wanted)} asked,
-            ${most === null ? "unlimited" : `at most ${number(resource, most)}`} ${resource}${each.note ? `; ${each.note}` : ""}</span>`}
+          <span class="small">${sums(each, resource).join(", ")}${each.note ? `; ${each.note}` : ""}</span>`}
   </li>`;
 }
 
@@ -70,13 +80,21 @@ const holders = (found) =>
     "Who runs instead",
     html`<div class="scroll" tabindex="0" role="region" aria-label="Who runs instead"><table>
       <thead><tr><th scope="col">Job</th><th scope="col">Queue</th><th scope="col" class="number">Priority</th><th scope="col">Holds</th>
-        <th scope="col">Its queue holds</th><th scope="col">of deserved</th></tr></thead>
+        <th scope="col">Its queue holds</th><th scope="col">of deserved</th><th scope="col">Why it stays</th></tr></thead>
       <tbody>${found.map(
         (each) => html`<tr><th scope="row"><a href=${jobLink(each.job)}>${each.job}</a></th>
           <td><a href=${queueLink(each.queue)}>${each.queue}</a></td><td class="number">${each.priority}</td>
-          <td>${amounts(each.holds)}</td><td>${amounts(each.queueAllocated)}</td><td>${amounts(each.queueDeserved)}</td></tr>`,
+          <td>${amounts(each.holds)}</td><td>${amounts(each.queueAllocated)}</td><td>${amounts(each.queueDeserved)}</td>
+          <td class="sentence">${each.stays || "It may go, but that makes no room."}</td></tr>`,
       )}</tbody></table></div>`,
   );
+
+function forecast(found) {
+  const when = found.at
+    ? html`<p>In ${duration(found.seconds)}, at ${moment(Date.parse(found.at) / 1000)}${found.after?.length ? `, when ${found.after.slice(0, 5).join(", ")} end` : ""}; ${found.why}.</p>`
+    : html`<p>None: ${found.why}.</p>`;
+  return part("Forecast", when);
+}
 
 const history = (found) =>
   part("History", html`<ol class="history">${found.map(
@@ -109,6 +127,7 @@ function explained(found) {
     ${found.nodes ? nodes(found.nodes) : nothing}
     ${found.position ? position(found.position) : nothing}
     ${found.holders?.length ? holders(found.holders) : nothing}
+    ${found.forecast ? forecast(found.forecast) : nothing}
     ${found.history?.length ? history(found.history) : nothing}`;
 }
 

@@ -2,7 +2,7 @@
 
 import { html } from "../vendor/lit-html/lit-html.js";
 import { live } from "../vendor/lit-html/directives/live.js";
-import { rows, tables } from "../parts/store.js";
+import { cluster, rows, tables } from "../parts/store.js";
 import { age, counted } from "../parts/amounts.js";
 import { jobLink, queueLink, set } from "../parts/places.js";
 import { list } from "../parts/list.js";
@@ -36,6 +36,8 @@ function kept(query) {
   ).sort((a, b) => ORDER[a.state] - ORDER[b.state] || (b.priority ?? 0) - (a.priority ?? 0) || (a.created ?? 0) - (b.created ?? 0));
 }
 
+const now = () => (cluster().live === false ? cluster().moment : undefined);
+
 const row = (each) => html`
   <td><a href=${jobLink(each.key)}>${each.key}</a></td>
   <td><span class=${`tag ${each.state.toLowerCase().replace(" ", "-")}`}>${each.state}</span></td>
@@ -43,7 +45,7 @@ const row = (each) => html`
   <td class="number">${each.placed ?? 0}/${(each.placed ?? 0) + (each.waiting ?? 0)}</td>
   <td class="number optional">${each.minimum ?? 0}</td>
   <td class="number optional">${each.priority ?? 0}</td>
-  <td class="number optional">${age(each.created)}</td>
+  <td class="number optional">${age(each.created, now())}</td>
   <td class="sentence">${each.reason ? html`<strong>${each.reason}</strong>: ${each.message}` : ""}</td>`;
 
 const choice = (label, name, query, values) => html`<label>${label}

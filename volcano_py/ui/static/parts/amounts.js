@@ -34,9 +34,10 @@ export const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s
 export const percent = (part) => `${Math.round(part * 100)} %`;
 
 /** `45s`, `12m`, `5h`, `3d` until now, of seconds since the epoch. */
-export function age(since, now = Date.now() / 1000) {
-  if (!since) return "–";
-  const seconds = Math.max(0, Math.floor(now - since));
+export const age = (since, now = Date.now() / 1000) => (since ? duration(Math.max(0, Math.floor(now - since))) : "–");
+
+/** The same of seconds. */
+export function duration(seconds) {
   for (const [size, unit, upTo] of [[1, "s", 120], [60, "m", 7200], [3600, "h", 172800]]) {
     if (seconds < upTo) return `${Math.floor(seconds / size)}${unit}`;
   }
