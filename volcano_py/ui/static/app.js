@@ -61,12 +61,12 @@ function draw() {
   render(heading(name, all), head);
   if (all) render(html`${unread(all)}${page(rest, query)}`, main);
   document.title = `${rest.length ? `${rest.join("/")} – ` : ""}${title} – volcano-py`;
-  const here = path.join("/");
+  const here = [name, ...rest].join("/");
   if (drawnPlace !== here && drawnPlace !== "") {
     main.focus({ preventScroll: true });
     scrollTo(0, 0);
   }
-  drawnPlace = here || "overview";
+  drawnPlace = here;
 }
 
 main.replaceChildren();

@@ -29,7 +29,7 @@ function limit(each) {
     <strong>${each.kind} ${each.name}</strong>${each.binding ? html` <span class="tag waiting">keeps it out</span>` : nothing}
     ${plain
       ? html`<span class="small">${each.note}</span>`
-      : html`${most === null ? nothing : usage(used, Math.max(most, used + wanted), wanted)}
+      : html`${most === null ? nothing : usage(used, most, wanted)}
           <span class="small">${sums(each, resource).join(", ")}${each.note ? `; ${each.note}` : ""}</span>`}
   </li>`;
 }

@@ -25,7 +25,7 @@ export const ordered = (names) => [...names].sort((a, b) => rank(a) - rank(b) ||
 /** `8 cpu, 64Gi memory`; `nothing` when all are zero. */
 export function amounts(values = {}) {
   const parts = ordered(Object.keys(values)).filter((name) => values[name]);
-  return parts.map((name) => `${number(name, values[name])} ${name}`).join(", ") || "nothing";
+  return parts.map((name) => (name === "pods" ? counted(values[name], "pod") : `${number(name, values[name])} ${name}`)).join(", ") || "nothing";
 }
 
 /** `1 pod`, `3 pods`. */

@@ -13,10 +13,14 @@ const drawing = (content) =>
     <rect x="0" y="0" width="100" height="10" class="track"></rect>${content}
   </svg>`;
 
-/** Used of a total, and what is promised on top. */
+/** Used of a total, and what is promised or asked on top; the bar is longer where that is beyond the total. */
 export function usage(used, total, promised = 0) {
-  const held = part(used, total);
-  return drawing(svg`${box(held, Math.min(part(promised, total), 100 - held), "promised")}${box(0, held, "used")}`);
+  const scale = Math.max(total, used + promised);
+  const held = part(used, scale);
+  return drawing(svg`
+    ${box(held, Math.min(part(promised, scale), 100 - held), "promised")}
+    ${box(0, held, "used")}
+    ${scale > total ? mark(part(total, scale), "capability") : nothing}`);
 }
 
 /** One queue and one resource; `scale` is the length of the bar. */
