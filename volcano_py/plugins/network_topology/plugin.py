@@ -25,6 +25,7 @@ from volcano_py.framework.domain_scores import DomainScore
 from volcano_py.framework.job import Job
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
+from volcano_py.framework.topology.placements import Placement, placements
 from volcano_py.framework.views import NodeView, Scores
 from volcano_py.plugins.network_topology.arguments import NetworkTopologyArguments
 from volcano_py.plugins.network_topology.scores import Filling, Gathering
@@ -66,6 +67,7 @@ class NetworkTopologyAware(Plugin):
         self._dims = np.flatnonzero(weights)
         self._weights = weights[self._dims]
         self._allocatable: NDArray[np.int64] | None = None
+        self._placements: Mapping[int, Placement] = {}
 
     # -- domains ---------------------------------------------------------------------------------------------------
 
@@ -134,7 +136,10 @@ class NetworkTopologyAware(Plugin):
             if self._known().get((event.about.uid, key)) != event.message:
                 events.append(event)
 
-        for job in self._jobs():
+        jobs = self._jobs()
+        rows = np.array([job.row for job in jobs], dtype=np.intp)
+        self._placements = placements(ssn.ledger, ssn.topology.tree, rows) if jobs else {}
+        for job in jobs:
             name = ssn.topology.unknown_names.get(job.row)
             if name is not None:
                 known = sorted(ssn.topology.tree.tier_of_name())
@@ -142,7 +147,7 @@ class NetworkTopologyAware(Plugin):
             if (where := self._where(job)) is None:
                 continue
             ssn.findings.set_condition(job, where)
-            if where.status == "True" and not _says(job.info.conditions, where):
+            if where.status == "True":
                 say(Event(job.info.ref, "Normal", where.type, where.message), where.type)
         if ssn.snapshot.hyper_nodes:
             refs = {info.name: info.ref for info in ssn.snapshot.hyper_nodes}
@@ -152,31 +157,34 @@ class NetworkTopologyAware(Plugin):
         self.memory["said"] = said
 
     def _where(self, job: Job) -> Condition | None:
-        """The domain that a job's pods are in, as a condition; None for one that is not complete yet, and has no such
-        condition that is outdated."""
-        topology = self._ssn.topology
-        tie = topology.tie(job)
-        since = datetime.fromtimestamp(self._ssn.now, tz=UTC)
-        if tie is None:
-            known = next((each for each in job.info.conditions if each.type == PLACED_IN_HYPER_NODE), None)
+        """What is new of the domain that a job's pods are in, as a condition; None when nothing is, or the job is not
+        complete yet."""
+        placement = self._placements.get(job.row)
+        known = next((each for each in job.info.conditions if each.type == PLACED_IN_HYPER_NODE), None)
+        if placement is None:
+            status, reason, message = "False", _NOT_PLACED, ""
             if known is None:
                 return None
-            return _condition("False", _NOT_PLACED, "", since)
-        if not self._ssn.ask.job_ready(job):
+        else:
+            domain = self._ssn.topology.tree.described(placement.domain)
+            status, reason, message = "True", _PLACED, placed_in(domain, placement.pods)
+        if known is not None and (known.status, known.reason, known.message) == (status, reason, message):
             return None
-        message = placed_in(topology.tree.described(tie), len(topology.placed_in(job)))
-        return _condition("True", _PLACED, message, since)
+        if placement is not None and not self._ssn.ask.job_ready(job):
+            return None
+        since = datetime.fromtimestamp(self._ssn.now, tz=UTC)
+        return Condition(
+            type=PLACED_IN_HYPER_NODE, status=status, reason=reason, message=message, last_transition_time=since
+        )
 
     def describe_network(self) -> Mapping[str, TierUse]:
         """By the tier of the smallest domain that has all pods of a job: the jobs, and the domains that they use."""
-        tree, topology = self._ssn.topology.tree, self._ssn.topology
+        tree = self._ssn.topology.tree
         jobs, domains = Counter[int](), Counter[int]()
-        for job in self._jobs():
-            placed = topology.placed_in(job)
-            if len(placed):
-                tier = int(tree.tiers[tree.common(placed)])
-                jobs[tier] += 1
-                domains[tier] += len(np.unique(placed))
+        for placement in self._placements.values():
+            tier = int(tree.tiers[placement.domain])
+            jobs[tier] += 1
+            domains[tier] += placement.parts
         names = {tier: name for name, tier in sorted(tree.tier_of_name().items(), reverse=True)}
         return {str(tier): TierUse(names.get(tier, ""), jobs[tier], domains[tier]) for tier in sorted(jobs)}
 
@@ -191,17 +199,6 @@ class NetworkTopologyAware(Plugin):
         rows = [row for row, info in infos if info is not None and info.topology is not None and info.ref.uid]
         jobs = [job for row in rows if (job := ssn.job(row)) is not None]
         return [job for job in jobs if ssn.topology.limit(job) is not None or job.row in ssn.topology.unknown_names]
-
-
-def _says(conditions: Sequence[Condition], wanted: Condition) -> bool:
-    """Whether one of the conditions says the same."""
-    text = (wanted.type, wanted.status, wanted.reason, wanted.message)
-    return any((each.type, each.status, each.reason, each.message) == text for each in conditions)
-
-
-def _condition(status: str, reason: str, message: str, since: datetime) -> Condition:
-    kind = PLACED_IN_HYPER_NODE
-    return Condition(type=kind, status=status, reason=reason, message=message, last_transition_time=since)
 
 
 def _groups(tree: Tree) -> NDArray[np.intp]:

@@ -1,0 +1,34 @@
+"""Where the pods of all jobs are, at once, is what a look at each job says."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.sessions import gang, node, open_session
+from tests.unit.framework.topology.test_pods_of_a_job_tie_it_to_a_domain import NODES, TREE
+from volcano_py.framework.topology.placements import Placement, placements
+from volcano_py.plugins.network_topology import NetworkTopologyAware
+
+
+@given(st.lists(st.lists(st.sampled_from([*NODES, "gone", ""]), min_size=1, max_size=4), min_size=1, max_size=4))
+def test_all_at_once_is_as_one_by_one(places: list[list[str]]) -> None:
+    """Pods are on nodes, on nodes that do not exist, or wait."""
+    jobs = [
+        gang(f"g{number}", pods=len(nodes), running_on=[name for name in nodes if name])
+        for number, nodes in enumerate(places)
+    ]
+    opened = open_session(*(node(name, cpu="4") for name in NODES), *TREE, *jobs, tiers=[[NetworkTopologyAware]])
+    ssn = opened.ssn
+    expected = {}
+    for number in range(len(jobs)):
+        job = opened.job(f"g{number}")
+        placed, tie = ssn.topology.placed_in(job), ssn.topology.tie(job)
+        if tie is not None:
+            expected[job.row] = Placement(tie, len(placed), len(set(placed.tolist())))
+    rows = ssn.job_rows()
+    assert placements(ssn.ledger, ssn.topology.tree, rows) == expected
+    first = opened.job("g0").row
+    assert placements(ssn.ledger, ssn.topology.tree, rows[rows != first]) == {
+        row: found for row, found in expected.items() if row != first
+    }
