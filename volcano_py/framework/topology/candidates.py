@@ -76,6 +76,20 @@ class Rooms:
         spare: Counts = self.by_class[row] - count
         return spare
 
+    def parts(self, domains: Rows) -> Counts:
+        """[K] how many of the narrowest domains inside of each the class that is placed first needs at least."""
+        tree = self._ssn.topology.tree
+        parts = np.ones(len(domains), dtype=np.int64)
+        divided = np.flatnonzero(tree.end[domains] > domains + 1)
+        if len(divided):
+            row, count = next(iter(self.demand.counts.items()))
+            own = self.by_class[row].copy()
+            np.subtract.at(own, tree.parent[1:], self.by_class[row][1:])
+            for at in divided.tolist():
+                largest_first = np.sort(own[domains[at] : tree.end[domains[at]]])[::-1]
+                parts[at] = np.searchsorted(np.cumsum(largest_first), count) + 1
+        return parts
+
     def _of(self, task_class: TaskClass) -> Counts:
         placer, nodes = self._ssn.placer, self._ssn.ledger.nodes.size
         room = placer.room(task_class, later=self._later)
@@ -99,7 +113,7 @@ def candidates(ssn: Session, job: Job, limit: int, demand: Demand, *, later: boo
         of_tier = found[tree.tiers[found] == tier]
         if len(of_tier) > 1:
             scores = ssn.topology.scores(demand.request, of_tier)
-            of_tier = of_tier[np.lexsort((of_tier, spare[of_tier], -scores))]
+            of_tier = of_tier[np.lexsort((of_tier, spare[of_tier], rooms.parts(of_tier), -scores))]
         yield from of_tier.tolist()
 
 
