@@ -79,6 +79,18 @@ class ObjectKind:
         except NotFoundError as error:
             raise self._missing(error, namespace, name) from error
 
+    async def patch(self, client: KubernetesClient, namespace: str, name: str, body: JsonObject) -> None:
+        """Change the object by a merge patch.
+
+        Raises:
+            UnfitObjectError: it does not exist.
+            RequestError: the server refuses.
+        """
+        try:
+            await client.patch(self.path(namespace, name), body)
+        except NotFoundError as error:
+            raise self._missing(error, namespace, name) from error
+
     async def events_of(self, client: KubernetesClient, found: JsonObject) -> Sequence[JsonObject] | None:
         """The events about the object; None when we may not read them."""
         metadata = found["metadata"]

@@ -24,28 +24,32 @@ from volcano_py.cli.options.cluster_access import (
     namespace_option,
     on_cluster,
 )
+from volcano_py.cli.options.live_names import QUEUES, names_of, no_names
 from volcano_py.cli.options.manifests import CannotMakeError, read_documents
 from volcano_py.cli.options.names import LABEL
+from volcano_py.cli.options.object_names import name_option
 from volcano_py.cli.printing.output import output_option, print_data
 from volcano_py.cli.printing.show import show, watch_option
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.jobs.model import BATCH_API, JOB_KIND
 
 T = TypeVar("T")
 
 EPILOG = """\b
 Examples:
-  volcano-py job run --name train --image busybox --replicas 4 --min 2 --requests cpu=2,memory=4Gi --queue research
+  volcano-py job run train --image busybox --replicas 4 --min 2 --requests cpu=2,memory=4Gi --queue research
   volcano-py job run -f train.yaml
   volcano-py job list --all-namespaces --queue research --watch
-  volcano-py job view --name train
-  volcano-py job view --name train --watch
-  volcano-py job suspend --name train
-  volcano-py job resume --name train
-  volcano-py job delete --name train
+  volcano-py job view train
+  volcano-py job view train --watch
+  volcano-py job suspend train
+  volcano-py job resume train
+  volcano-py job delete train
 """
 _DEFAULTS: Final = Wanted(name="")
 
-_name = click.option("--name", "-N", type=LABEL, required=True, help="Name of the job.")
+_JOBS: Final = names_of(BATCH_API, JOB_KIND)
+_name: Final = name_option("-N", LABEL, _JOBS, required=True, text="Name of the job.", noun="job")
 
 
 @click.group(epilog=EPILOG)
@@ -54,7 +58,9 @@ def job() -> None:
 
 
 @job.command()
-@click.option("--name", "-N", type=LABEL, help="Name of the job; without --filename it has to be given.")
+@name_option(
+    "-N", LABEL, no_names, required=False, text="Name of the job; without --filename it has to be given.", noun="job"
+)
 @namespace_option
 @click.option(
     "--filename",
@@ -82,7 +88,12 @@ def job() -> None:
 )
 @click.option("--limits", "-L", type=AMOUNTS, help="What each pod may use. [default: the requests]")
 @click.option("--scheduler", "-S", help=f"Scheduler of the pods. [default: {_DEFAULTS.scheduler}]")
-@click.option("--queue", "-q", help="Queue that the job is charged to. [default: the cluster's default queue]")
+@click.option(
+    "--queue",
+    "-q",
+    shell_complete=QUEUES,
+    help="Queue that the job is charged to. [default: the cluster's default queue]",
+)
 @cluster_options
 @output_option()
 def run(
@@ -99,7 +110,7 @@ def run(
         option = "--" + min(given).replace("min_available", "min")
         raise click.UsageError(f"--filename describes the job, and so does {option}: use only one of them")
     if not filenames and "name" not in given:
-        raise click.UsageError("name the job with --name, or its manifest with --filename")
+        raise click.UsageError("name the job, or its manifest with --filename")
     make = _from_manifests(filenames, namespace) if filenames else partial(_described, Wanted(**given))
 
     async def work(client: KubernetesClient) -> list[JsonObject]:
@@ -128,7 +139,7 @@ def _from_manifests(filenames: tuple[Path, ...], asked: str | None) -> Callable[
 @job.command("list")
 @namespace_option
 @all_namespaces_option
-@click.option("--queue", "-q", default="", help="Only jobs of this queue.")
+@click.option("--queue", "-q", default="", shell_complete=QUEUES, help="Only jobs of this queue.")
 @click.option("--selector", default="", metavar="TEXT", help="Only jobs with this in their name.")
 @click.option("--scheduler", "-S", default="", help="Only jobs for this scheduler.")
 @watch_option
@@ -150,7 +161,7 @@ def list_(
 
     async def work(client: KubernetesClient) -> None:
         chosen = rows.Chosen(queue=queue, scheduler=scheduler, part_of_name=selector)
-        await show(client, shown_jobs(listed(client), keep=chosen), output, watch=watch)
+        await show(client, shown_jobs(client, listed(client), keep=chosen), output, watch=watch)
 
     _on_cluster(kubeconfig, context, work)
 

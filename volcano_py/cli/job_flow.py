@@ -19,10 +19,10 @@ EPILOG: Final = """\b
 Examples:
   volcano-py jobflow create -f weekly.yaml
   volcano-py jobflow list --all-namespaces --watch
-  volcano-py jobflow get --name weekly
-  volcano-py jobflow describe --name weekly
-  volcano-py jobflow describe --name weekly -o yaml
-  volcano-py jobflow delete --name weekly
+  volcano-py jobflow get weekly
+  volcano-py jobflow describe weekly
+  volcano-py jobflow describe weekly -o yaml
+  volcano-py jobflow delete weekly
 """
 
 

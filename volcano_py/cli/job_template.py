@@ -19,8 +19,8 @@ EPILOG: Final = """\b
 Examples:
   volcano-py jobtemplate create -f templates.yaml
   volcano-py jobtemplate list
-  volcano-py jobtemplate get --name train -o yaml
-  volcano-py jobtemplate describe --name train
+  volcano-py jobtemplate get train -o yaml
+  volcano-py jobtemplate describe train
   volcano-py jobtemplate delete -f templates.yaml
 """
 

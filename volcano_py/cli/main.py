@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,6 +31,7 @@ VERBS: Final[Mapping[str, tuple[str, str, str]]] = {
     "job": ("volcano_py.cli.job", "job", "Run, show, suspend, resume and delete Volcano Jobs."),
     "jobflow": ("volcano_py.cli.job_flow", "jobflow", "Create, show and delete JobFlows."),
     "jobtemplate": ("volcano_py.cli.job_template", "jobtemplate", "Create, show and delete JobTemplates."),
+    "cronjob": ("volcano_py.cli.flows.cron_jobs", "cronjob", "Create, show, suspend and delete CronJobs of Jobs."),
     "pod": ("volcano_py.cli.pods.commands", "pod", "List pods, their queues and why they wait."),
     "podgroup": ("volcano_py.cli.pod_groups", "podgroup", "List PodGroups and why they wait."),
     "explain": ("volcano_py.cli.explaining.verb", "explain", "Say why a workload waits, and what would help."),
@@ -86,6 +88,24 @@ class Verbs(click.Group):
 @click.version_option(package_name="volcano-py", prog_name="volcano-py")
 def main(**_: Any) -> None:
     """A batch scheduler for Kubernetes, drop-in for the Volcano scheduler."""
+
+
+def kubectl_completion() -> None:
+    """The program `kubectl_complete-volcano`, which kubectl asks what may follow `kubectl volcano …`.
+
+    Its answer is that of Cobra, kubectl's library for commands: a line for each word, and last what the shell does
+    besides: 0, complete files; 4, nothing.
+    """
+    from click.shell_completion import ShellComplete
+
+    *before, incomplete = sys.argv[1:] or [""]
+    files = False
+    for item in ShellComplete(main, {}, "kubectl volcano", "").get_completions(before, incomplete):
+        if item.type == "plain":
+            click.echo(f"{item.value}\t{item.help}" if item.help else item.value)
+        else:
+            files = True
+    click.echo(f":{0 if files else 4}")
 
 
 def kubectl_plugin() -> None:

@@ -19,6 +19,7 @@ from volcano_py.cli.options.cluster_access import (
     namespace_option,
     on_cluster,
 )
+from volcano_py.cli.options.live_names import QUEUES
 from volcano_py.cli.printing.listing import Cells, age_text, phase_text
 from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.printing.output import output_option
@@ -43,7 +44,7 @@ def podgroup() -> None:
 
 
 @podgroup.command("list", epilog=EPILOG)
-@click.option("--queue", "-q", default="", help="Only PodGroups of this queue.")
+@click.option("--queue", "-q", default="", shell_complete=QUEUES, help="Only PodGroups of this queue.")
 @namespace_option
 @all_namespaces_option
 @watch_option
@@ -78,6 +79,7 @@ def pod_group_row(obj: JsonObject, now: float) -> Cells:
     return (
         group.metadata.namespace,
         group.metadata.name,
+        plain(owner_of(group)),
         plain(queue_of_group(obj)),
         phase_text(status.phase or "Pending"),
         str(group.spec.min_member),
@@ -90,11 +92,18 @@ def pod_group_row(obj: JsonObject, now: float) -> Cells:
 
 
 HEADER: Final = (
-    "NAMESPACE", "NAME", "QUEUE", "PHASE", "MIN MEMBER", "RUNNING", "SUCCEEDED", "FAILED", "AGE", "WHY IT WAITS",
+    "NAMESPACE", "NAME", "OWNER", "QUEUE", "PHASE", "MIN MEMBER", "RUNNING", "SUCCEEDED", "FAILED", "AGE",
+    "WHY IT WAITS",
 )  # fmt: skip
-SPARE: Final = ("FAILED", "SUCCEEDED", "MIN MEMBER", "NAMESPACE", "RUNNING", "QUEUE")
+SPARE: Final = ("FAILED", "SUCCEEDED", "MIN MEMBER", "OWNER", "NAMESPACE", "RUNNING", "QUEUE")
 """What a narrow terminal does without, the first one first."""
-_PHASE_COLUMN: Final = 3
+_PHASE_COLUMN: Final = HEADER.index("PHASE")
+
+
+def owner_of(group: PodGroup) -> str:
+    """What it was created for, such as `Job/train`; `-` for one that a user created."""
+    owner = group.metadata.controller
+    return "-" if owner is None else f"{owner.kind}/{owner.name}"
 
 
 def queue_of_group(obj: JsonObject) -> str:

@@ -20,11 +20,11 @@ class UserOfCluster:
     """`api` is the server; `run` is the command line with the kubeconfig for it."""
 
     def __init__(self, api: FakeApi, kubeconfig_path: Path) -> None:
-        self.api, self._kubeconfig = api, kubeconfig_path
+        self.api, self.kubeconfig = api, kubeconfig_path
 
     async def run(self, *arguments: str) -> Result:
         """Next to the server, so in a thread of its own, with a loop of its own."""
-        command = [*arguments, "--kubeconfig", str(self._kubeconfig)]
+        command = [*arguments, "--kubeconfig", str(self.kubeconfig)]
         return await asyncio.to_thread(CliRunner().invoke, main, command)
 
     async def prints(self, *arguments: str) -> str:

@@ -47,12 +47,34 @@ def test_verbs_and_options_are_completed() -> None:
     assert completed("podgroup", "list", "-o", "") == ["table", "json", "yaml"]
 
 
+def run_script(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+    """What is installed as the program `name`."""
+    scripts: dict[str, Any] = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
+    module, _, function = scripts[name].partition(":")
+    monkeypatch.setattr(sys, "argv", [f"/usr/bin/{name}", *arguments])
+    getattr(importlib.import_module(module), function)()
+
+
 def test_kubectl_finds_the_same_verbs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """kubectl runs a program kubectl-volcano that is on PATH for `kubectl volcano`."""
-    scripts: dict[str, Any] = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
-    module, _, name = scripts["kubectl-volcano"].partition(":")
-    monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-volcano", "queue", "list", "--help"])
     with pytest.raises(SystemExit) as end:
-        getattr(importlib.import_module(module), name)()
+        run_script("kubectl-volcano", monkeypatch, "queue", "list", "--help")
     assert end.value.code == 0
     assert capsys.readouterr().out.startswith("Usage: kubectl volcano queue list [OPTIONS]\n")
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        (("job", "s"), ["suspend\tSuspend a job: its unfinished pods are...", ":4"]),
+        (("podgroup", "list", "-o", "j"), ["json", ":4"]),
+        (("job", "run", "--filename", ""), [":0"]),
+    ],
+    ids=["a verb", "a value", "files"],
+)
+def test_kubectl_completes_the_plugin(
+    typed: tuple[str, ...], answer: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For `kubectl volcano …<Tab>` kubectl runs a program kubectl_complete-volcano that is on PATH."""
+    run_script("kubectl_complete-volcano", monkeypatch, *typed)
+    assert capsys.readouterr().out.splitlines() == answer

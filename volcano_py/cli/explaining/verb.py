@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
 
+from volcano_py.api.names import SCHEDULING_API
 from volcano_py.cli.options.captured import Source, captured_configuration, source_options
 from volcano_py.cli.options.cluster_access import DEFAULT_NAMESPACE, namespace_of, namespace_option, on_cluster
+from volcano_py.cli.options.live_names import QUEUES, names_of
 from volcano_py.cli.options.names import SUBDOMAIN
 from volcano_py.cli.printing.output import log_aside, output_option, print_data
+from volcano_py.jobs.model import BATCH_API, JOB_KIND
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from volcano_py.capture.model import Capture, Unread
     from volcano_py.cluster.kubernetes.http.client import KubernetesClient
     from volcano_py.explain.model import Entry
@@ -29,11 +34,23 @@ Examples:
 The scheduler runs over a copy in memory; nothing is written. Each remedy has been tried on that copy.
 """
 KINDS = ("podgroup", "job", "pod", "queue", "node")
+_NAMES: Final = {
+    "podgroup": names_of(SCHEDULING_API, "PodGroup"),
+    "job": names_of(BATCH_API, JOB_KIND),
+    "pod": names_of("v1", "Pod"),
+    "queue": QUEUES,
+    "node": names_of("v1", "Node", namespaced=False),
+}
+
+
+def _names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Those of the kind that is on the line."""
+    return _NAMES[ctx.params["kind"]](ctx, param, incomplete)
 
 
 @click.command(epilog=EPILOG)
 @click.argument("kind", type=click.Choice(KINDS))
-@click.argument("name", type=SUBDOMAIN)
+@click.argument("name", type=SUBDOMAIN, shell_complete=_names)
 @namespace_option
 @click.option(
     "--scheduler-conf",

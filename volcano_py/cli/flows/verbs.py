@@ -1,4 +1,4 @@
-"""The verbs of JobFlows and of JobTemplates, which are the same: create, list, get, describe, delete."""
+"""The verbs that JobFlows, JobTemplates and CronJobs have alike: create, list, get, describe, delete."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ from volcano_py.cli.options.cluster_access import (
     namespace_option,
     on_cluster,
 )
+from volcano_py.cli.options.live_names import names_of
 from volcano_py.cli.options.manifests import CannotMakeError, objects_of, read_documents
 from volcano_py.cli.options.names import SUBDOMAIN
+from volcano_py.cli.options.object_names import Decorator, name_option
 from volcano_py.cli.printing.changes import listed
 from volcano_py.cli.printing.listing import Cells, Listing
 from volcano_py.cli.printing.output import console, output_option, print_data
@@ -70,6 +72,12 @@ def add_verbs(group: click.Group, view: KindView) -> None:
         group.add_command(verb(view))
 
 
+def name_of_kind(what: ObjectKind, *, required: bool = False, otherwise: str = "") -> Decorator:
+    """The verb's argument `name`."""
+    text, names = f"Name of the {what.kind}.{otherwise}", names_of(what.api_version, what.kind)
+    return name_option("-N", SUBDOMAIN, names, required=required, text=text, noun=what.kind)
+
+
 def _files(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return click.option(
         "--filename",
@@ -81,13 +89,6 @@ def _files(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., An
         type=click.Path(path_type=Path, allow_dash=True),
         help="Manifest file or folder (repeatable); - reads standard input.",
     )
-
-
-def _name(
-    what: ObjectKind, *, required: bool = False, otherwise: str = ""
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    text = f"Name of the {what.kind}.{otherwise}"
-    return click.option("--name", "-N", type=SUBDOMAIN, required=required, help=text)
 
 
 def _create(view: KindView) -> click.Command:
@@ -144,7 +145,7 @@ def _list(view: KindView) -> click.Command:
 
 def _get(view: KindView) -> click.Command:
     @click.command("get", help=f"Show one {view.kind.kind}, as in the list.")
-    @_name(view.kind, required=True)
+    @name_of_kind(view.kind, required=True)
     @namespace_option
     @cluster_options
     @output_option()
@@ -163,7 +164,7 @@ def _get(view: KindView) -> click.Command:
 
 def _describe(view: KindView) -> click.Command:
     @click.command("describe", help=f"Show all details of a {view.kind.kind}, or of each.")
-    @_name(view.kind, otherwise=" [default: all of the namespace]")
+    @name_of_kind(view.kind, otherwise=" [default: all of the namespace]")
     @namespace_option
     @cluster_options
     @output_option()
@@ -208,7 +209,7 @@ async def _print(client: KubernetesClient, view: KindView, found: Sequence[JsonO
 
 def _delete(view: KindView) -> click.Command:
     @click.command("delete", help=f"Delete a {view.kind.kind}, or those of a manifest.")
-    @_name(view.kind)
+    @name_of_kind(view.kind)
     @_files(required=False)
     @namespace_option
     @cluster_options
@@ -220,7 +221,7 @@ def _delete(view: KindView) -> click.Command:
         context: str | None,
     ) -> None:
         if (name is None) == (not filenames):
-            raise click.UsageError(f"choose the {view.kind.kind} with --name or with --filename, not with both")
+            raise click.UsageError(f"name the {view.kind.kind}, or its manifest with --filename, but not both")
         documents = read_documents(filenames)
 
         async def work(client: KubernetesClient) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 
 import click
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.cli.jobs import requests, rows
-from volcano_py.cli.jobs.viewing import BEFORE_PODS, describe
+from volcano_py.cli.jobs.viewing import describe
 from volcano_py.cli.printing.changes import changes, with_pauses
+from volcano_py.cli.printing.listing import Cells
 from volcano_py.cli.printing.output import console
 from volcano_py.cli.printing.show import Shown, show
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
@@ -22,21 +23,44 @@ LOOK_AGAIN = 3.0
 """Seconds until the PodGroup of a job that does not change is asked again what it waits for."""
 
 
+class _Waits:
+    """What the PodGroups of listed jobs wait for, as read when the jobs were, or changed."""
+
+    def __init__(self, client: KubernetesClient, namespace: str) -> None:
+        self._client, self._namespace = client, namespace
+        self._reasons: dict[tuple[str, str], str] = {}
+
+    async def read(self, found: Sequence[JsonObject]) -> None:
+        if any(requests.is_before_pods(each) for each in found):
+            self._reasons = await requests.why_groups_wait(self._client, self._namespace)
+
+    def row(self, found: JsonObject, now: float) -> Cells:
+        reason = self._reasons.get(requests.group_key(found), "") if requests.is_before_pods(found) else ""
+        return rows.job_row(found, now, reason)
+
+
 def shown_jobs(
-    namespace: str, *, keep: Callable[[JsonObject], bool], params: Mapping[str, str | int] | None = None
+    client: KubernetesClient,
+    namespace: str,
+    *,
+    keep: Callable[[JsonObject], bool],
+    params: Mapping[str, str | int] | None = None,
 ) -> Shown:
     """Jobs of a namespace ("": of all) as rows; `params` are those of the list."""
+    waits = _Waits(client, namespace)
     return Shown(
         api_version=BATCH_API,
         kind=JOB_KIND,
         path=requests.JOB.path(namespace),
         header=rows.HEADER,
-        row=rows.job_row,
+        row=waits.row,
         state_column=rows.PHASE_COLUMN,
         numbers=rows.NUMBERS,
         spare=rows.SPARE,
         params=params or {},
+        flows=True,
         keep=keep,
+        prepare=waits.read,
     )
 
 
@@ -51,7 +75,7 @@ async def describe_with_events(client: KubernetesClient, found: JsonObject) -> N
 
 
 async def _what_it_waits_for(client: KubernetesClient, job: VolcanoJob) -> str:
-    return await requests.why_its_group_waits(client, job) if job.status.phase in BEFORE_PODS else ""
+    return await requests.why_its_group_waits(client, job) if job.status.phase in requests.BEFORE_PODS else ""
 
 
 async def _describe(client: KubernetesClient, found: JsonObject, job: VolcanoJob, waits: str) -> None:
@@ -69,7 +93,9 @@ async def follow(client: KubernetesClient, namespace: str, name: str, output: st
         RequestError: the server refuses, or cannot be reached any more.
         UnfitObjectError: the job cannot be read.
     """
-    shown = shown_jobs(namespace, keep=rows.Chosen(), params={"fieldSelector": field_selector({"metadata.name": name})})
+    shown = shown_jobs(
+        client, namespace, keep=rows.Chosen(), params={"fieldSelector": field_selector({"metadata.name": name})}
+    )
     if output != "table":
         await show(client, shown, output, watch=True)
         return

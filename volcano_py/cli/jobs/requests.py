@@ -4,6 +4,7 @@ the fix.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -15,14 +16,17 @@ from volcano_py.api.objects import PodGroup
 from volcano_py.cli.api_objects import ObjectKind, UnfitObjectError
 from volcano_py.cli.jobs.commands import Ask, command_for, objection
 from volcano_py.cli.pod_groups import why_it_waits
+from volcano_py.cli.printing.changes import listed
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import ForbiddenError, NotFoundError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
-from volcano_py.jobs.model import BATCH_API, JOB_KIND, VolcanoJob
+from volcano_py.jobs.model import BATCH_API, JOB_KIND, JobPhase, VolcanoJob
 from volcano_py.jobs.names import group_name
 from volcano_py.operator.kube_api import BUS_API
 
 JOB: Final = ObjectKind("job", BATCH_API, JOB_KIND)
+BEFORE_PODS: Final = frozenset({JobPhase.NEW, JobPhase.PENDING, JobPhase.RESTARTING})
+"""Phases in which the minimum of pods does not run yet."""
 _POD_GROUP: Final = ObjectKind("podgroup", SCHEDULING_API, "PodGroup")
 
 
@@ -46,6 +50,33 @@ async def why_its_group_waits(client: KubernetesClient, job: VolcanoJob) -> str:
         return why_it_waits(msgspec.convert(orjson.loads(await client.get(path)), PodGroup))
     except (NotFoundError, ForbiddenError, msgspec.ValidationError):
         return ""
+
+
+async def why_groups_wait(client: KubernetesClient, namespace: str) -> dict[tuple[str, str], str]:
+    """Namespace and name of each PodGroup of the namespace ("": of all) that waits → what for; nothing where we may
+    not know."""
+    reasons = {}
+    try:
+        found = await listed(client, _POD_GROUP.path(namespace))
+    except (NotFoundError, ForbiddenError):
+        return {}
+    for each in found:
+        with suppress(msgspec.ValidationError):
+            group = msgspec.convert(each, PodGroup)
+            reasons[group.metadata.namespace, group.metadata.name] = why_it_waits(group)
+    return reasons
+
+
+def is_before_pods(found: JsonObject) -> bool:
+    """Whether the minimum of the job's pods does not run yet."""
+    phase = ((found.get("status") or {}).get("state") or {}).get("phase", "")
+    return phase in BEFORE_PODS
+
+
+def group_key(found: JsonObject) -> tuple[str, str]:
+    """Namespace and name of the job's PodGroup."""
+    metadata = found["metadata"]
+    return metadata["namespace"], group_name(metadata["name"], metadata["uid"])
 
 
 async def issue(client: KubernetesClient, ask: Ask, namespace: str, name: str) -> None:

@@ -15,7 +15,7 @@ from volcano_py.cli.printing.one_line import plain
 from volcano_py.jobs.model import VolcanoJob
 
 NUMBERS: Final = ("REPLICAS", "MIN", "PENDING", "RUNNING", "SUCCEEDED", "FAILED", "UNKNOWN", "RETRIES")
-HEADER: Final = ("NAMESPACE", "NAME", "PHASE", "QUEUE", *NUMBERS, "AGE")
+HEADER: Final = ("NAMESPACE", "NAME", "PHASE", "QUEUE", *NUMBERS, "AGE", "WHY IT WAITS")
 SPARE: Final = ("UNKNOWN", "RETRIES", "MIN", "PENDING", "NAMESPACE", "SUCCEEDED", "QUEUE", "REPLICAS")
 """What a narrow terminal does without, the first one first."""
 PHASE_COLUMN: Final = HEADER.index("PHASE")
@@ -41,8 +41,8 @@ class Chosen:
         )
 
 
-def job_row(found: JsonObject, now: float) -> Cells:
-    """The cells below `HEADER`.
+def job_row(found: JsonObject, now: float, waits: str = "") -> Cells:
+    """The cells below `HEADER`; `waits` says what its PodGroup waits for.
 
     Raises:
         msgspec.ValidationError: it cannot be read.
@@ -59,6 +59,7 @@ def job_row(found: JsonObject, now: float) -> Cells:
         cell(job.spec.min_available or status.min_available),
         *(cell(count) for count in counts),
         age_of(job.metadata.creation_timestamp, now),
+        cell(waits),
     )
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from volcano_py.api.effects import JsonObject
+from volcano_py.cli.jobs.requests import BEFORE_PODS
 from volcano_py.cli.jobs.rows import (
     CONDITION_HEADER,
     EVENT_HEADER,
@@ -20,10 +21,8 @@ from volcano_py.cli.jobs.rows import (
     task_rows,
 )
 from volcano_py.cli.printing.listing import Cells, Listing, phase_text
-from volcano_py.jobs.model import JobPhase, VolcanoJob
+from volcano_py.jobs.model import VolcanoJob
 
-BEFORE_PODS: Final = frozenset({JobPhase.NEW, JobPhase.PENDING, JobPhase.RESTARTING})
-"""Phases in which the minimum of pods does not run yet."""
 _NUMBERS: Final = ("REPLICAS", "MIN", "TIMES", "RETRIES")
 _COUNTS: Final = ("pending", "running", "succeeded", "failed", "terminating", "unknown")
 

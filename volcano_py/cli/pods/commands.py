@@ -19,6 +19,7 @@ from volcano_py.cli.options.cluster_access import (
     namespace_option,
     on_cluster,
 )
+from volcano_py.cli.options.live_names import QUEUES
 from volcano_py.cli.pod_groups import age_of
 from volcano_py.cli.printing.listing import Cells, phase_text
 from volcano_py.cli.printing.one_line import plain
@@ -54,7 +55,7 @@ def pod() -> None:
 
 @pod.command("list", epilog=EPILOG)
 @click.option("--job", "-j", default="", help="Only pods of this Volcano Job.")
-@click.option("--queue", "-q", default="", help="Only pods whose PodGroup is in this queue.")
+@click.option("--queue", "-q", default="", shell_complete=QUEUES, help="Only pods whose PodGroup is in this queue.")
 @click.option(
     "--scheduler-name",
     default=DEFAULT_SCHEDULER_NAME,

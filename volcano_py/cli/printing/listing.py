@@ -12,6 +12,7 @@ from rich.text import Text
 Cells = Sequence[str | Text]
 
 _GAP: Final = "  "
+_NOTHING: Final = "-"
 _LEAST_FLOW: Final = 50  # characters; a sentence in a narrower column is a tower, and stands below its row instead
 _HANGING: Final = 4  # blanks before it there
 _PHASE_STYLES: Final[Mapping[str, str]] = {
@@ -100,6 +101,8 @@ class Listing:
             first, *more = last.wrap(self._console, room) or [last]
             indent = " " * (line.cell_len + len(_GAP))
             return [line.append(_GAP).append(first), *(Text(indent).append(each) for each in more)]
+        if last.plain == _NOTHING:
+            return [line]
         room = max(self._console.width - _HANGING, 1)
         return [line, *(Text(" " * _HANGING).append(each) for each in last.wrap(self._console, room))]
 

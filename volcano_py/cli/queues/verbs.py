@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from volcano_py.cli.options.amounts import AMOUNTS
 from volcano_py.cli.options.cluster_access import cluster_options, on_cluster
 from volcano_py.cli.options.cluster_configuration import config_namespace_option
+from volcano_py.cli.options.live_names import QUEUES
 from volcano_py.cli.options.names import SUBDOMAIN
+from volcano_py.cli.options.object_names import name_option
 from volcano_py.cli.printing.output import console, output_option, print_data
 
 if TYPE_CHECKING:
@@ -24,9 +26,9 @@ _LARGEST_WEIGHT: Final = 65_535  # as in the Queue API
 
 _CREATE = """\b
 Examples:
-  volcano-py queue create --name team-a --weight 4
-  volcano-py queue create --name team-b --capability cpu=32,memory=128Gi --not-reclaimable
-  volcano-py queue create --name team-c --parent dept --deserved cpu=16,nvidia.com/gpu=4 --guarantee nvidia.com/gpu=2
+  volcano-py queue create team-a --weight 4
+  volcano-py queue create team-b --capability cpu=32,memory=128Gi --not-reclaimable
+  volcano-py queue create team-c --parent dept --deserved cpu=16,nvidia.com/gpu=4 --guarantee nvidia.com/gpu=2
 """
 _LIST = """\b
 Examples:
@@ -36,36 +38,35 @@ Examples:
 """
 _GET = """\b
 Examples:
-  volcano-py queue get --name team-a
-  volcano-py queue get --name team-a -o yaml
+  volcano-py queue get team-a
+  volcano-py queue get team-a -o yaml
 """
 _CLOSE = """\b
 Examples:
-  volcano-py queue close --name team-a
+  volcano-py queue close team-a
 
 A closed queue starts nothing; what runs goes on. Queues below it close with it. Until its last PodGroup is gone its
 state is Closing.
 """
 _OPEN = """\b
 Examples:
-  volcano-py queue open --name team-a
+  volcano-py queue open team-a
 
 Queues below it that closed with it open again.
 """
 _OPERATE = """\b
 Examples:
-  volcano-py queue operate --name team-a --action close
-  volcano-py queue operate --name team-a --action open
-  volcano-py queue operate --name team-a --weight 4
+  volcano-py queue operate team-a --action close
+  volcano-py queue operate team-a --action open
+  volcano-py queue operate team-a --weight 4
 """
 _DELETE = """\b
 Examples:
-  volcano-py queue delete --name team-a
+  volcano-py queue delete team-a
 """
 
 
-def _name_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option("--name", "-n", type=SUBDOMAIN, required=True, help="Name of the queue.")(command)
+_name_option: Final = name_option("-n", SUBDOMAIN, QUEUES, required=True, text="Name of the queue.", noun="queue")
 
 
 @click.command(epilog=_CREATE)
@@ -78,7 +79,9 @@ def _name_option(command: Callable[..., Any]) -> Callable[..., Any]:
     show_default=True,
     help="Share weight among its siblings.",
 )
-@click.option("--parent", type=SUBDOMAIN, default="root", show_default=True, help="Its parent queue.")
+@click.option(
+    "--parent", type=SUBDOMAIN, default="root", show_default=True, shell_complete=QUEUES, help="Its parent queue."
+)
 @click.option("--capability", type=AMOUNTS, help="The most that the queue may hold. [default: no limit]")
 @click.option("--deserved", type=AMOUNTS, help="What it is entitled to, for the plugin capacity.")
 @click.option("--guarantee", type=AMOUNTS, help="What is reserved for it, even while it is idle.")

@@ -305,11 +305,11 @@ async def test_what_is_no_name_is_not_put_into_a_path(
     assert api.sent("DELETE") == []
 
 
-@pytest.mark.parametrize("arguments", [[], ["--name", "a", "-f", "a.yaml"]])
+@pytest.mark.parametrize("arguments", [[], ["a", "-f", "a.yaml"]])
 async def test_the_target_of_delete_is_given_in_one_way(user: UserOfCluster, arguments: list[str]) -> None:
     result = await user.run("jobflow", "delete", *arguments)
     assert result.exit_code == 2
-    assert result.stderr.endswith("Error: choose the JobFlow with --name or with --filename, not with both\n")
+    assert result.stderr.endswith("Error: name the JobFlow, or its manifest with --filename, but not both\n")
 
 
 # -- what is wrong ---------------------------------------------------------------------------------------------------

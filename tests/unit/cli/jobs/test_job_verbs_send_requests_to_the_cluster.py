@@ -14,7 +14,7 @@ import pytest
 import yaml
 from click.testing import Result
 
-from tests.unit.cli.cluster import UserOfCluster
+from tests.unit.cli.cluster import UserOfCluster, pod_group
 from tests.unit.cluster.fakes import FakeApi, Reply, Request, page, refusal
 from volcano_py.cli.jobs.commands import RESUME, SUSPEND, Ask, objection
 from volcano_py.jobs.model import JobPhase, VolcanoJob
@@ -23,16 +23,20 @@ from volcano_py.jobs.phases import asked_for
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 ALL_JOBS = "/apis/batch.volcano.sh/v1alpha1/jobs"
 COMMANDS = "/apis/bus.volcano.sh/v1alpha1/namespaces/default/commands"
+GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
 EVENTS = "/api/v1/namespaces/default/events"
 
 Run = Callable[..., Coroutine[Any, Any, Result]]
 
-TABLE = """\
-NAMESPACE  NAME    PHASE       QUEUE     REPLICAS  MIN  PENDING  RUNNING  SUCCEEDED  FAILED  UNKNOWN  RETRIES  AGE
-default    eval    Running     research         4    2        1        3          0       0        0        1  -
-default    serve   Pending     default          4    2        1        3          0       0        0        1  -
-default    train   Running     research         4    2        1        3          0       0        0        1  -
-default    zombie  Unreadable  -                -    -        -        -          -       -        -        -  -
+WHY = "NoNodeFits: 0/3 nodes are available: 3 insufficient cpu"
+TABLE = f"""\
+NAMESPACE  NAME    PHASE       QUEUE     REPLICAS  MIN  PENDING  RUNNING  SUCCEEDED  FAILED  UNKNOWN  RETRIES  AGE  \
+WHY IT WAITS
+default    eval    Running     research         4    2        1        3          0       0        0        1  -    -
+default    serve   Pending     default          4    2        1        3          0       0        0        1  -    \
+{WHY}
+default    train   Running     research         4    2        1        3          0       0        0        1  -    -
+default    zombie  Unreadable  -                -    -        -        -          -       -        -        -  -    -
 """
 
 
@@ -136,11 +140,19 @@ async def test_jobs_are_listed_in_columns(api: FakeApi, run: Run) -> None:
     unreadable["spec"]["tasks"] = "none"
     jobs = [unreadable, job("train"), job("serve", "Pending", queue="default"), job("eval", schedulerName="other")]
     api.on("GET", JOBS, page(7, *jobs))
+    waits, runs = (pod_group(f"{name}-uid-{name}", "default", why=WHY) for name in ("serve", "train"))
+    api.on("GET", GROUPS, page(7, waits, runs))
 
     result = await run("list")
 
     assert result.exit_code == 0, result.output
     assert [line.rstrip() for line in result.stdout.splitlines()] == TABLE.splitlines()
+
+
+async def test_jobs_are_listed_without_reasons_where_podgroups_may_not_be_read(api: FakeApi, run: Run) -> None:
+    api.on("GET", JOBS, page(7, job("serve", "Pending")))
+    api.on("GET", GROUPS, refusal(403, "Forbidden"))
+    assert (await run("list")).stdout.splitlines()[1].split()[-1] == "-"
 
 
 @pytest.mark.parametrize(

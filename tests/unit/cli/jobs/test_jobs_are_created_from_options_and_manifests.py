@@ -98,7 +98,7 @@ def run(*arguments: str) -> Result:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run"], "name the job with --name, or its manifest with --filename"),
+        (["run"], "name the job, or its manifest with --filename"),
         (["run", "-f", "-", "--min", "2"], "--filename describes the job, and so does --min: use only one of them"),
         (["run", "-N", "x", "-R", "cpu"], "'cpu' is not resource=amount; write for example cpu=4,memory=16Gi"),
         (["run", "-N", "x", "-R", "cpu=1,cpu=2"], "cpu is given twice; give it once"),
@@ -106,7 +106,8 @@ def run(*arguments: str) -> Result:
         (["list", "-A", "-n", "x"], "--all-namespaces and --namespace exclude each other: use only one of them"),
         (["view", "--name", "a/b"], "'a/b' is not a valid name: use lower-case letters, digits and '-'"),
         (["list", "-n", "a?b#"], "'a?b#' is not a valid name: use lower-case letters, digits and '-'"),
-        (["delete"], "Missing option '--name'"),
+        (["delete"], "name the job: volcano-py job delete NAME"),
+        (["delete", "a", "--name", "b"], "a and --name b both name the job: use only one of them"),
     ],
 )
 def test_options_that_make_no_sense_are_refused_before_anything_is_asked(arguments: list[str], message: str) -> None:

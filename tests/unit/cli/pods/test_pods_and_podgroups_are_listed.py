@@ -157,15 +157,16 @@ async def test_one_namespace_or_all_but_not_both(user: UserOfCluster, verb: str)
 
 async def test_podgroups_are_reported_with_what_they_wait_for(user: UserOfCluster) -> None:
     """What a PodGroup that runs has waited for is past."""
-    waiting = pod_group("b", phase="Inqueue", why="NoNodeFits: 1/4 tasks", queue="team-a")
+    waiting = pod_group("b", phase="Inqueue", why="NoNodeFits: 1/4", queue="team-a")
     running = pod_group("a", phase="Running", why="past", queue="team-a", minMember=4)
+    running["metadata"]["ownerReferences"] = [{"kind": "Job", "name": "train", "uid": "1", "controller": True}]
     running["status"] |= {"running": 3, "succeeded": 1, "failed": 2}
     user.api.on("GET", GROUPS, page(7, waiting, running, pod_group("c")))
     assert (await user.prints("podgroup", "list", "-A")).splitlines() == [
-        "NAMESPACE  NAME  QUEUE    PHASE    MIN MEMBER  RUNNING  SUCCEEDED  FAILED  AGE  WHY IT WAITS",
-        "ns         a     team-a   Running           4        3          1       2  -    -",
-        "ns         b     team-a   Inqueue           1        0          0       0  -    NoNodeFits: 1/4 tasks",
-        "ns         c     default  Pending           1        0          0       0  -    -",
+        "NAMESPACE  NAME  OWNER      QUEUE    PHASE    MIN MEMBER  RUNNING  SUCCEEDED  FAILED  AGE  WHY IT WAITS",
+        "ns         a     Job/train  team-a   Running           4        3          1       2  -    -",
+        "ns         b     -          team-a   Inqueue           1        0          0       0  -    NoNodeFits: 1/4",
+        "ns         c     -          default  Pending           1        0          0       0  -    -",
     ]
     queued = await user.prints("podgroup", "list", "-A", "--queue", "default", "-o", "json")
     assert [each["metadata"]["name"] for each in orjson.loads(queued)["items"]] == ["c"]
@@ -174,9 +175,9 @@ async def test_podgroups_are_reported_with_what_they_wait_for(user: UserOfCluste
 async def test_one_that_cannot_be_read_is_a_row_and_spoils_no_other(user: UserOfCluster) -> None:
     user.api.on("GET", GROUPS, page(7, pod_group("odd", queue="team-a", minMember="three"), pod_group("train")))
     assert (await user.prints("podgroup", "list", "-A")).splitlines() == [
-        "NAMESPACE  NAME   QUEUE    PHASE       MIN MEMBER  RUNNING  SUCCEEDED  FAILED  AGE  WHY IT WAITS",
-        "ns         odd    -        Unreadable           -        -          -       -  -    -",
-        "ns         train  default  Pending              1        0          0       0  -    -",
+        "NAMESPACE  NAME   OWNER  QUEUE    PHASE       MIN MEMBER  RUNNING  SUCCEEDED  FAILED  AGE  WHY IT WAITS",
+        "ns         odd    -      -        Unreadable           -        -          -       -  -    -",
+        "ns         train  -      default  Pending              1        0          0       0  -    -",
     ]
     assert "Unreadable" in await user.prints("podgroup", "list", "-A", "--queue", "team-a")
     user.api.on("GET", PODS, page(7, pod("a", "odd"), {**pod("b", "train"), "spec": {"containers": "none"}}))
@@ -189,7 +190,7 @@ async def test_one_that_cannot_be_read_is_a_row_and_spoils_no_other(user: UserOf
 
 async def test_a_null_is_nothing(user: UserOfCluster) -> None:
     user.api.on("GET", GROUPS, page(7, pod_group("train", queue=None, priorityClassName=None)))
-    assert "train  default  Pending" in await user.prints("podgroup", "list", "-A", "-q", "default")
+    assert "train  -      default  Pending" in await user.prints("podgroup", "list", "-A", "-q", "default")
 
 
 async def test_a_message_of_several_lines_is_one_line(user: UserOfCluster) -> None:
