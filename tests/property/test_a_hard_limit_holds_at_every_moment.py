@@ -10,61 +10,15 @@ from typing import Any, Final
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from tests.support.networks import ACTIONS, PRIORITIES, RECLAIM, domains_of, networks, simulation_of
 from tests.support.registries import checked_registry
 from volcano_py.api.hyper_nodes import HyperNode
 from volcano_py.api.objects import Node, Pod, PodGroup, Queue
 from volcano_py.cluster.manifests import Document, stored
-from volcano_py.config import parse_configuration
 from volcano_py.simulation import Simulation
 
-_CONF: Final = """
-actions: "{actions}"
-tiers:
-- plugins: [{{name: priority}}, {{name: gang}}]
-- plugins: [{{name: predicates}}, {{name: nodeorder}}, {{name: network-topology-aware}}{more}]
-"""
-_ACTIONS: Final = (
-    "enqueue, allocate, backfill",
-    "enqueue, allocate, preempt, backfill",
-    "enqueue, allocate, backfill, gangpreempt",
-    "enqueue, preempt, allocate",
-)
-_RECLAIM: Final = ("enqueue, allocate, reclaim, backfill", "enqueue, allocate, backfill, gangreclaim")
-"""With two queues that share the cluster."""
 _SECOND: Final = "second"
-_PRIORITIES: Final = {"low": 1, "high": 100}
 _EXAMPLES: Final = max(25, settings().max_examples - 5)
-
-
-@st.composite
-def networks(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Nodes in a tree of two tiers, some outside of it."""
-    objects: list[dict[str, Any]] = []
-    racks: dict[str, list[str]] = {}
-    for number in range(draw(st.integers(2, 8))):
-        name = f"n{number}"
-        status = {"allocatable": {"cpu": str(draw(st.integers(1, 4))), "memory": "64Gi", "pods": "20"}}
-        objects.append({"kind": "Node", "metadata": {"name": name}, "status": status})
-        rack = draw(st.sampled_from(["r0", "r1", "r2", ""]))
-        if rack:
-            racks.setdefault(rack, []).append(name)
-    spines: dict[str, list[str]] = {}
-    for rack, nodes in racks.items():
-        objects.append(_hyper_node(rack, 1, "Node", nodes))
-        if spine := draw(st.sampled_from(["s0", "s1", ""])):
-            spines.setdefault(spine, []).append(rack)
-    objects += [_hyper_node(spine, 2, "HyperNode", below) for spine, below in spines.items()]
-    objects += [
-        {"kind": "PriorityClass", "metadata": {"name": name}, "value": value} for name, value in _PRIORITIES.items()
-    ]
-    return objects
-
-
-def _hyper_node(name: str, tier: int, kind: str, members: list[str]) -> dict[str, Any]:
-    selectors = [{"type": kind, "selector": {"exactMatch": {"name": member}}} for member in members]
-    spec = {"tier": tier, "members": selectors}
-    api = "topology.volcano.sh/v1alpha1"
-    return {"apiVersion": api, "kind": "HyperNode", "metadata": {"name": name}, "spec": spec}
 
 
 @st.composite
@@ -75,7 +29,7 @@ def gangs(draw: st.DrawFn, most: int = 4, *, elastic: bool = True) -> list[dict[
         pods = draw(st.integers(1, 5))
         minimum = draw(st.integers(1, pods)) if elastic else pods
         topology = draw(st.sampled_from([{"highestTierAllowed": tier} for tier in range(4)] + [{"mode": "soft"}, None]))
-        priority = draw(st.sampled_from(list(_PRIORITIES)))
+        priority = draw(st.sampled_from(list(PRIORITIES)))
         cpu = draw(st.integers(0 if elastic else 1, 2))
         spec: dict[str, Any] = {"minMember": minimum, "priorityClassName": priority}
         if topology is not None:
@@ -92,31 +46,6 @@ def gangs(draw: st.DrawFn, most: int = 4, *, elastic: bool = True) -> list[dict[
             meta = {"name": f"{name}-{index}", "annotations": {"scheduling.k8s.io/group-name": name}}
             objects.append({"kind": "Pod", "metadata": meta, "spec": pod_spec})
     return objects
-
-
-def _simulation(objects: list[dict[str, Any]], actions: str) -> Simulation:
-    registry = checked_registry()
-    more = ", {name: proportion}" if actions in _RECLAIM else ""
-    config = parse_configuration(_CONF.format(actions=actions, more=more), registry.catalogue()).config
-    assert config is not None
-    return Simulation(stored([Document("made", n, each) for n, each in enumerate(objects)]), config, registry)
-
-
-def _domains(simulation: Simulation) -> dict[str, tuple[int, frozenset[str]]]:
-    """Name → tier and nodes of every domain, the root with ""."""
-    nodes = frozenset(node.metadata.name for node in simulation.cluster.objects("Node", Node))
-    found: dict[str, tuple[int, frozenset[str]]] = {}
-    for each in sorted(simulation.cluster.objects("HyperNode", HyperNode), key=lambda each: each.spec.tier):
-        members = [member.selector.exact_match for member in each.spec.members]
-        named = [match.name for match in members if match is not None]
-        held = (
-            frozenset(named) & nodes
-            if each.spec.tier == 1
-            else frozenset[str]().union(*(found[name][1] for name in named))
-        )
-        found[each.metadata.name] = (each.spec.tier, held)
-    found[""] = (max((tier for tier, _ in found.values()), default=0) + 1, nodes)
-    return found
 
 
 def _limit(group: PodGroup, domains: dict[str, tuple[int, frozenset[str]]]) -> int:
@@ -136,7 +65,7 @@ def _where(simulation: Simulation, group: PodGroup, nodes: frozenset[str]) -> li
 
 
 def _check_limits(simulation: Simulation) -> None:
-    domains = _domains(simulation)
+    domains = domains_of(simulation)
     for group in simulation.cluster.objects("PodGroup", PodGroup):
         held = set(_where(simulation, group, domains[""][1]))
         allowed = [nodes for tier, nodes in domains.values() if tier <= _limit(group, domains)]
@@ -152,14 +81,14 @@ def _in_two_queues(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @settings(max_examples=_EXAMPLES)
-@given(networks(), gangs(), st.sampled_from((*_ACTIONS, *_RECLAIM)), st.data())
+@given(networks(), gangs(), st.sampled_from((*ACTIONS, *RECLAIM)), st.data())
 def test_no_pod_breaks_a_hard_limit_whatever_happens(
     network: list[dict[str, Any]], jobs: list[dict[str, Any]], actions: str, data: st.DataObject
 ) -> None:
     """Pods finish or are lost with their node, at once or later, and the scheduler may start again in between."""
-    if actions in _RECLAIM:
+    if actions in RECLAIM:
         jobs = _in_two_queues(jobs)
-    simulation = _simulation([*network, *jobs], actions)
+    simulation = simulation_of([*network, *jobs], actions)
     for number in range(data.draw(st.integers(2, 6))):
         simulation.step()
         _check_limits(simulation)
@@ -202,10 +131,10 @@ def test_no_pod_breaks_a_hard_limit_whatever_happens(
 def test_no_gang_waits_that_a_look_at_every_domain_finds_room_for(
     network: list[dict[str, Any]], jobs: list[dict[str, Any]]
 ) -> None:
-    simulation = _simulation([*network, *jobs], _ACTIONS[0])
+    simulation = simulation_of([*network, *jobs], ACTIONS[0])
     simulation.run()
     _check_limits(simulation)
-    domains = _domains(simulation)
+    domains = domains_of(simulation)
     pods = simulation.cluster.objects("Pod", Pod)
     free = {
         node.metadata.name: int(node.status.allocatable["cpu"])
@@ -226,8 +155,8 @@ def test_no_gang_waits_that_a_look_at_every_domain_finds_room_for(
 @settings(max_examples=_EXAMPLES)
 @given(networks(), gangs(most=1, elastic=False))
 def test_the_narrowest_tier_with_room_wins(network: list[dict[str, Any]], jobs: list[dict[str, Any]]) -> None:
-    simulation = _simulation([*network, *jobs], _ACTIONS[0])
-    domains = _domains(simulation)
+    simulation = simulation_of([*network, *jobs], ACTIONS[0])
+    domains = domains_of(simulation)
     (group,) = simulation.cluster.objects("PodGroup", PodGroup)
     if group.spec.network_topology is None:
         return

@@ -19,7 +19,9 @@ manifests as they are.
 A job is a PodGroup and `pods` pods called NAME-0, NAME-1, …: `min` (default 1), `min_resources`, `namespace` (default
 `default`), `topology` (its networkTopology), `priority_class`, `request`, `running_on` (node of pods that run already;
 a list names one node a pod, or null for a pod that waits), `running_since` (when these were scheduled),
-`annotations` and `labels` of its pods, and `spec` (further fields of the pods' spec). A node is what it has to
+`annotations` and `labels` of its pods, and `spec` (further fields of the pods' spec). `parts` are its sub-groups: how
+many pods are in each, or the part of each pod (null: none), by the label `volcano.sh/partition-id`; `policy` are their
+`size`, `min` and `topology`. A node is what it has to
 allocate, and `labels`. A HyperNode is `rack-a: {tier: 1, name: rack, nodes: [a1, a2]}`, or has `hyper_nodes`.
 Unknown keys are refused.
 """
@@ -43,6 +45,7 @@ from volcano_py.simulation import Simulation
 
 Object = dict[str, Any]
 
+_PART = "volcano.sh/partition-id"
 # A key that is misspelt would be an expectation that cannot fail.
 _HEADER = frozenset({"scenario", "nodes", "hyper_nodes", "queues", "namespaces", "jobs", "conf", "cycles", "expect"})
 _EXPECT = frozenset({"binds", "bound", "evictions", "phases", "reported", "queues"})
@@ -55,6 +58,8 @@ _JOB = frozenset(
         "min",
         "min_resources",
         "topology",
+        "parts",
+        "policy",
         "priority_class",
         "request",
         "running_on",
@@ -201,6 +206,8 @@ def _jobs(header: Object) -> list[Object]:
             spec["minResources"] = job["min_resources"]
         if "topology" in job:
             spec["networkTopology"] = job["topology"]
+        if "policy" in job:
+            spec["subGroupPolicy"] = [_policy(job)]
         if "priority_class" in job:
             spec["priorityClassName"] = job["priority_class"]
         group = {"kind": "PodGroup", "metadata": {"name": job["name"], "namespace": namespace}, "spec": spec}
@@ -209,6 +216,19 @@ def _jobs(header: Object) -> list[Object]:
         objects.append(group)
         objects.extend(_pod(job, namespace, index) for index in range(job.get("pods", 1)))
     return objects
+
+
+def _policy(job: Object) -> Object:
+    _check_keys("policy", job["policy"], frozenset({"size", "min", "topology"}))
+    names = {"size": "subGroupSize", "min": "minSubGroups", "topology": "networkTopology"}
+    policy = {names[key]: value for key, value in job["policy"].items()}
+    return {"name": "part", "matchLabelKeys": [_PART], **policy}
+
+
+def _part_of(job: Object, index: int) -> Object:
+    parts = job.get("parts")
+    part = index // parts if isinstance(parts, int) else parts[index] if parts else None
+    return {} if part is None else {_PART: str(part)}
 
 
 def _pod(job: Object, namespace: str, index: int) -> Object:
@@ -225,7 +245,7 @@ def _pod(job: Object, namespace: str, index: int) -> Object:
             "name": f"{job['name']}-{index}",
             "namespace": namespace,
             "annotations": {"scheduling.k8s.io/group-name": job["name"], **job.get("annotations", {})},
-            "labels": job.get("labels", {}),
+            "labels": {**job.get("labels", {}), **_part_of(job, index)},
         },
         "spec": spec,
     }

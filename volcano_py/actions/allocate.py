@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.actions.turns.gathered import turn_of
 from volcano_py.actions.turns.turn import Work
+from volcano_py.actions.turns.turns import turn_of
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording import explain_ceilings
 from volcano_py.framework.action import Action

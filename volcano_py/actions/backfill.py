@@ -40,7 +40,7 @@ class Backfill(Action):
                 total = int(ssn.ledger.nodes.present.sum())
                 self._fail(ssn, job, task_class, FitError.of_all(total, refusal), failed)
                 continue
-            choice = ssn.placer.choose(task_class, 1, ssn.topology.confinement(job))
+            choice = ssn.placer.choose(task_class, 1, ssn.topology.confinement(job, row))
             if not len(choice.nodes):
                 self._fail(ssn, job, task_class, ssn.placer.misfit(task_class), failed)
             elif not choice.pipelined:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Job
 from volcano_py.framework.refusals import Refusals
+from volcano_py.framework.topology.sub_groups import SubGroups, divide
 from volcano_py.framework.views import Codes
 from volcano_py.state.infos import TaskInfo
 from volcano_py.state.job_priority import effective_priorities
@@ -51,6 +52,7 @@ class ClusterCopy:
         self._is_queue[[queue.slot for queue in self.queues.values()]] = True
         self._jobs: dict[int, Job] = {}
         self._by_job: tuple[Rows, NDArray[np.int32]] | None = None
+        self._sub_groups: dict[int, SubGroups | None] = {}
         self._classes = _ClassColumns(snapshot)
         self._best_effort = self._best_effort_pending()
         self._refusals = Refusals()
@@ -175,6 +177,26 @@ class ClusterCopy:
         order, sorted_jobs = self._by_job
         first, last = np.searchsorted(sorted_jobs, (job_row, job_row + 1))
         return order[first:last]
+
+    def sub_groups(self, job: Job) -> SubGroups | None:
+        """The sub-groups of the job; None when it has no policies, as most."""
+        if job.info.topology is None:
+            return None
+        if job.row not in self._sub_groups:
+            self._sub_groups[job.row] = divide(job, self.tasks_of(job), self.snapshot.sub_groups)
+        return self._sub_groups[job.row]
+
+    def in_sub_groups(self, job: Job, statuses: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """[G] how many tasks of each sub-group are in the statuses, or are pending and request nothing where such tasks
+        count for the job."""
+        groups, tasks = self.sub_groups(job), self.ledger.tasks
+        assert groups is not None, "a job without sub-groups"
+        status = tasks.status[groups.rows]
+        flags = statuses[status]
+        if job.best_effort_pending:
+            best_effort = self.best_effort_classes[tasks.task_class[groups.rows]] & ~tasks.gated[groups.rows]
+            flags = flags | (best_effort & (status == TaskStatus.PENDING))
+        return groups.count(flags)
 
     def bound(self) -> int:
         """How many tasks this cycle has handed to the binder so far."""

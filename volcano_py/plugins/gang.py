@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain_gangs import (
     PodMaker,
+    ShortPolicy,
     ShortRole,
     gang_incomplete,
+    not_enough_of_groups,
     not_enough_of_roles,
     not_enough_tasks,
 )
@@ -46,7 +48,8 @@ class RoleCount(NamedTuple):
 
 
 class Gang(Plugin):
-    """Minimums are `spec.minMember` and, by role (`volcano.sh/task-spec`), `spec.minTaskMember`.
+    """Minimums are `spec.minMember`, by role (`volcano.sh/task-spec`) `spec.minTaskMember`, and by policy of sub-groups
+    `minSubGroups`: so many of them have to be complete, which each is with `subGroupSize` pods.
 
     Minimums of roles hold only when minMember covers their sum: below it, the author wants any minMember tasks.
     """
@@ -65,6 +68,8 @@ class Gang(Plugin):
         if short := [ShortRole(role.name, role.found, role.minimum) for role in counted if role.missing]:
             text = not_enough_of_roles(job.key, short, maker=_maker_of(job.info))
             return Refusal(Reason.NOT_ENOUGH_TASKS, text)
+        if short_groups := self._short_of_groups(job):
+            return Refusal(Reason.NOT_ENOUGH_TASKS, not_enough_of_groups(job.key, short_groups))
         found = job.valid_tasks
         if found < job.min_member:
             ended = job.tasks - found
@@ -76,26 +81,35 @@ class Gang(Plugin):
 
     def job_ready(self, job: Job) -> bool:
         """Pending tasks that ask for nothing count: backfill always finds a place for them."""
-        return job.ready + job.best_effort_pending >= job.min_member and not self._missing(job, READY_STATUSES)
+        return (
+            job.ready + job.best_effort_pending >= job.min_member
+            and not self._missing(job, READY_STATUSES)
+            and not self._missing_in_groups(job, READY_STATUSES)
+        )
 
     def tasks_to_ready(self, job: Job) -> int:
         lacking = job.min_member - job.ready - job.best_effort_pending
-        return max(1, lacking, self._missing(job, READY_STATUSES))
+        return max(1, lacking, self._missing(job, READY_STATUSES), self._missing_in_groups(job, READY_STATUSES))
 
     def job_pipelined(self, job: Job) -> Ballot:
         placed = job.ready + job.waiting
-        if placed + job.best_effort_pending >= job.min_member and not self._missing(job, PLACED_STATUSES):
+        if (
+            placed + job.best_effort_pending >= job.min_member
+            and not self._missing(job, PLACED_STATUSES)
+            and not self._missing_in_groups(job, PLACED_STATUSES)
+        ):
             return PERMIT
         return reject(Reason.GANG_INCOMPLETE, gang_incomplete(placed, job.tasks, job.min_member))
 
     def job_starving(self, job: Job) -> bool:
-        """Until its minimums have places, those of its roles, too; where more than that counts, until all pods do."""
+        """Until its minimums have places, also those of roles and sub-groups; where more than that counts, until all
+        pods do."""
         if counts_beyond_minimum(self._ssn):
             return job.pending_tasks > 0
         if job.waiting + job.ready < job.min_member:
             return True
         with job.without_best_effort():
-            return bool(self._missing(job, PLACED_STATUSES))
+            return bool(self._missing(job, PLACED_STATUSES) or self._missing_in_groups(job, PLACED_STATUSES))
 
     def job_order(self, job: Job) -> Key:
         """Jobs that are not ready first, and of those the ones that hold places without being able to use them."""
@@ -139,6 +153,28 @@ class Gang(Plugin):
         best_effort = self._ssn.best_effort_classes[tasks.task_class[rows]] & ~tasks.gated[rows]
         pending = (tasks.status[rows] == TaskStatus.PENDING) & (tasks.role[rows] == number)
         return int(np.count_nonzero(best_effort & pending))
+
+    # -- sub-groups ------------------------------------------------------------------------------------------------
+
+    def _missing_in_groups(self, job: Job, statuses: NDArray[np.bool_]) -> int:
+        """How many more tasks have to be in these statuses until each policy has its minimum of complete sub-groups."""
+        groups = self._ssn.sub_groups(job)
+        if groups is None or not any(policy.minimum for policy in groups.policies):
+            return 0
+        waiting = groups.count(self._tasks.status[groups.rows] == TaskStatus.PENDING)
+        return groups.missing(self._ssn.in_sub_groups(job, statuses), waiting)
+
+    def _short_of_groups(self, job: Job) -> list[ShortPolicy]:
+        """Policies that have too few sub-groups with enough pods."""
+        groups = self._ssn.sub_groups(job)
+        if groups is None:
+            return []
+        found = groups.count(VALID_STATUSES[self._tasks.status[groups.rows]])
+        return [
+            ShortPolicy(policy.name, policy.minimum - lacking, policy.minimum, policy.size)
+            for policy, lacking in zip(groups.policies, groups.lacking(found).tolist(), strict=True)
+            if lacking
+        ]
 
 
 def _maker_of(info: JobInfo) -> PodMaker | None:

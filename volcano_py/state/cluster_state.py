@@ -209,6 +209,7 @@ class ClusterState:
         self._classes.settle()
         self._groups.settle()
         self._charges.settle()
+        self._pods.regroup()
         ledger, terms = self.ledger.copy(), self._terms.picture()
         ledger.charge_waiting()
         return Snapshot(
@@ -223,6 +224,7 @@ class ClusterState:
             queue_names=self._queue_slots.names.copy(),
             namespaces=self._groups.namespaces.names.copy(),
             roles=self._pods.roles.names.copy(),
+            sub_groups=self._pods.sub_groups.names.copy(),
             namespace_weights=self._quotas.namespace_weights(),
             nodes_version=self._nodes.version,
             now=now,

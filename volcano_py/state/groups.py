@@ -19,9 +19,10 @@ from volcano_py.state.table.interner import Interner
 from volcano_py.state.table.stores import ObjectStore
 from volcano_py.state.table.table import NOWHERE
 from volcano_py.state.task_class import Refusal
+from volcano_py.state.topology.limits import SubGroupPolicy, membership
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from volcano_py.api.objects import ApiObject
     from volcano_py.state.table.ledger import Ledger
@@ -59,6 +60,8 @@ class Groups:
         """Keys of those to read again, as the axis has grown; the first one last."""
         self._uncounted: set[str] = set()
         """Keys of those that ask for one resource name too many."""
+        self._regrouped: set[int] = set()
+        """Rows of those whose sub-group policies are others than before."""
 
     def upsert(self, group: PodGroup) -> Change:
         key = group.metadata.key
@@ -67,6 +70,7 @@ class Groups:
             self._assumed.pop(key, None)  # of an older one with this name
         row = self.row(key)
         reading = self._read(group)
+        self._follow_policies(row, reading.info)
         self.infos[row] = self._as_assumed(key, reading.info)
         fields_changed = old is None or _written_fields(old) != _written_fields(group)
         if fields_changed:
@@ -80,11 +84,28 @@ class Groups:
         row, jobs = self._rows[group.metadata.key], self._ledger.jobs
         self._queue_slots.give_back(int(jobs.queue[row]))
         jobs.clear(row, keep=_OF_PODS)
+        self._follow_policies(row, None)
         self.infos[row] = None
         self._assumed.pop(group.metadata.key, None)
         self._uncounted.discard(group.metadata.key)
         self.forget_if_empty(row)
         return Change.DECISION
+
+    def sub_group(self, row: int, labels: Mapping[str, str]) -> str:
+        """Which sub-group of the PodGroup in that row a pod with these labels belongs to; "" for none."""
+        info = self.infos[row] if row != NOWHERE else None
+        if info is None or info.topology is None:
+            return ""
+        return membership(info.topology.policies, labels)
+
+    def take_regrouped(self) -> list[int]:
+        """Rows of the PodGroups whose policies have changed since this was asked for last."""
+        rows, self._regrouped = sorted(self._regrouped), set()
+        return rows
+
+    def _follow_policies(self, row: int, info: JobInfo | None) -> None:
+        if _policies(info) != _policies(self.infos[row]):
+            self._regrouped.add(row)
 
     def known(self) -> list[ApiObject]:
         return [*self._objects.all()]
@@ -273,6 +294,10 @@ def _is_out_again(before: Phase, update: PodGroupStatusUpdate) -> bool:
         has_ended = bool(update.succeeded + update.failed)
         return has_ended if now is Phase.RUNNING else now is not Phase.INQUEUE
     return now is Phase.PENDING and before in (Phase.RUNNING, Phase.UNKNOWN, Phase.COMPLETED)
+
+
+def _policies(info: JobInfo | None) -> tuple[SubGroupPolicy, ...]:
+    return () if info is None or info.topology is None else info.topology.policies
 
 
 def _written_fields(group: PodGroup) -> tuple[object, ...]:

@@ -62,6 +62,7 @@ class Pods:
     Attributes:
         infos: by row; None for rows that are free.
         roles: slots of the task table's `role` column; slot 0 is no role.
+        sub_groups: slots of its `sub_group` column; slot 0 is none.
     """
 
     def __init__(
@@ -94,6 +95,8 @@ class Pods:
         self.infos: list[TaskInfo | None] = []
         self.roles = Interner()
         self.roles.take("")
+        self.sub_groups = Interner()
+        self.sub_groups.take("")
 
     # -- pods as they come -------------------------------------------------------------------------------------------
 
@@ -199,7 +202,7 @@ class Pods:
     def _write(self, row: int, pod: Pod, info: TaskInfo, status: TaskStatus, job: int) -> None:
         """Enter the pod into a row that is booked nowhere, and book it."""
         tasks = self._ledger.tasks
-        old_class, old_role = int(tasks.task_class[row]), int(tasks.role[row])
+        old_class, old_role, old_group = int(tasks.task_class[row]), int(tasks.role[row]), int(tasks.sub_group[row])
         old_node, old_job = int(tasks.node[row]), int(tasks.job[row])
         waits = info.ours and status is TaskStatus.PENDING
         status, node = self._standing(row, status, pod.spec.node_name)
@@ -221,6 +224,7 @@ class Pods:
         else:
             self._spread_defaults.take(row, info.ref.namespace)
         tasks.role[row] = self.roles.take(info.role)
+        tasks.sub_group[row] = self.sub_groups.take(self._groups.sub_group(job, info.labels))
         tasks.priority[row] = task_priority(pod)
         tasks.pod_priority[row] = ANY_PRIORITY if pod.spec.priority is None else pod.spec.priority
         tasks.job[row] = job
@@ -243,11 +247,24 @@ class Pods:
             self._classes.leave(old_class)
             self._terms.leave_labels(old_labels)
             self.roles.give_back(old_role)
+            self.sub_groups.give_back(old_group)
         self.infos[row] = info
         if old_node not in (NOWHERE, node):
             self._nodes.forget_if_empty(old_node)
         if old_job not in (NOWHERE, job):
             self._groups.forget_if_empty(old_job)
+
+    def regroup(self) -> None:
+        """Follow PodGroups whose sub-group policies have changed: other pods may belong together now."""
+        regrouped = self._groups.take_regrouped()
+        if not regrouped:
+            return
+        tasks = self._ledger.tasks
+        for row in np.flatnonzero(np.isin(tasks.job, regrouped)).tolist():
+            info, old = self.infos[row], int(tasks.sub_group[row])
+            if info is not None:
+                tasks.sub_group[row] = self.sub_groups.take(self._groups.sub_group(int(tasks.job[row]), info.labels))
+                self.sub_groups.give_back(old)
 
     def _date_nomination(self, row: int, node: str) -> None:
         """A promise keeps the date at which it was first seen; that of another node gets its date with the next
@@ -290,6 +307,7 @@ class Pods:
             int(tasks.node[row]),
             int(tasks.task_class[row]),
             int(tasks.job[row]),
+            int(tasks.sub_group[row]),
             int(tasks.priority[row]),
             int(tasks.pod_priority[row]),
             float(tasks.deadline[row]),
@@ -310,6 +328,7 @@ class Pods:
         self._classes.leave(int(tasks.task_class[row]))
         self._terms.leave_labels(int(tasks.labels[row]))
         self.roles.give_back(int(tasks.role[row]))
+        self.sub_groups.give_back(int(tasks.sub_group[row]))
         self._claims.take(row)
         self._spread_defaults.take(row, info.ref.namespace)
         self._charges.take(row)

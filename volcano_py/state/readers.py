@@ -88,8 +88,6 @@ def read_job(group: PodGroup, default_queue: str) -> ParsedJob:
     topology, wrong = read_topology(group.spec)
     unusable += wrong
     problem = Refusal(Reason.INVALID_POD_GROUP, unusable[0]) if unusable else None
-    if problem is None and group.spec.sub_group_policy:
-        problem = Refusal(Reason.UNSUPPORTED, "spec.subGroupPolicy is not evaluated by this scheduler yet")
     return ParsedJob(job_info(group, default_queue, problem, topology), units)
 
 

@@ -63,6 +63,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     namespaces: list[str]
     roles: list[str]
     """Names of task roles by their number in the task table."""
+    sub_groups: list[str]
+    """Sub-groups by their number in the task table; `state/topology/limits.py` reads them."""
     namespace_weights: Mapping[str, int]
     nodes_version: int
     now: float

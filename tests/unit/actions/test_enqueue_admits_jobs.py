@@ -102,7 +102,7 @@ def test_a_group_whose_queue_does_not_exist_is_not_admitted() -> None:
     assert opened.plugin(Door).entered == ["h"]
 
 
-@pytest.mark.parametrize("spec", [{"min_resources": {"cpu": "much"}}, {"sub_group_policy": [{"name": "a"}]}])
+@pytest.mark.parametrize("spec", [{"min_resources": {"cpu": "much"}}, {"sub_group_policy": [{"subGroupSize": 0}]}])
 def test_a_group_that_cannot_be_scheduled_as_it_stands_is_not_admitted(spec: dict[str, Any]) -> None:
     opened = act(with_spec(asking("g", "1"), **spec), actions=[Enqueue], tiers=[[Door]])
     assert phase(opened, "g") is Phase.PENDING

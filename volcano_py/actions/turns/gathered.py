@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
+
 import numpy as np
 
 from volcano_py.actions.turns.turn import Turn, Work
@@ -12,16 +15,9 @@ from volcano_py.framework.topology.candidates import Demand, candidates, misfit
 from volcano_py.framework.topology.confinement import Confinement
 from volcano_py.framework.topology.ranks import deal
 from volcano_py.framework.views import Counts
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.topology.tree import ROOT
-
-
-def turn_of(ssn: Session, work: Work, *, alone: bool, leaves: int | None = None) -> Turn:
-    """The turn of a job; see `Turn`."""
-    limit = ssn.topology.limit(work.job)
-    if limit is None or not ssn.topology.is_structured():
-        return Turn(ssn, work, alone=alone, leaves=leaves)
-    return GatheredTurn(ssn, work, limit, alone=alone, leaves=leaves)
 
 
 class GatheredTurn(Turn):
@@ -58,22 +54,25 @@ class GatheredTurn(Turn):
             deal(self._ssn, self._statement)
 
     def _candidates(self, demand: Demand, *, later: bool) -> list[int]:
-        """The domains to try; one is enough where a ceiling is in the way, to find out why."""
-        found = list(candidates(self._ssn, self._job, self._limit, demand, later=later))
+        """The domains to try."""
+        return self._worth_trying(candidates(self._ssn, self._job, self._limit, demand, later=later), demand)
+
+    def _worth_trying(self, domains: Iterable[int], demand: Demand) -> list[int]:
+        """One is enough where a ceiling is in the way, to find out why."""
         short = (
             self._ssn.ask.bindable(self._job.queue, task_class).count < demand.counts[task_class.row]
             for task_class in demand.classes(self._ssn)
         )
-        return found[:1] if any(short) else found
+        return list(islice(domains, 1 if any(short) else None))
 
     def _try(self, *, allow_later: bool) -> bool:
         self._allow_later = allow_later
         with self._ssn.findings.forgetting_places():
             return super().take()
 
-    def _choose(self, task_class: TaskClass, count: int) -> Choice:
+    def _choose(self, task_class: TaskClass, rows: Rows) -> Choice:
         """In the narrowest domain of the job first; where a domain consists of several, in one after the other."""
-        topology, placer = self._ssn.topology, self._ssn.placer
+        topology, placer, count = self._ssn.topology, self._ssn.placer, len(rows)
         pipelined: Choice | None = None
         for domain in self._steps():
             part = self._part(domain, task_class, count)
@@ -101,6 +100,10 @@ class GatheredTurn(Turn):
             return [topology.inside_of(self._job)]
         return chain
 
+    def _tie(self) -> int | None:
+        """Where the pods are that the next ones are to be near to."""
+        return self._ssn.topology.tie(self._job)
+
     def _part(self, domain: int, task_class: TaskClass, count: int) -> Confinement | None:
         """Of the domains that a domain consists of, one of the nearest to the job's pods: the one that the tasks fill
         best, or if they do not fit into one, the one with the most room. None when none has room now."""
@@ -111,7 +114,7 @@ class GatheredTurn(Turn):
         room = np.minimum(self._ssn.placer.room(task_class), count)
         nodes = tree.nodes(domain)
         own = np.bincount(tree.nearest[nodes] - domain, weights=room[nodes], minlength=len(below)).astype(np.int64)
-        tie = topology.tie(self._job)
+        tie = self._tie()
         if tie is None:
             return self._first_part(domain, own)
         reach = tree.common_tiers(tie)[below]

@@ -114,16 +114,17 @@ class Turn:
         ssn = self._ssn
         choice = self._nominated(task_class, rows) if ssn.has_nominated_tasks else None
         if choice is None:
-            choice = self._choose(task_class, len(rows))
+            choice = self._choose(task_class, rows)
         placed = rows[: len(choice.nodes)]
         if len(placed):
             put = self._statement.pipeline if choice.pipelined else self._statement.allocate
             put(self._job, task_class, placed, choice.nodes)
         return len(placed)
 
-    def _choose(self, task_class: TaskClass, count: int) -> Choice:
-        """Nodes for as many of `count` tasks as the placer looks ahead."""
-        return self._ssn.placer.choose(task_class, count, self._ssn.topology.confinement(self._job))
+    def _choose(self, task_class: TaskClass, rows: Rows) -> Choice:
+        """Nodes for as many of the tasks as the placer looks ahead."""
+        within = self._ssn.topology.confinement(self._job, int(rows[0]))
+        return self._ssn.placer.choose(task_class, len(rows), within)
 
     def _nominated(self, task_class: TaskClass, rows: Rows) -> Choice | None:
         """A task that was promised a node goes there if it can; those before it are placed by themselves."""
@@ -132,11 +133,11 @@ class Turn:
         if not len(promised):
             return None
         if promised[0] > 0:
-            return self._choose(task_class, int(promised[0]))
+            return self._choose(task_class, rows[: int(promised[0])])
         node = ssn.nodes.rows.get(ssn.task_info(int(rows[0])).nominated_node)
-        within = ssn.topology.confinement(self._job)
+        within = ssn.topology.confinement(self._job, int(rows[0]))
         choice = None if node is None else ssn.placer.choose_on(task_class, node, within)
-        return choice if choice is not None and len(choice.nodes) else self._choose(task_class, 1)
+        return choice if choice is not None and len(choice.nodes) else self._choose(task_class, rows[:1])
 
     def _misfit(self, task_class: TaskClass, role: int, length: int, error: FitError) -> bool:
         """No node for the class: its other tasks here need not be tried; whether the rest of the job is worth it."""

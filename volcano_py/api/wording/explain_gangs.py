@@ -32,6 +32,20 @@ class ShortRole(msgspec.Struct, frozen=True):
         return f"role {self.name} has {self.existing} of {self.minimum} pods"
 
 
+class ShortPolicy(msgspec.Struct, frozen=True):
+    """A policy of which fewer sub-groups are complete, with `size` pods each, than its minSubGroups."""
+
+    name: str
+    complete: int
+    minimum: int
+    size: int
+
+    @property
+    def text(self) -> str:
+        of = f" of policy {self.name}" if self.name else ""
+        return f"{self.complete} of {self.minimum} sub-groups{of} with {counted(self.size, 'pod')} each"
+
+
 def gang_incomplete(
     placed: int, total: int, min_member: int, *, short: Sequence[ShortRole] = (), cause: str = ""
 ) -> str:
@@ -73,6 +87,12 @@ def not_enough_of_roles(group: str, roles: Sequence[ShortRole], *, maker: PodMak
     if maker is not None:
         fix = f"{_to_create(missing, maker)} or lower {maker.role_minimum}"
     return f"PodGroup {group}: minTaskMember is not met ({summarize([role.text for role in roles])}){fix}"
+
+
+def not_enough_of_groups(group: str, policies: Sequence[ShortPolicy]) -> str:
+    """As `not_enough_tasks`, when it is the minimums of these policies that are not met."""
+    texts = summarize([policy.text for policy in policies])
+    return f"PodGroup {group}: minSubGroups is not met ({texts} exist): create the missing pods or lower minSubGroups"
 
 
 def _to_create(missing: int, maker: PodMaker) -> str:

@@ -20,12 +20,13 @@ class DomainRoom(msgspec.Struct, frozen=True):
     allowed: bool
 
 
-def no_domain(found: Sequence[DomainRoom], wanted: int, where: str = "") -> str:
-    """No allowed domain has room. `found` has the best of each tier, the narrowest first; `where` the job's pods are,
-    "" for nowhere."""
+def no_domain(found: Sequence[DomainRoom], wanted: int, where: str = "", *, sub_group: str = "") -> str:
+    """No allowed domain has room. `found` has the best of each tier, the narrowest first; `where` the pods are, "" for
+    nowhere; `sub_group` is the one that needs the room, "" for the job."""
     parts = [_part(each, wanted, is_first=number == 0) for number, each in enumerate(_worth_saying(found, wanted))]
     sentence = "; ".join(parts)
-    return f"its pods are in {where}; {sentence}" if where else sentence
+    sentence = f"its pods are in {where}; {sentence}" if where else sentence
+    return f"sub-group {sub_group}: {sentence}" if sub_group else sentence
 
 
 def _worth_saying(found: Sequence[DomainRoom], wanted: int) -> list[DomainRoom]:
@@ -56,10 +57,10 @@ def needs_the_plugin() -> str:
     )
 
 
-def unknown_tier(name: str, known: Sequence[str]) -> str:
-    """`highestTierName` names no tier, so nothing is limited."""
+def unknown_tier(path: str, name: str, known: Sequence[str]) -> str:
+    """`highestTierName` of the limit at `path` names no tier, so nothing is limited."""
     names = f"known are {summarize(known, most=10)}" if known else "no HyperNode has a tierName"
-    return f"spec.networkTopology.highestTierName {name} is ignored: no HyperNode is of such a tier; {names}"
+    return f"{path}.highestTierName {name} is ignored: no HyperNode is of such a tier; {names}"
 
 
 def placed_in(domain: str, pods: int) -> str:

@@ -131,7 +131,7 @@ class Reservations:
         """
         placer, is_settled = self._placer, True
         for row in rows.tolist():
-            within = self._topology.confinement(job)
+            within = self._topology.confinement(job, row)
             choice, task_class = self._choice(job, row), self._cluster.task_class(row)
             if choice is not None and self._ask.bindable(job.queue, task_class).count <= 0:
                 choice = msgspec.structs.replace(choice, pipelined=True)  # another node would not help
@@ -156,7 +156,7 @@ class Reservations:
             return None
         if self._ask.allocatable(job.queue, task_class).count <= 0:
             return None
-        choice = self._placer.choose_on(task_class, self._node[row], self._topology.confinement(job))
+        choice = self._placer.choose_on(task_class, self._node[row], self._topology.confinement(job, row))
         return choice if len(choice.nodes) else None
 
     def backs_off(self, row: int) -> bool:

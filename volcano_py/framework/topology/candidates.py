@@ -13,6 +13,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain_topology import DomainRoom, no_domain
 from volcano_py.framework.job import FitError, Job
 from volcano_py.framework.session import Session
+from volcano_py.framework.topology.topology import WHOLE
 from volcano_py.framework.views import Counts
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
@@ -98,16 +99,28 @@ class Rooms:
         return sums
 
 
-def candidates(ssn: Session, job: Job, limit: int, demand: Demand, *, later: bool) -> Iterator[int]:
-    """The domains to try, the narrowest tier first and the best of a tier first."""
+def candidates(
+    ssn: Session,
+    job: Job,
+    limit: int,
+    demand: Demand,
+    *,
+    later: bool,
+    group: int = WHOLE,
+    enough: NDArray[np.bool_] | None = None,
+) -> Iterator[int]:
+    """The domains to try for a job or one of its sub-groups, the narrowest tier first and the best of a tier first.
+    `enough` [H] marks those with room; when it is not given, they need room for all of the demand."""
     tree = ssn.topology.tree
     rooms = Rooms(ssn, demand, later=later)
-    enough = rooms.enough()
-    chain = ssn.topology.chain(job, limit)
+    enough = rooms.enough() if enough is None else enough
+    chain = ssn.topology.chain(job, limit, group)
     if chain is not None:
         yield from (domain for domain in chain if enough[domain])
         return
+    inside = ssn.topology.inside_of(job, group)
     found = np.flatnonzero(enough & ssn.topology.eligible(limit))
+    found = found[(found >= inside) & (found < tree.end[inside])]
     spare = rooms.spare()
     for tier in np.unique(tree.tiers[found]).tolist():
         of_tier = found[tree.tiers[found] == tier]
@@ -117,11 +130,15 @@ def candidates(ssn: Session, job: Job, limit: int, demand: Demand, *, later: boo
         yield from of_tier.tolist()
 
 
-def misfit(ssn: Session, job: Job, limit: int, demand: Demand) -> FitError:
-    """Why no domain takes the job: of each tier the best domain, and what it lacks."""
-    tree, rooms = ssn.topology.tree, Rooms(ssn, demand, later=False)
-    tie = ssn.topology.tie(job)
-    pods, eligible = rooms.pods(), ssn.topology.eligible(limit)
+def misfit(
+    ssn: Session, job: Job, limit: int, demand: Demand, *, group: int = WHOLE, pods: Counts | None = None
+) -> FitError:
+    """Why no domain takes the job, or one of its sub-groups: of each tier the best domain, and what it lacks.
+    `pods` [H] is for how many there is room; when it is not given, each pod is counted by itself."""
+    tree = ssn.topology.tree
+    tie = ssn.topology.tie(job, group)
+    pods = Rooms(ssn, demand, later=False).pods() if pods is None else pods
+    eligible = ssn.topology.eligible(limit)
     considered = np.arange(len(tree)) if tie is None else np.array(tree.ancestors(tie))
     found: list[DomainRoom] = []
     for tier in np.unique(tree.tiers[considered]).tolist():
@@ -130,6 +147,8 @@ def misfit(ssn: Session, job: Job, limit: int, demand: Demand) -> FitError:
         name = "" if best == ROOT else tree.names[best]
         found.append(DomainRoom(name, tree.tier_names[best], tier, int(pods[best]), allowed=bool(eligible[best])))
     where = "" if tie is None else tree.described(tie)
-    refusal = Refusal(Reason.NODES_REFUSE, no_domain(found, demand.tasks, where))
+    groups = ssn.sub_groups(job)
+    who = "" if group == WHOLE or groups is None else groups.names[groups.index(group)]
+    refusal = Refusal(Reason.NODES_REFUSE, no_domain(found, demand.tasks, where, sub_group=who))
     total = int(ssn.ledger.nodes.present.sum())
     return FitError(total, {refusal.message: total}, refusal)

@@ -2,18 +2,20 @@
 
 Of equal pods of a job it does not matter which goes where, as far as room and scores go. So the places that were found
 for them are dealt out in order: the k-th pod gets the k-th place, depth-first in the tree of HyperNodes. A ring
-all-reduce then stays in a rack for as many steps as it can.
+all-reduce then stays in a rack for as many steps as it can. Sub-groups keep the domain that was found for them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
+from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Statement
-from volcano_py.state.status import TaskStatus
+from volcano_py.state.status import READY_STATUSES, TaskStatus
 from volcano_py.state.table.table import Rows
 
 INDEX_LABELS: Final = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index")
@@ -22,24 +24,56 @@ PARTITION_LABEL: Final = "volcano.sh/partition-id"
 
 
 def deal(ssn: Session, statement: Statement) -> None:
-    """Deal out the places of the statement's tasks, class by class."""
+    """Deal out the places of the statement's tasks, class by class; of sub-groups, those of each inside it. What new
+    sub-groups of one shape were given as a whole is dealt out first, in their order."""
     placements = statement.placements
     if not placements or any(each.status is not TaskStatus.ALLOCATED for each in placements):
         return
-    place = ssn.topology.tree.place
+    rows = np.concatenate([each.rows for each in placements])
+    nodes = np.concatenate([each.nodes for each in placements])
     wanted: dict[int, int] = {}
-    by_class: dict[int, list[int]] = {}
-    for number, each in enumerate(placements):
-        by_class.setdefault(each.task_class.row, []).append(number)
-    for numbers in by_class.values():
-        rows = np.concatenate([placements[number].rows for number in numbers])
-        nodes = np.concatenate([placements[number].nodes for number in numbers])
-        rows = in_rank_order(ssn, rows)
-        nodes = nodes[np.argsort(place[nodes], kind="stable")]
-        wanted.update(zip(rows.tolist(), nodes.tolist(), strict=True))
+    for rows_of_set, nodes_of_set in _sets(ssn, placements[0].job, rows, nodes):
+        wanted.update(_in_ranks(ssn, rows_of_set, nodes_of_set))
     moved = [np.array([wanted[row] for row in each.rows.tolist()], dtype=np.intp) for each in placements]
     if any((nodes != each.nodes).any() for nodes, each in zip(moved, placements, strict=True)):
         statement.move_to(moved)
+
+
+def _in_ranks(ssn: Session, rows: Rows, nodes: Rows) -> dict[int, int]:
+    """Task → node: the tasks of each class share the nodes that the class has."""
+    wanted: dict[int, int] = {}
+    classes = ssn.ledger.tasks.task_class[rows]
+    for task_class in np.unique(classes).tolist():
+        of_class = classes == task_class
+        places = nodes[of_class]
+        places = places[np.argsort(ssn.topology.tree.place[places], kind="stable")]
+        wanted.update(zip(in_rank_order(ssn, rows[of_class]).tolist(), places.tolist(), strict=True))
+    return wanted
+
+
+def _sets(ssn: Session, job: Job, rows: Rows, nodes: Rows) -> Iterator[tuple[Rows, Rows]]:
+    """Tasks that share places, and the places in order of their classes. All of a job; with sub-groups, those in none,
+    and those of each."""
+    groups = ssn.sub_groups(job)
+    if groups is None:
+        yield rows, nodes
+        return
+    tasks, place = ssn.ledger.tasks, ssn.topology.tree.place
+    order = np.lexsort((place[nodes], tasks.task_class[rows]))
+    rows, nodes = rows[order], nodes[order]
+    group = groups.group[np.searchsorted(groups.rows, rows)]
+    if (group < 0).any():
+        yield rows[group < 0], nodes[group < 0]
+    by_shape: dict[tuple[object, ...], list[int]] = {}
+    held = ssn.in_sub_groups(job, READY_STATUSES)
+    for at in np.unique(group[group >= 0]).tolist():
+        mine = group == at
+        is_new = int(held[at]) == np.count_nonzero(mine)
+        kind = int(groups.policy[at]) if is_new else -1 - at
+        by_shape.setdefault((kind, tasks.task_class[rows[mine]].tobytes()), []).append(at)
+    for alike in by_shape.values():
+        parts = sorted((nodes[group == at] for at in alike), key=lambda part: int(place[part].min()))
+        yield from ((rows[group == at], part) for at, part in zip(alike, parts, strict=True))
 
 
 def in_rank_order(ssn: Session, rows: Rows) -> Rows:

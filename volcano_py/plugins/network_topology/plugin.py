@@ -143,7 +143,7 @@ class NetworkTopologyAware(Plugin):
             name = ssn.topology.unknown_names.get(job.row)
             if name is not None:
                 known = sorted(ssn.topology.tree.tier_of_name())
-                say(Event(job.info.ref, "Warning", UNKNOWN_TIER, unknown_tier(name, known)), UNKNOWN_TIER)
+                say(Event(job.info.ref, "Warning", UNKNOWN_TIER, unknown_tier(*name, known)), UNKNOWN_TIER)
             if (where := self._where(job)) is None:
                 continue
             ssn.findings.set_condition(job, where)

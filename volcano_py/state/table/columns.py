@@ -61,6 +61,7 @@ class TaskTable(Table):
     retry_at: NDArray[np.float64]
     gated: NDArray[np.bool_]
     role: NDArray[np.int32]
+    sub_group: NDArray[np.int32]
     preemptable: NDArray[np.bool_]
     nominated_since: NDArray[np.float64]
     leaves_at: NDArray[np.float64]
@@ -90,6 +91,8 @@ class TaskTable(Table):
         "gated": Column(np.bool_, False),
         # interned `volcano.sh/task-spec`, 0 for none
         "role": Column(np.int32, 0),
+        # interned sub-group of its PodGroup, 0 for none
+        "sub_group": Column(np.int32, 0),
         # the pod was promised a node (status.nominatedNodeName)
         "nominated": Column(np.bool_, False),
         # `volcano.sh/preemptable`

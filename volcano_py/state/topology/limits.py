@@ -14,6 +14,7 @@ from volcano_py.state.terms.selectors import selects
 HARD: Final = "hard"
 SOFT: Final = "soft"
 MOST_POLICIES: Final = 1_000
+_SEPARATOR: Final = "\n"  # (no value of a label has it)
 
 
 class Limit(msgspec.Struct, frozen=True):
@@ -35,8 +36,14 @@ class Limit(msgspec.Struct, frozen=True):
         return self.mode == HARD and (self.tier is not None or bool(self.tier_name))
 
 
-class SubGroupPolicy(msgspec.Struct, frozen=True, eq=False):
-    """One entry of `subGroupPolicy`: its pods form a sub-group for each combination of values of the match keys."""
+class SubGroupPolicy(msgspec.Struct, frozen=True):
+    """One entry of `subGroupPolicy`: its pods form a sub-group for each combination of values of the match keys.
+
+    Attributes:
+        limit: how near to each other the pods of one sub-group have to be; None for nothing.
+        size: how many pods make a sub-group complete.
+        minimum: how many complete sub-groups the job needs.
+    """
 
     name: str
     limit: Limit | None
@@ -123,12 +130,20 @@ def _number(path: str, given: Any, default: int, least: int, faults: list[str]) 
     return given
 
 
-def membership(policies: Sequence[SubGroupPolicy], labels: Mapping[str, str]) -> tuple[int, tuple[str, ...]] | None:
-    """The number of the first policy that a pod with these labels belongs to, and the pod's values of its match keys;
-    None when it belongs to none. A pod belongs to a policy that selects it if it has a value for each key; a policy
-    without keys has no pods, as in Volcano."""
+def membership(policies: Sequence[SubGroupPolicy], labels: Mapping[str, str]) -> str:
+    """The sub-group of a pod with these labels, for the task table; "" when it is in none; see `read_sub_group`.
+
+    A pod belongs to the first policy that selects it and for whose keys it has values; a policy without keys has no
+    pods, as in Volcano.
+    """
     for number, policy in enumerate(policies):
         values = tuple(labels.get(key, "") for key in policy.keys)
         if values and all(values) and (policy.selector is None or selects(policy.selector, labels)):
-            return number, values
-    return None
+            return _SEPARATOR.join((str(number), *values))
+    return ""
+
+
+def read_sub_group(text: str) -> tuple[int, tuple[str, ...]]:
+    """The number of the policy of a sub-group, and its values of the match keys."""
+    number, *values = text.split(_SEPARATOR)
+    return int(number), tuple(values)

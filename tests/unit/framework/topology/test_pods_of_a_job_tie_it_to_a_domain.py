@@ -43,7 +43,7 @@ def opened(topology: Mapping[str, Any], running_on: tuple[str, ...] = (), **fiel
 
 
 def usable(opened: Opened) -> set[str]:
-    confinement = opened.ssn.topology.confinement(opened.job("train"))
+    confinement = opened.ssn.topology.confinement(opened.job("train"), int(opened.rows("train-3")[0]))
     assert confinement is not None
     return {opened.ssn.snapshot.nodes[row].name for row in np.flatnonzero(confinement.nodes).tolist()}
 
@@ -86,7 +86,7 @@ def test_a_job_that_says_nothing_may_use_all_nodes() -> None:
     cluster = open_session(
         node("a1"), *TREE, gang("train", pods=1, cpu="1"), tiers=[[Gang, Predicates, NetworkTopologyAware]]
     )
-    assert cluster.ssn.topology.confinement(cluster.job("train")) is None
+    assert cluster.ssn.topology.confinement(cluster.job("train"), int(cluster.rows("train-0")[0])) is None
 
 
 @pytest.mark.parametrize(

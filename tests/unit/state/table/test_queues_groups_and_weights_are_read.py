@@ -181,12 +181,6 @@ def test_the_minimum_of_a_large_gang_is_not_capped_as_a_single_pod_is() -> None:
             id="too many resources",
         ),
         pytest.param(
-            {"sub_group_policy": [{"name": "a"}]},
-            Reason.UNSUPPORTED,
-            "spec.subGroupPolicy is not evaluated by this scheduler yet",
-            id="sub-groups",
-        ),
-        pytest.param(
             {"network_topology": {"mode": "firm"}},
             Reason.INVALID_POD_GROUP,
             "spec.networkTopology.mode is 'firm': use hard or soft",

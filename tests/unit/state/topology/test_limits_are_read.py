@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from volcano_py.api.objects import PodGroupSpec
-from volcano_py.state.topology.limits import Limit, membership, read_topology
+from volcano_py.state.topology.limits import Limit, membership, read_sub_group, read_topology
 
 
 def read(**fields: Any) -> Any:
@@ -85,9 +85,9 @@ def test_a_pod_belongs_to_the_first_policy_that_selects_it_and_whose_keys_it_has
             {"name": "second", "matchLabelKeys": ["part"]},
         ]
     ).policies
-    assert membership(policies, {"app": "a", "part": "1", "row": "x"}) == (1, ("1", "x"))
-    assert membership(policies, {"app": "a", "part": "1"}) == (2, ("1",))
-    assert membership(policies, {"app": "a", "part": ""}) is None
+    assert read_sub_group(membership(policies, {"app": "a", "part": "1", "row": "x"})) == (1, ("1", "x"))
+    assert read_sub_group(membership(policies, {"app": "a", "part": "1"})) == (2, ("1",))
+    assert membership(policies, {"app": "a", "part": ""}) == ""
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ def place(ssn: Session, draft: Draft, task: Task) -> bool:
     """Promise the task the best node that has room for it, now or once the victims of the plan are gone."""
     if ssn.ask.allocatable(task.job.queue, task.task_class).count <= 0:
         return False
-    choice = ssn.placer.choose(task.task_class, 1, ssn.topology.confinement(task.job))
+    choice = ssn.placer.choose(task.task_class, 1, ssn.topology.confinement(task.job, task.row))
     if not len(choice.nodes):
         return False
     at_once = task.task_class.best_effort and not choice.pipelined
@@ -32,7 +32,7 @@ def place_on(ssn: Session, draft: Draft, task: Task, node: int) -> bool:
 def may_come(ssn: Session, task: Task, node: int) -> bool:
     """Whether the job may use the node, which has room for the task, and no predicate refuses it, once what is evicted
     is gone."""
-    if not ssn.topology.may_use(task.job, np.array([node], dtype=np.intp))[0]:
+    if not ssn.topology.may_use(task.job, task.row, np.array([node], dtype=np.intp))[0]:
         return False
     dims = task.task_class.requested
     idle = ssn.ledger.nodes.future_idle(node)[dims]

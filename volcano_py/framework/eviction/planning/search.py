@@ -119,7 +119,7 @@ class Search:
         ceiling leaves short."""
         codes = self._attempt.ssn.placer.codes(task.task_class)
         candidates = candidates[
-            self._attempt.ssn.topology.may_use(task.job, self._attempt.ssn.ledger.tasks.node[candidates])
+            self._attempt.ssn.topology.may_use(task.job, task.row, self._attempt.ssn.ledger.tasks.node[candidates])
         ]
         node = self._attempt.ssn.ledger.tasks.node[candidates]
         is_open = codes[node] == FITS
@@ -192,4 +192,4 @@ class Search:
     def _has_room(self, task: Task) -> bool:
         """Whether a node that the job may use would take the task."""
         ssn = self._attempt.ssn
-        return len(ssn.placer.choose(task.task_class, 1, ssn.topology.confinement(task.job)).nodes) > 0
+        return len(ssn.placer.choose(task.task_class, 1, ssn.topology.confinement(task.job, task.row)).nodes) > 0

@@ -1,0 +1,161 @@
+"""Over generated networks: a sub-group is placed whole and within its limit, and no job waits that could start.
+
+What could start is worked out here by trying every domain for the job and for each of its sub-groups.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any, Final
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from tests.support.networks import ACTIONS, domains_of, networks, simulation_of
+from volcano_py.api.objects import Node, Pod, PodGroup
+from volcano_py.simulation import Simulation
+
+_EXAMPLES: Final = max(25, settings().max_examples - 5)
+_PART: Final = "volcano.sh/partition-id"
+_TOPOLOGIES: Final = ({"highestTierAllowed": 1}, {"highestTierAllowed": 2}, {"mode": "soft"}, None)
+Domains = Mapping[str, tuple[int, frozenset[str]]]
+
+
+@st.composite
+def divided_gangs(draw: st.DrawFn, most: int = 2, *, alike: bool = False) -> list[dict[str, Any]]:
+    """Jobs with up to four sub-groups, and perhaps a pod in none; `alike`: all sub-groups of a job are as large."""
+    objects: list[dict[str, Any]] = []
+    for number in range(draw(st.integers(1, most))):
+        sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=4))
+        if alike:
+            sizes = sizes[:1] * len(sizes)
+        size = draw(st.integers(1, min(sizes)))
+        parts = [str(part) for part, count in enumerate(sizes) for _ in range(count)] + draw(
+            st.sampled_from([[], [""]])
+        )
+        policy: dict[str, Any] = {"name": "p", "matchLabelKeys": [_PART], "subGroupSize": size}
+        policy["minSubGroups"] = draw(st.integers(0, len(sizes)))
+        spec: dict[str, Any] = {"minMember": draw(st.integers(1, len(parts))), "subGroupPolicy": [policy]}
+        spec["priorityClassName"] = draw(st.sampled_from(["low", "high"]))
+        for holder in (spec, policy):
+            if (topology := draw(st.sampled_from(_TOPOLOGIES))) is not None:
+                holder["networkTopology"] = topology
+        name, cpu = f"g{number}", str(draw(st.integers(1, 2)))
+        objects.append({"kind": "PodGroup", "metadata": {"name": name}, "spec": spec})
+        for index, part in enumerate(parts):
+            meta = {"name": f"{name}-{index}", "annotations": {"scheduling.k8s.io/group-name": name}}
+            labels = {_PART: part} if part else {}
+            containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]
+            body = {
+                "schedulerName": "volcano",
+                "containers": containers,
+                "priorityClassName": spec["priorityClassName"],
+            }
+            objects.append({"kind": "Pod", "metadata": {**meta, "labels": labels}, "spec": body})
+    return objects
+
+
+def _limit(topology: Mapping[str, Any] | None, domains: Domains) -> int:
+    top = domains[""][0]
+    return top if topology is None or topology.get("mode") == "soft" else min(int(topology["highestTierAllowed"]), top)
+
+
+def _parts(simulation: Simulation, group: PodGroup) -> dict[str, list[Pod]]:
+    found: dict[str, list[Pod]] = {}
+    for pod in simulation.cluster.objects("Pod", Pod):
+        if pod.metadata.annotations["scheduling.k8s.io/group-name"] == group.metadata.name:
+            found.setdefault(pod.metadata.labels.get(_PART, ""), []).append(pod)
+    return found
+
+
+def _held(pods: Sequence[Pod]) -> set[str]:
+    return {pod.spec.node_name for pod in pods if pod.spec.node_name and pod.metadata.deletion_timestamp is None}
+
+
+def _is_within(held: set[str], limit: int, domains: Domains) -> bool:
+    return not held or any(held <= nodes for tier, nodes in domains.values() if tier <= limit)
+
+
+def _check_limits(simulation: Simulation) -> None:
+    domains = domains_of(simulation)
+    for group in simulation.cluster.objects("PodGroup", PodGroup):
+        parts, (policy,) = _parts(simulation, group), group.spec.sub_group_policy
+        everywhere = set[str]().union(*(_held(pods) for pods in parts.values()))
+        assert _is_within(everywhere, _limit(group.spec.network_topology, domains), domains), group.metadata.name
+        for part, pods in parts.items():
+            limit = _limit(policy.get("networkTopology"), domains)
+            assert not part or _is_within(_held(pods), limit, domains), f"{group.metadata.name} {part}"
+
+
+@settings(max_examples=_EXAMPLES)
+@given(networks(), divided_gangs(), st.sampled_from(ACTIONS), st.data())
+def test_no_pod_leaves_the_domain_of_its_sub_group_whatever_happens(
+    network: list[dict[str, Any]], jobs: list[dict[str, Any]], actions: str, data: st.DataObject
+) -> None:
+    simulation = simulation_of([*network, *jobs], actions)
+    for _ in range(data.draw(st.integers(2, 5))):
+        simulation.step()
+        _check_limits(simulation)
+        assert not any(report.plugin_errors or report.action_errors for report in simulation.reports)
+        pods = sorted(pod.metadata.key for pod in simulation.cluster.objects("Pod", Pod) if pod.spec.node_name)
+        if gone := data.draw(st.sampled_from(["", *pods])):
+            simulation.cluster.remove("Pod", gone)
+    assert simulation.state.drift() == 0
+
+
+@settings(max_examples=_EXAMPLES)
+@given(networks(), divided_gangs(most=1, alike=True))
+def test_a_job_starts_wherever_a_look_at_all_domains_finds_room(
+    network: list[dict[str, Any]], jobs: list[dict[str, Any]]
+) -> None:
+    simulation = simulation_of([*network, *jobs])
+    simulation.run()
+    _check_limits(simulation)
+    (group,) = simulation.cluster.objects("PodGroup", PodGroup)
+    (policy,) = group.spec.sub_group_policy
+    parts, domains = _parts(simulation, group), domains_of(simulation)
+    placed = {part: sum(bool(pod.spec.node_name) for pod in pods) for part, pods in parts.items()}
+    for part, count in placed.items():
+        assert count in (0, len(parts[part])), f"sub-group {part} is whole, or has nothing"
+    cpu = int(next(iter(parts.values()))[0].spec.containers[0].resources.requests["cpu"])
+    nodes = simulation.cluster.objects("Node", Node)
+    room = {node.metadata.name: int(node.status.allocatable["cpu"]) // cpu for node in nodes}
+    started = sum(placed.values()) > 0
+    event("it starts" if started else "it waits")
+    assert started == _could_start(group, policy, parts, domains, room)
+
+
+def _could_start(
+    group: PodGroup,
+    policy: Mapping[str, Any],
+    parts: Mapping[str, Sequence[Pod]],
+    domains: Domains,
+    room: Mapping[str, int],
+) -> bool:
+    """Whether there are domains for the job and for enough of its sub-groups. Domains are nested, so it is enough that
+    none has to hold more than fits."""
+    names, loose = [part for part in parts if part], len(parts.get("", ()))
+    for tier, outer in domains.values():
+        if tier > _limit(group.spec.network_topology, domains):
+            continue
+        limit = _limit(policy.get("networkTopology"), domains)
+        inner = [name for name, (inner_tier, nodes) in domains.items() if inner_tier <= limit and nodes <= outer]
+        for choice in product(["none", *inner], repeat=len(names)):
+            chosen = dict(zip(names, choice, strict=True))
+            demand = Counter[str]()
+            for part, name in chosen.items():
+                if name != "none":
+                    demand[name] += len(parts[part])
+            complete = sum(name != "none" for name in chosen.values())
+            fits = all(
+                sum(count for name, count in demand.items() if domains[name][1] <= nodes)
+                <= sum(room[node] for node in nodes)
+                for _, nodes in domains.values()
+            )
+            spare = sum(room[node] for node in outer) - demand.total()
+            pods = demand.total() + min(loose, spare)
+            if fits and complete >= policy["minSubGroups"] and pods >= group.spec.min_member:
+                return True
+    return False

@@ -1,0 +1,235 @@
+"""A turn of a job with sub-groups (`spec.subGroupPolicy`)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from volcano_py.actions.turns.gathered import GatheredTurn
+from volcano_py.actions.turns.turn import Turn, Work
+from volcano_py.framework.placement.placer import Choice
+from volcano_py.framework.session import Session
+from volcano_py.framework.topology.candidates import Demand, Rooms, candidates, misfit
+from volcano_py.framework.topology.topology import WHOLE
+from volcano_py.framework.topology.whole_groups import WholeGroups
+from volcano_py.state.status import PLACED_STATUSES
+from volcano_py.state.table.table import Rows
+from volcano_py.state.task_class import TaskClass
+from volcano_py.state.topology.tree import ROOT
+
+Shape = tuple[int, tuple[tuple[int, int], ...]]
+
+
+class GroupedTurn(GatheredTurn):
+    """A turn of a job with sub-groups: the domains that have room for enough whole sub-groups are tried one after the
+    other, and in each of them, for one sub-group after the other, the domains that have room for it.
+
+    A sub-group without places is placed with all its waiting tasks or not at all, one with some places with what it
+    lacks to its size; further tasks come one by one. One that fits nowhere does not keep the others from being placed.
+    """
+
+    def __init__(self, ssn: Session, work: Work, limit: int | None, *, alone: bool, leaves: int | None = None) -> None:
+        """`limit`: of the job as a whole, None for none."""
+        top = int(ssn.topology.tree.tiers[ROOT])
+        super().__init__(ssn, work, top if limit is None else limit, alone=alone, leaves=leaves)
+        self._is_limited = limit is not None and ssn.topology.is_structured()
+        groups = ssn.sub_groups(work.job)
+        assert groups is not None, "a job without sub-groups"
+        self._groups = groups
+        self._group = WHOLE
+        self._failed: dict[Shape, Rows] = {}
+        """The sub-groups that fit nowhere in the domain that is tried, one for each shape."""
+
+    def take(self) -> bool:
+        ssn, work, job = self._ssn, self._work, self._job
+        tasks, roles, placed = work.tasks, set(work.failed_roles), job.ready + job.waiting
+        for order in self._orders(tasks):
+            for later in (False, True) if ssn.placer.will_change else (False,):
+                for domain in self._domains(order, later=later):
+                    with ssn.topology.inside(job, domain):
+                        work.tasks, work.failed_roles, self._failed = order, set(roles), {}
+                        is_done = self._try(allow_later=later)
+                        if job.ready + job.waiting > placed:
+                            self._explain_groups()
+                            return is_done
+        work.tasks = tasks[:0]
+        self._explain_groups()
+        if self._is_limited and not self._failed and not ssn.ask.job_ready(job):
+            self._explain_job(tasks)
+        return False
+
+    # -- domains of the job ----------------------------------------------------------------------------------------
+
+    def _domains(self, tasks: Rows, *, later: bool) -> Iterator[int]:
+        """The domains to try for the job as a whole."""
+        ssn, job = self._ssn, self._job
+        if not self._is_limited:
+            yield ROOT
+            return
+        is_ready, chain = ssn.ask.job_ready(job), ssn.topology.chain(job, self._limit)
+        if is_ready and chain is not None:
+            yield from chain[-1:]
+            return
+        rooms = WholeGroups(ssn, job, tasks, later=later)
+        enough = rooms.pods() > 0 if is_ready else rooms.enough()
+        demand = Demand.of(ssn, tasks[: ssn.ask.tasks_to_ready(job)])
+        if len(lost := ssn.topology.lost(job)):
+            enough &= Rooms(ssn, Demand.of(ssn, np.concatenate((tasks[:1], lost))), later=later).enough()
+        yield from candidates(ssn, job, self._limit, demand, later=later, enough=enough)
+
+    def _orders(self, tasks: Rows) -> Iterator[Rows]:
+        """The tasks as they are; then, for a job that is not complete, with larger sub-groups first, and with smaller
+        ones: each may fit where the other does not."""
+        yield tasks
+        if self._ssn.ask.job_ready(self._job):
+            return
+        groups = self._groups
+        group = groups.group[np.searchsorted(groups.rows, tasks)]
+        sizes = np.bincount(group[group >= 0], minlength=len(groups) + 1)
+        if len(np.unique(sizes[sizes > 0])) < 2:
+            return
+        sizes[-1] = 0  # (tasks in no sub-group are the last in both)
+        begun = np.append(self._ssn.in_sub_groups(self._job, PLACED_STATUSES) > 0, False)
+        at = np.arange(len(tasks))
+        for size in (-sizes, sizes):
+            yield tasks[np.lexsort((at, group, size[group], group < 0, ~begun[group]))]
+
+    # -- one sub-group ---------------------------------------------------------------------------------------------
+
+    def _place_front(self, was_ready: bool) -> bool:
+        ssn, work = self._ssn, self._work
+        number = ssn.topology.group_of(self._job, int(work.tasks[0]))
+        if number == WHOLE:
+            return super()._place_front(was_ready)
+        unit, rest = self._front(number)
+        work.tasks = rest
+        shape = self._shape(number, unit)
+        if shape in self._failed:
+            return True
+        if not len(unit) or not self._place_unit(number, unit):
+            self._failed[shape] = unit
+        return True
+
+    def _front(self, number: int) -> tuple[Rows, Rows]:
+        """Of the tasks at the front, which are all those of a sub-group, the ones that are placed together, and what is
+        left for later; none where the sub-group has too few tasks to be complete."""
+        tasks, job = self._work.tasks, self._job
+        of_group = self._ssn.ledger.tasks.sub_group[tasks] == number
+        waiting, rest = tasks[of_group], tasks[~of_group]
+        at = self._groups.index(number)
+        found = int(self._ssn.in_sub_groups(job, PLACED_STATUSES)[at])
+        lacking = int(self._groups.size[at]) - found
+        if lacking > len(waiting):
+            return tasks[:0], rest
+        if found == 0:
+            return waiting, rest
+        count = max(lacking, 1)
+        return waiting[:count], np.concatenate((waiting[count:], rest))
+
+    def _shape(self, number: int, unit: Rows) -> Shape:
+        """What sub-groups have in common that fit into the same places; one with places is like no other."""
+        at = self._groups.index(number)
+        is_begun = bool(self._ssn.in_sub_groups(self._job, PLACED_STATUSES)[at])
+        counts = Counter(self._ssn.ledger.tasks.task_class[unit].tolist())
+        return -number if is_begun else int(self._groups.policy[at]), tuple(sorted(counts.items()))
+
+    def _place_unit(self, number: int, unit: Rows) -> bool:
+        """Place all tasks of the unit in one domain of the sub-group, now or, where that is allowed, once pods that are
+        leaving are gone; or none of them."""
+        ssn, work, allow_later = self._ssn, self._work, self._allow_later
+        rest, roles, mark = work.tasks, set(work.failed_roles), self._statement.checkpoint()
+        try:
+            for later in (False, True) if allow_later else (False,):
+                for domain in self._domains_of_unit(number, unit, later=later):
+                    self._group, self._allow_later, work.tasks = number, later, unit
+                    with ssn.topology.inside(self._job, domain, number):
+                        if self._place_all():
+                            self._promise_together(mark)
+                            return True
+                    self._statement.rollback(mark)
+                    work.failed_roles = set(roles)
+            return False
+        finally:
+            self._group, self._allow_later, work.tasks = WHOLE, allow_later, rest
+
+    def _domains_of_unit(self, number: int, unit: Rows, *, later: bool) -> list[int]:
+        ssn, job = self._ssn, self._job
+        limit = ssn.topology.limit(job, number)
+        if limit is None or not ssn.topology.is_structured():
+            return [ssn.topology.inside_of(job)]
+        demand = Demand.of(ssn, np.concatenate((unit, ssn.topology.lost(job, number))))
+        return self._worth_trying(candidates(ssn, job, limit, demand, later=later, group=number), demand)
+
+    def _place_all(self) -> bool:
+        while len(self._work.tasks):
+            before = len(self._statement)
+            super()._place_front(False)
+            if len(self._statement) == before:
+                return False
+        return True
+
+    def _promise_together(self, mark: int) -> None:
+        """If some of the unit's places are not free yet, all are only promised: it is not bound in part."""
+        placements = self._statement.placements[mark:]
+        if len({each.status for each in placements}) > 1:
+            self._statement.rollback(mark)
+            for each in placements:
+                self._statement.pipeline(each.job, each.task_class, each.rows, each.nodes)
+
+    def _wanted(self, length: int, was_ready: bool) -> int:
+        return super()._wanted(length, was_ready) if self._group == WHOLE else length
+
+    def _choose(self, task_class: TaskClass, rows: Rows) -> Choice:
+        group = self._ssn.topology.group_of(self._job, int(rows[0]))
+        is_limited = group != WHOLE and self._ssn.topology.limit(self._job, group) is not None
+        if is_limited or self._is_limited:
+            return super()._choose(task_class, rows)
+        choice = Turn._choose(self, task_class, rows)  # (nothing is to be kept together)
+        return Choice(np.zeros(0, dtype=np.intp)) if choice.pipelined and not self._allow_later else choice
+
+    def _steps(self) -> list[int]:
+        """The domains to look in, the narrowest first."""
+        topology, limit = self._ssn.topology, None
+        if self._group != WHOLE:
+            limit = topology.limit(self._job, self._group)
+        if limit is None or not topology.is_structured():
+            return super()._steps()
+        chain = topology.chain(self._job, limit, self._group)
+        return [topology.inside_of(self._job, self._group)] if chain is None else chain
+
+    def _settle(self) -> None:
+        limits = (self._ssn.topology.limit(self._job, group) for group in (WHOLE, *self._groups.numbers))
+        if any(limit is not None for limit in limits):
+            super()._settle()
+
+    def _tie(self) -> int | None:
+        topology = self._ssn.topology
+        limit = None if self._group == WHOLE else topology.limit(self._job, self._group)
+        return super()._tie() if limit is None else topology.tie(self._job, self._group)
+
+    # -- why not ---------------------------------------------------------------------------------------------------
+
+    def _explain_groups(self) -> None:
+        """Why sub-groups fit nowhere in the domain that was tried last."""
+        ssn, job = self._ssn, self._job
+        for unit in self._failed.values():
+            if not len(unit):
+                continue
+            number = ssn.topology.group_of(job, int(unit[0]))
+            limit, demand = ssn.topology.limit(job, number), Demand.of(ssn, unit)
+            for task_class in demand.classes(ssn):
+                if limit is None or not ssn.topology.is_structured():
+                    error = ssn.placer.misfit(task_class)
+                else:
+                    error = misfit(ssn, job, limit, demand, group=number)
+                ssn.findings.misfit(job, task_class, error)
+
+    def _explain_job(self, tasks: Rows) -> None:
+        """Why no domain has room for enough whole sub-groups."""
+        ssn, job = self._ssn, self._job
+        demand = Demand.of(ssn, tasks[: ssn.ask.tasks_to_ready(job)])
+        pods = np.minimum(WholeGroups(ssn, job, tasks, later=False).pods(), demand.tasks)
+        for task_class in demand.classes(ssn):
+            ssn.findings.misfit(job, task_class, misfit(ssn, job, self._limit, demand, pods=pods))
