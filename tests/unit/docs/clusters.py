@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
 from tests.unit.docs.pages import PROJECT, Block, blocks
@@ -20,6 +21,7 @@ NODES: Final = "\n---\n".join(
     f'{{kind: Node, metadata: {{name: n{i}}}, status: {{allocatable: {{cpu: "8", memory: 32Gi, pods: "110"}}}}}}'
     for i in (1, 2, 3)
 )
+_MADE: Final = Path(__file__).parent / "made_by_operators"
 # Owner of the pods, and the field with their number. A Deployment's pods belong to the ReplicaSet made for it.
 _WORKLOADS: Final = {
     "Deployment": ("apps/v1", "ReplicaSet", "replicas"),
@@ -54,7 +56,9 @@ def cluster_of(block: Block) -> list[Document]:
 
 
 def documents_of(block: Block) -> list[Document]:
-    """The block's own objects."""
+    """The block's own objects, or those that another operator makes of them."""
+    if made := block.marks.get("made"):
+        return read_paths([_MADE / made])
     return list(_with_pods(read_text(block.text, str(block))))
 
 

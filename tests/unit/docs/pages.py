@@ -11,6 +11,7 @@ why.
 - `rejected`: the configuration is an example of an invalid one.
 - `refused: NAME`: admission refuses the object next to those of that file; the next block of text is the answer.
 - `include: PATH`: the block is a copy of that file of the project.
+- `made: FILE`: the block is for another operator, and is tried as the objects that it makes, in `made_by_operators/`.
 - `plugin`: the Python code defines plugins, which are put to use.
 """
 
