@@ -16,6 +16,7 @@ from volcano_py.capture.model import Capture
 from volcano_py.capture.start import rules_of
 from volcano_py.cluster.manifests import Document, ManifestError, bounded, read_text
 from volcano_py.config import SchedulerConfiguration, format_problems, parse_configuration
+from volcano_py.explain.model import Entry
 from volcano_py.explain.of_node import explain_node
 from volcano_py.explain.of_queue import explain_queue
 from volcano_py.explain.of_workload import explain_workload
@@ -77,8 +78,13 @@ class Answers:
         Raises:
             AnswerError: there is no such object.
         """
+        namespace, slash, _ = name.partition("/")
+        events, unread = await self._cluster.events(namespace) if slash else ((), None)
         async with self._lock:
-            return await asyncio.to_thread(self._explained, await self._world_now(), kind, name)
+            found = await asyncio.to_thread(_explanation, await self._world_now(), kind, name, events)
+        missing = (*self._cluster.unread, *([unread] if unread is not None else []))
+        answer: dict[str, Any] = msgspec.to_builtins(replace(found, unread=tuple(map(str, missing))))
+        return answer
 
     def pods(self, group: str) -> list[dict[str, Any]]:
         """The pods of a PodGroup (namespace/name) as they are, by name: for the map of a gang."""
@@ -127,19 +133,16 @@ class Answers:
         self._world = number, now, world
         return world
 
-    def _explained(self, world: World, kind: str, name: str) -> dict[str, Any]:
-        try:
-            if kind == "queue":
-                found: Any = explain_queue(world, name)
-            elif kind == "node":
-                found = explain_node(world, name)
-            else:
-                found = explain_workload(world, kind, name)
-        except ExplainError as error:
-            raise AnswerError(str(error)) from error
-        unread = tuple(map(str, self._cluster.unread))
-        answer: dict[str, Any] = msgspec.to_builtins(replace(found, unread=unread))
-        return answer
+
+def _explanation(world: World, kind: str, name: str, events: Sequence[Entry]) -> Any:
+    try:
+        if kind == "queue":
+            return explain_queue(world, name)
+        if kind == "node":
+            return explain_node(world, name)
+        return explain_workload(world, kind, name, events)
+    except ExplainError as error:
+        raise AnswerError(str(error)) from error
 
 
 def _difference(

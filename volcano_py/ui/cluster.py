@@ -10,9 +10,11 @@ from types import MappingProxyType
 from typing import Final, TypeVar
 
 import structlog
+from msgspec.structs import replace
 
 from volcano_py.api import names
 from volcano_py.api.objects import ApiObject, metadata_of
+from volcano_py.capture.events import events_in
 from volcano_py.capture.kinds import CONSEQUENCES, KINDS
 from volcano_py.capture.model import BUILT_IN, Capture, Unread
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
@@ -21,6 +23,7 @@ from volcano_py.cluster.kubernetes.http.paths import ApiPath, field_selector
 from volcano_py.cluster.kubernetes.watching.informers import Informers
 from volcano_py.cluster.kubernetes.watching.kinds import VOLCANO_JOB, ConfigMap, Kind, config_map
 from volcano_py.config import default_configuration_text, parse_configuration
+from volcano_py.explain.model import Entry
 from volcano_py.framework.registry import Registry
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.ui.board.board import Seen
@@ -79,6 +82,7 @@ class Cluster:
         self._objects: dict[str, dict[str, ApiObject]] = {}
         self._evictions: dict[str, EvictionEvent] = {}
         self._informers: Informers | None = None
+        self._client: KubernetesClient | None = None
         self._configured(default_configuration_text(), BUILT_IN)
         if self.parsed.config is None:
             raise ClusterError(f"the built-in configuration is invalid: {self.parsed.errors[0]}")
@@ -160,6 +164,10 @@ class Cluster:
             unread=self.unread,
         )
 
+    async def events(self, namespace: str) -> tuple[tuple[Entry, ...], Unread | None]:
+        """The events of a namespace, for histories; or why they are missing. A capture has none."""
+        return ((), None) if self._client is None else await events_in(self._client, namespace)
+
     def objects(self, kind: str, of: type[T]) -> list[T]:
         """All objects of the kind."""
         return [obj for obj in self._objects.get(kind, {}).values() if isinstance(obj, of)]
@@ -187,17 +195,22 @@ class Cluster:
         return cluster
 
     @contextlib.asynccontextmanager
-    async def following(self, client: KubernetesClient, config_namespace: str) -> AsyncIterator[None]:
+    async def following(
+        self, client: KubernetesClient, *, config_namespace: str, namespace: str
+    ) -> AsyncIterator[None]:
         """Inside, it is kept in step with the API server. Begins when everything that may be read has been listed.
+
+        Kinds that may not be read in all namespaces are read in `namespace`, if that is allowed.
 
         Raises:
             UnauthorizedError: the login is not accepted.
             UnreachableError: there is no answer.
         """
         wanted = (*KINDS, EVICTION, config_map(config_namespace, names.CONFIG_MAP))
-        findings = await asyncio.gather(*(_readable(client, kind) for kind in wanted))
-        self.unread = tuple(each for each in findings if isinstance(each, Unread))
-        readable = [kind for kind, found in zip(wanted, findings, strict=True) if found is True]
+        findings = await asyncio.gather(*(_readable(client, kind, namespace) for kind in wanted))
+        self.unread = tuple(unread for _, unread in findings if unread is not None)
+        readable = [kind for kind, _ in findings if kind is not None]
+        self._client = client
         self._informers = Informers(client, self, readable, on_bad_object=self._cannot_read)
         following = asyncio.create_task(self._informers.run())
         try:
@@ -214,15 +227,33 @@ class Cluster:
         self._changes()
 
 
-async def _readable(client: KubernetesClient, kind: Kind) -> bool | Unread:
-    """True, or False where there are no such objects, or why they cannot be read."""
+async def _readable(client: KubernetesClient, kind: Kind, namespace: str) -> tuple[Kind | None, Unread | None]:
+    """What of the kind can be read: all of it, that of the namespace, or nothing; and what cannot."""
     try:
         await client.get(kind.path, {**kind.selectors, **_LIST_ONE})
     except ForbiddenError as error:
-        so = CONSEQUENCES.get(kind.name, _SO.get(kind.name, ""))
-        return Unread(kind.name, error.message or "forbidden", so)
+        why, so = error.message or "forbidden", CONSEQUENCES.get(kind.name, _SO.get(kind.name, ""))
+        own = _of_namespace(kind, namespace)
+        if own is None or not await _is_allowed(client, own):
+            return None, Unread(kind.name, why, so)
+        return own, Unread(f"{kind.name} in other namespaces than {namespace}", why, "they count as absent")
     except NotFoundError:
-        if kind.optional or kind is VOLCANO_JOB:
-            return False
-        return Unread(kind.name, f"the cluster does not serve {kind.path}", CONSEQUENCES.get(kind.name, ""))
+        is_missed = not (kind.optional or kind is VOLCANO_JOB)
+        why, so = f"the cluster does not serve {kind.path}", CONSEQUENCES.get(kind.name, "")
+        return None, Unread(kind.name, why, so) if is_missed else None
+    return kind, None
+
+
+def _of_namespace(kind: Kind, namespace: str) -> Kind | None:
+    """The kind with what is in the namespace only; None where it is not in namespaces, or in one already."""
+    if not kind.namespaced or kind.path.namespace:
+        return None
+    return replace(kind, path=ApiPath(kind.path.group_version, kind.path.plural, namespace))
+
+
+async def _is_allowed(client: KubernetesClient, kind: Kind) -> bool:
+    try:
+        await client.get(kind.path, {**kind.selectors, **_LIST_ONE})
+    except ForbiddenError:
+        return False
     return True

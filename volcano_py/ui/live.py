@@ -1,4 +1,8 @@
-"""Makes a board whenever the cluster has changed, and gives its changes to whoever follows."""
+"""Makes a board whenever the cluster has changed, and gives its changes to whoever follows.
+
+What pods and nodes do is shown at once. What the scheduler says of it follows when its cycle is done, which takes a
+second with ten thousand jobs.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final, NoReturn
 
 import msgspec
@@ -14,6 +18,7 @@ import structlog
 
 from volcano_py.ui.board.board import BoardMaker
 from volcano_py.ui.board.changes import changes
+from volcano_py.ui.board.judgement import Judge, Judgement
 from volcano_py.ui.board.model import Tables
 from volcano_py.ui.board.timeline import EVERY
 from volcano_py.ui.cluster import Cluster
@@ -42,37 +47,59 @@ class Live:
         self.board: Tables = {}
         self.number = 0
         self._cluster = cluster
-        self._maker = BoardMaker(cluster.registry)
+        self._maker, self._judge = BoardMaker(), Judge(cluster.registry)
+        self._judgement: Judgement | None = None
+        self._looked = asyncio.Event()
         self._updates: deque[Update] = deque(maxlen=_REMEMBERED)
         self._news = asyncio.Condition()
         self._whole: tuple[int, bytes] = (0, b"")
 
     async def run(self) -> NoReturn:
         """Follow the cluster without end; cancel to stop."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._every_change(self._cluster.changed, self.look))
+            group.create_task(self._every_change(self._looked, self.judge))
+        raise AssertionError("it follows without end")
+
+    async def look(self) -> None:
+        """Make the board as it is now, by the newest judgement."""
+        self._cluster.changed.clear()
+        if self._judgement is None:
+            await self.judge()
+        else:
+            await self._publish(self._judgement)
+            self._looked.set()
+
+    async def judge(self) -> None:
+        """Have the scheduler look at the cluster as it is now, and make the board again."""
+        self._looked.clear()
+        seen = self._cluster.seen()
+        self._judgement = await asyncio.to_thread(self._judge.judge, seen.snapshot, seen.configuration)
+        await self._publish(self._judgement)
+
+    async def _publish(self, judgement: Judgement) -> None:
+        async with self._news:
+            board = await asyncio.to_thread(self._maker.make, self._cluster.seen(), judgement)
+            different = changes(self.board, board)
+            if different or not self.number:
+                self.board = board
+                self.number += 1
+                self._updates.append(Update(self.number, msgspec.json.encode(different)))
+                self._news.notify_all()
+
+    async def _every_change(self, changed: asyncio.Event, work: Callable[[], Awaitable[None]]) -> NoReturn:
+        """Work once for all changes that have come meanwhile, and every ten seconds: some reasons follow the clock."""
         while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(EVERY):
+                    await changed.wait()
             started = time.monotonic()
             try:
-                await self.look()
+                await work()
             except Exception:
                 # A bug of ours, triggered by some object: the next change is another chance.
                 log.exception("the board could not be made")
             await asyncio.sleep(max(_REST, _SHARE * (time.monotonic() - started)))
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(EVERY):
-                    await self._cluster.changed.wait()
-
-    async def look(self) -> None:
-        """Make the board as it is now."""
-        self._cluster.changed.clear()
-        board = await asyncio.to_thread(self._maker.make, self._cluster.seen())
-        different = changes(self.board, board)
-        if not different and self.number:
-            return
-        async with self._news:
-            self.board = board
-            self.number += 1
-            self._updates.append(Update(self.number, msgspec.json.encode(different)))
-            self._news.notify_all()
 
     def whole(self) -> bytes:
         """The newest board as JSON: `{"number": …, "tables": {…}}`."""

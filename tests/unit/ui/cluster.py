@@ -9,6 +9,7 @@ from volcano_py.capture.model import Capture
 from volcano_py.cluster.manifests import read_text
 from volcano_py.scheduler import builtin_registry
 from volcano_py.ui.board.board import BoardMaker
+from volcano_py.ui.board.judgement import Judge
 from volcano_py.ui.board.model import Tables
 from volcano_py.ui.cluster import Cluster
 
@@ -52,5 +53,9 @@ def cluster(text: str = OBJECTS) -> Cluster:
 
 
 def board(text: str = OBJECTS) -> Tables:
-    shown = cluster(text)
-    return BoardMaker(shown.registry).make(shown.seen())
+    return board_of(cluster(text))
+
+
+def board_of(shown: Cluster) -> Tables:
+    seen = shown.seen()
+    return BoardMaker().make(seen, Judge(shown.registry).judge(seen.snapshot, seen.configuration))

@@ -111,7 +111,7 @@ def surroundings(source: Source, namespace: str | None) -> tuple[str, tuple[Entr
         return namespace or DEFAULT_NAMESPACE, (), None
 
     async def work(client: KubernetesClient) -> tuple[str, tuple[Entry, ...], Unread | None]:
-        from volcano_py.cli.explaining.events import events_in
+        from volcano_py.capture.events import events_in
 
         where = namespace_of(client, namespace)
         return where, *await events_in(client, where)

@@ -11,7 +11,8 @@ import click
 
 from volcano_py.api.names import DEFAULT_QUEUE, DEFAULT_SCHEDULER_NAME
 from volcano_py.cli.options.captured import Source, source_options
-from volcano_py.cli.options.cluster_access import INTERRUPTED, on_cluster
+from volcano_py.cli.options.cluster_access import INTERRUPTED, namespace_of, on_cluster
+from volcano_py.cli.options.names import LABEL
 from volcano_py.cli.printing.output import log_aside
 
 if TYPE_CHECKING:
@@ -56,8 +57,14 @@ class Address(click.ParamType["ListenAddress"]):
     help="Where the page is served; port 0 takes a free one.",
 )
 @click.option("--no-browser", is_flag=True, help="Open no browser, only print the address.")
+@click.option(
+    "--namespace",
+    "-n",
+    type=LABEL,
+    help="Where you may not read all namespaces: the one to show. [default: that of the context, or else default]",
+)
 @source_options
-def ui(listen_address: ListenAddress, no_browser: bool, source: Source) -> None:
+def ui(listen_address: ListenAddress, no_browser: bool, namespace: str | None, source: Source) -> None:
     """Show a cluster in the browser: queues, jobs and why they wait, nodes, evictions, the configuration, trials."""
     from volcano_py.observe.listen import ListenError
     from volcano_py.scheduler import builtin_registry
@@ -75,7 +82,7 @@ def ui(listen_address: ListenAddress, no_browser: bool, source: Source) -> None:
         if source.files:
             _of_files(source, registry, listen_address, ready)
         else:
-            _of_cluster(source, registry, listen_address, ready)
+            _of_cluster(source, namespace, registry, listen_address, ready)
     except (ClusterError, ListenError) as error:
         raise click.ClickException(str(error)) from error
     except KeyboardInterrupt as interrupt:
@@ -93,7 +100,9 @@ def _of_files(source: Source, registry: Registry, address: ListenAddress, ready:
     asyncio.run(work())
 
 
-def _of_cluster(source: Source, registry: Registry, address: ListenAddress, ready: Callable[[str], None]) -> None:
+def _of_cluster(
+    source: Source, namespace: str | None, registry: Registry, address: ListenAddress, ready: Callable[[str], None]
+) -> None:
     from volcano_py.ui.cluster import Cluster
     from volcano_py.ui.serving import serve
 
@@ -104,7 +113,8 @@ def _of_cluster(source: Source, registry: Registry, address: ListenAddress, read
             scheduler_names=frozenset(source.scheduler_names or (DEFAULT_SCHEDULER_NAME,)),
             default_queue=source.default_queue or DEFAULT_QUEUE,
         )
-        async with cluster.following(client, source.config_namespace):
+        own = namespace_of(client, namespace)
+        async with cluster.following(client, config_namespace=source.config_namespace, namespace=own):
             await serve(cluster, address, ready)
 
     on_cluster(source.kubeconfig, source.context, work)

@@ -7,19 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from volcano_py.api.effects import Effect
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.config import SchedulerConfiguration
 from volcano_py.config.parse import ParseResult
-from volcano_py.framework.registry import Registry
-from volcano_py.scheduler import Scheduler
 from volcano_py.state.snapshot import Snapshot
 from volcano_py.ui.board.configuration import configuration_row
 from volcano_py.ui.board.evictions import EvictionEvent, eviction_row
-from volcano_py.ui.board.jobs import job_rows
+from volcano_py.ui.board.jobs import JobRows
+from volcano_py.ui.board.judgement import Judgement
 from volcano_py.ui.board.model import ClusterRow, JobRow, QueueRow, Tables
-from volcano_py.ui.board.nodes import node_rows
-from volcano_py.ui.board.queues import queue_rows
+from volcano_py.ui.board.nodes import NodeRows
+from volcano_py.ui.board.queues import QueueRows
 from volcano_py.ui.board.timeline import Timeline
 
 _RECLAIMING = frozenset({"reclaim", "gangreclaim"})
@@ -40,26 +38,23 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 class BoardMaker:
-    """Makes boards with the scheduler, whose decisions are not carried out: they say why jobs wait."""
+    """Makes boards. What has not changed since the last one is the same row."""
 
-    def __init__(self, registry: Registry) -> None:
-        self._looking, self._deciding = (Scheduler(registry, _carry_out_nothing) for _ in range(2))
+    def __init__(self) -> None:
+        self._jobs, self._queues, self._nodes = JobRows(), QueueRows(), NodeRows()
         self._timeline = Timeline()
 
-    def make(self, seen: Seen) -> Tables:
-        """The tables. May take as long as a cycle of the scheduler."""
-        report = self._deciding.run_cycle(seen.snapshot, seen.configuration)
-        jobs = job_rows(report, seen.snapshot)
-        # Another cycle, in which nothing is placed: what it says of queues is what they hold now.
-        standing = self._looking.run_cycle(seen.snapshot, seen.configuration, decide=False)
-        queues = queue_rows(standing, seen.snapshot, seen.configuration, jobs.values())
+    def make(self, seen: Seen, judgement: Judgement) -> Tables:
+        """The tables. `judgement` may be of an earlier snapshot: jobs that it does not know are new."""
+        jobs = self._jobs.of(seen.snapshot, judgement)
+        queues = self._queues.of(seen.snapshot, judgement, jobs.values())
         cluster = _cluster_row(seen, queues, jobs.values())
         self._timeline.add(cluster, queues, jobs.values())
         return {
             "cluster": {"cluster": cluster},
             "queues": queues,
             "jobs": jobs,
-            "nodes": node_rows(seen.snapshot),
+            "nodes": self._nodes.of(seen.snapshot),
             "evictions": {row.key: row for row in map(eviction_row, seen.evictions)},
             "configuration": {"configuration": configuration_row(seen.text, seen.parsed, seen.configuration, queues)},
             "timeline": self._timeline.rows,
@@ -88,7 +83,3 @@ def _cluster_row(seen: Seen, queues: Mapping[str, QueueRow], jobs: Iterable[JobR
         unread=seen.unread,
         behind=seen.behind,
     )
-
-
-def _carry_out_nothing(effects: Sequence[Effect]) -> None:
-    """Looking changes nothing."""

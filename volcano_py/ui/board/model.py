@@ -69,7 +69,8 @@ class QueueRow(Row, frozen=True):
 class JobRow(Row, frozen=True):
     """One PodGroup, or pods that wait without one. `created`: seconds since the epoch.
 
-    `state`: Running, Partly running, Waiting, Starting (the next cycle binds it), or Completed.
+    `state`: Running, Partly running, Waiting, Starting (the next cycle binds it), Completed, or New (no cycle has seen
+    it yet).
     """
 
     key: str

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from tests.unit.ui.cluster import OBJECTS, board, cluster
-from volcano_py.api.objects import ObjectMeta
+from tests.unit.ui.cluster import OBJECTS, board, board_of, cluster
+from volcano_py.api.objects import ObjectMeta, Pod
 from volcano_py.cluster.kubernetes.watching.kinds import ConfigMap
 from volcano_py.ui.board.board import BoardMaker
-from volcano_py.ui.board.model import ConfigurationRow
+from volcano_py.ui.board.judgement import Judge
+from volcano_py.ui.board.model import ConfigurationRow, JobRow
 
 
 def row(table: str, key: str, text: str = OBJECTS) -> dict[str, Any]:
@@ -108,8 +110,38 @@ def test_the_board_is_shown_by_the_last_valid_configuration() -> None:
         metadata=ObjectMeta(name="c", namespace="s"), data={"volcano-scheduler.conf": 'actions: "enqueue, sleep"'}
     )
     shown.upsert("ConfigMap", broken)
-    found = BoardMaker(shown.registry).make(shown.seen())["configuration"]["configuration"]
+    found = board_of(shown)["configuration"]["configuration"]
     assert isinstance(found, ConfigurationRow)
     assert not found.in_use
     assert found.actions == ("enqueue", "allocate", "backfill")
     assert any("sleep" in each.message for each in found.findings)
+
+
+def test_what_has_not_changed_is_the_same_row_and_what_has_is_another() -> None:
+    shown = cluster()
+    seen = shown.seen()
+    judgement = Judge(shown.registry).judge(seen.snapshot, seen.configuration)
+    maker = BoardMaker()
+    before = maker.make(seen, judgement)
+    (runs,) = (pod for pod in shown.objects("Pod", Pod) if pod.metadata.name == "runs-0")
+    shown.delete("Pod", runs)
+    after = maker.make(shown.seen(), judgement)
+    same = {(table, key) for table in after for key, row in after[table].items() if before[table].get(key) is row}
+    assert {("jobs", "team/waits"), ("nodes", "n2"), ("queues", "research")} <= same
+    assert not {("jobs", "team/runs"), ("nodes", "n1")} & same
+
+
+def test_a_job_is_new_until_the_scheduler_has_seen_it_and_waits_no_longer_once_it_is_placed() -> None:
+    shown, earlier = cluster(), cluster(OBJECTS.replace("waits", "other"))
+    seen = earlier.seen()
+    judgement = Judge(shown.registry).judge(seen.snapshot, seen.configuration)
+    jobs = BoardMaker().make(shown.seen(), judgement)["jobs"]
+    assert isinstance(new := jobs["team/waits"], JobRow)
+    assert new.state == "New"
+    seen = shown.seen()
+    judgement = Judge(shown.registry).judge(seen.snapshot, seen.configuration)
+    (pod,) = (pod for pod in shown.objects("Pod", Pod) if pod.metadata.name == "waits-0")
+    shown.upsert("Pod", replace(pod, spec=replace(pod.spec, node_name="n1")))
+    placed = BoardMaker().make(shown.seen(), judgement)["jobs"]["team/waits"]
+    assert isinstance(placed, JobRow)
+    assert (placed.state, placed.reason) == ("Running", "")

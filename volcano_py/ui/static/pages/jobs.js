@@ -8,7 +8,7 @@ import { jobLink, queueLink, set } from "../parts/places.js";
 import { list } from "../parts/list.js";
 import { job } from "./job.js";
 
-const ORDER = { Waiting: 0, "Partly running": 1, Starting: 2, Running: 3, Completed: 4 };
+const ORDER = { Waiting: 0, "Partly running": 1, New: 2, Starting: 3, Running: 4, Completed: 5 };
 const STATES = [["", "all"], ["waits", "those that wait"], ...Object.keys(ORDER).map((name) => [name, name])];
 
 const namespace = (each) => each.key.split("/")[0];

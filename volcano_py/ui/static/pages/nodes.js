@@ -2,7 +2,7 @@
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { cluster, rows, tables } from "../parts/store.js";
-import { amounts, counted, number, ordered, percent } from "../parts/amounts.js";
+import { amounts, counted, number, ordered, percent, resourcesOf } from "../parts/amounts.js";
 import { usage } from "../parts/bar.js";
 import { jobLink, link, nodeLink, set } from "../parts/places.js";
 import { asked, drawn } from "../parts/ask.js";
@@ -81,7 +81,7 @@ function one(name) {
 export function nodes([name], query) {
   if (name) return one(name);
   const all = rows("nodes").sort((a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }));
-  const resources = ordered(Object.keys(cluster().allocatable));
+  const resources = resourcesOf(cluster());
   const resource = resources.includes(query.get("resource")) ? query.get("resource") : resources[0];
   const ways = usable(all);
   const by = ways.includes(query.get("by")) ? query.get("by") : ways[0];

@@ -2,7 +2,7 @@
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { cluster, rows, tables } from "../parts/store.js";
-import { amounts, number, ordered } from "../parts/amounts.js";
+import { amounts, number, ordered, resourcesOf } from "../parts/amounts.js";
 import { legend, standing, standingText } from "../parts/bar.js";
 import { link, place, queueLink, set } from "../parts/places.js";
 import { list } from "../parts/list.js";
@@ -10,7 +10,7 @@ import { list } from "../parts/list.js";
 const inOrder = () => rows("queues").sort((a, b) => a.order - b.order);
 
 function chosen(query, all) {
-  const names = ordered(Object.keys(all.allocatable));
+  const names = resourcesOf(all);
   const asked = query.get("resource");
   return [names.includes(asked) ? asked : names[0], names];
 }

@@ -22,6 +22,9 @@ const rank = (name) => (name === "cpu" ? 0 : name === "memory" ? 1 : name === "p
 /** Names of resources: cpu and memory first, pods last. */
 export const ordered = (names) => [...names].sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
 
+/** Names of the resources that nodes have; cpu where no node can be seen. */
+export const resourcesOf = (all) => (Object.keys(all.allocatable).length ? ordered(Object.keys(all.allocatable)) : ["cpu"]);
+
 /** `8 cpu, 64Gi memory`; `nothing` when all are zero. */
 export function amounts(values = {}) {
   const parts = ordered(Object.keys(values)).filter((name) => values[name]);
