@@ -6,7 +6,7 @@ from typing import Final
 
 from volcano_py.explain.model import Holder, Limit
 from volcano_py.explain.staying import Staying
-from volcano_py.explain.target import Target
+from volcano_py.explain.target import Target, queues_below
 from volcano_py.explain.world import World
 from volcano_py.framework.job import Job
 
@@ -21,7 +21,7 @@ def holders(world: World, binding: Limit | None, target: Target) -> tuple[Holder
     if binding is None or binding.kind not in _HELD or binding.resource not in names:
         return ()
     dim = names.index(binding.resource)
-    inside = below(world, binding.name) if binding.kind == "queue" else None
+    inside = queues_below(world, binding.name) if binding.kind == "queue" else None
     found = [
         (int(job.allocated[dim]), job)
         for job in world.jobs.values()
@@ -32,16 +32,6 @@ def holders(world: World, binding: Limit | None, target: Target) -> tuple[Holder
     found.sort(key=lambda each: (-each[0], each[1].key))
     stay = Staying(world, target)
     return tuple(_holder(world, job, stay.why(job)) for _, job in found[:_MOST])
-
-
-def below(world: World, queue: str) -> set[str]:
-    """The queue and all queues below it."""
-    names = {queue}
-    while True:
-        more = {name for name, report in world.report.queues.items() if report.parent in names} - names
-        if not more:
-            return names
-        names |= more
 
 
 def _holder(world: World, job: Job, stays: str) -> Holder:

@@ -79,14 +79,28 @@ class Near(_Part, frozen=True):
     refusal: str = ""
 
 
+class Domain(_Part, frozen=True):
+    """The best part of the network of one tier ("" is the whole cluster), and for how many of the pods it has room that
+    the workload still needs. `allowed`: whether the workload may use it."""
+
+    name: str
+    tier: int
+    room: int
+    needed: int
+    allowed: bool
+    tier_name: str = ""
+
+
 class Nodes(_Part, frozen=True):
-    """What nodes say to the pod `pod`: first refusal → how many nodes; the three nearest ones."""
+    """What nodes say to the pod `pod`: first refusal → how many nodes; the three nearest ones. `domains`: of a workload
+    that is kept together in the network, the best domain of each tier, the narrowest first."""
 
     pod: str
     total: int
     takes: int
     refusals: Mapping[str, int] = {}
     nearest: tuple[Near, ...] = ()
+    domains: tuple[Domain, ...] = ()
 
 
 class Remedy(_Part, frozen=True):

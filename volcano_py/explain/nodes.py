@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.objects import Pod
-from volcano_py.explain.model import Near, Nodes
-from volcano_py.explain.target import Target
+from volcano_py.explain.model import Domain, Near, Nodes
+from volcano_py.explain.target import Target, first_waiting
 from volcano_py.explain.world import World
+from volcano_py.framework.topology.candidates import Demand, best_of_tiers
 from volcano_py.framework.views import FITS
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import TaskClass
@@ -23,7 +23,7 @@ _REFUSED: Final = 1e6
 
 def nodes(world: World, target: Target) -> Nodes | None:
     """Of the first pod that waits; None when the scheduler knows none."""
-    found = _first(world, target)
+    found = first_waiting(world, target)
     if found is None:
         return None
     pod, task_class = found
@@ -55,6 +55,21 @@ def nodes(world: World, target: Target) -> Nodes | None:
             )
             for row in order.tolist()
         ),
+        domains=_domains(world, target),
+    )
+
+
+def _domains(world: World, target: Target) -> tuple[Domain, ...]:
+    ssn, job = world.session, world.jobs.get(target.group)
+    limit = None if job is None else ssn.topology.limit(job)
+    if job is None or limit is None:
+        return ()
+    rows = ssn.tasks_of(job)
+    rows = ssn.ask.ordered_tasks(rows[ssn.ledger.tasks.status[rows] == TaskStatus.PENDING])
+    demand = Demand.of(ssn, rows[: max(ssn.ask.tasks_to_ready(job), 1)])
+    return tuple(
+        Domain(each.name, each.tier, each.pods, demand.tasks, each.allowed, each.tier_name)
+        for each in best_of_tiers(ssn, job, limit, demand)
     )
 
 
@@ -63,14 +78,3 @@ def _relative(lacks: NDArray[np.int64], task_class: TaskClass) -> NDArray[np.flo
     request = np.maximum(task_class.request, 1)
     total: NDArray[np.float64] = (lacks / request).sum(axis=1)
     return total
-
-
-def _first(world: World, target: Target) -> tuple[Pod, TaskClass] | None:
-    waiting = {pod.metadata.key: pod for pod in target.waiting}
-    ssn = world.session
-    tasks = ssn.ledger.tasks
-    for row in np.flatnonzero(tasks.status == TaskStatus.PENDING).tolist():
-        pod = waiting.get(ssn.task_info(row).key)
-        if pod is not None:
-            return pod, ssn.task_class(row)
-    return None

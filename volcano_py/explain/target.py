@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 
 from volcano_py.api.objects import Pod, PodGroup
 from volcano_py.cluster.manifests import VOLCANO_JOB
 from volcano_py.explain.world import World, group_of
 from volcano_py.jobs.model import VolcanoJob
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.task_class import TaskClass
 
 
 class ExplainError(ValueError):
@@ -59,6 +62,28 @@ def has_started(world: World, target: Target, *, need: int | None = None) -> boo
         return world.placed(target.group) >= (target.need if need is None else need)
     found = (world.simulation.cluster.get("Pod", pod.metadata.key, Pod) for pod in target.pods)
     return any(pod is not None and pod.spec.node_name for pod in found)
+
+
+def first_waiting(world: World, target: Target) -> tuple[Pod, TaskClass] | None:
+    """The first pod that waits, and its class; None when the scheduler knows none."""
+    ssn, waiting = world.session, {pod.metadata.key: pod for pod in target.waiting}
+    tasks, job = ssn.ledger.tasks, world.jobs.get(target.group)
+    rows = np.flatnonzero(tasks.status == TaskStatus.PENDING) if job is None else ssn.tasks_of(job)
+    for row in rows[tasks.status[rows] == TaskStatus.PENDING].tolist():
+        pod = waiting.get(ssn.task_info(row).key)
+        if pod is not None:
+            return pod, ssn.task_class(row)
+    return None
+
+
+def queues_below(world: World, queue: str) -> set[str]:
+    """The queue and all queues below it."""
+    names = {queue}
+    while True:
+        more = {name for name, report in world.report.queues.items() if report.parent in names} - names
+        if not more:
+            return names
+        names |= more
 
 
 def _group(world: World, kind: str, name: str) -> str:

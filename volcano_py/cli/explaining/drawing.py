@@ -12,6 +12,7 @@ from volcano_py.api.wording.amounts import amounts, number
 from volcano_py.api.wording.summarize import counted, summarize
 from volcano_py.cli.printing.one_line import plain
 from volcano_py.explain.model import (
+    Domain,
     Forecast,
     Holder,
     Limit,
@@ -121,6 +122,15 @@ def _nodes(nodes: Nodes) -> Iterator[str]:
     if not nodes.takes:
         for near in nodes.nearest:
             yield _near(near)
+    for domain in nodes.domains:
+        yield _domain(domain)
+
+
+def _domain(domain: Domain) -> str:
+    name = domain.name or "the whole cluster"
+    tier = f"tier {domain.tier}" + (f", {domain.tier_name}" if domain.tier_name else "")
+    allowed = "" if domain.allowed else "; it may not use this tier"
+    return f"{tier}: {name} has room for {domain.room} of {counted(domain.needed, 'pod')}{allowed}"
 
 
 def _near(near: Near) -> str:

@@ -1,4 +1,4 @@
-"""More nodes, jobs that end, a priority, an action switched on."""
+"""More nodes, a priority, an action switched on."""
 
 from __future__ import annotations
 
@@ -10,17 +10,13 @@ from msgspec.structs import replace
 
 from volcano_py.api.objects import Node, ObjectMeta, PriorityClass
 from volcano_py.api.wording.summarize import counted
-from volcano_py.cluster.manifests import VOLCANO_JOB
 from volcano_py.explain.model import Remedy
 from volcano_py.explain.remedies.candidate import Candidate, helps
 from volcano_py.explain.target import Target
 from volcano_py.explain.world import Change, World
-from volcano_py.framework.job import Job
-from volcano_py.jobs.model import VolcanoJob
 
 _MOST_SHAPES: Final = 3
 _MOST_NODES: Final = 64
-_MOST_ENDS: Final = 3
 _HOSTNAME: Final = "kubernetes.io/hostname"
 
 
@@ -40,23 +36,6 @@ def more_nodes(world: World, target: Target) -> Iterator[Candidate]:
             low, high = (low, middle) if helps(world, target, _nodes(node, middle)) else (middle + 1, high)
         yield _nodes(node, low)
         return
-
-
-def jobs_that_end(world: World, target: Target) -> Iterator[Candidate]:
-    """The smallest job whose end is enough, else the fewest of the largest ones."""
-    running = [job for job in world.jobs.values() if job.allocated_tasks and job.key != target.group]
-    running.sort(key=lambda job: (job.allocated_tasks, int(job.allocated.sum()), job.key))
-    largest = running[::-1][:_MOST_ENDS]
-    if not largest or not helps(world, target, _ends(world, largest)):
-        return
-    for job in running[:_MOST_ENDS]:
-        if helps(world, target, _ends(world, [job])):
-            yield _ends(world, [job])
-            return
-    for count in range(1, len(largest) + 1):
-        if helps(world, target, _ends(world, largest[:count])):
-            yield _ends(world, largest[:count])
-            return
 
 
 def higher_priority(world: World, target: Target) -> Iterator[Candidate]:
@@ -97,21 +76,6 @@ def _nodes(like: Node, count: int) -> Candidate:
         metadata = replace(like.metadata, name=name, uid=f"node-{name}", labels=labels)
         nodes.append(Change("Node", name, replace(like, metadata=metadata)))
     return Candidate(Remedy("nodes", f"add {counted(count, 'node')} like {like.metadata.name}"), tuple(nodes))
-
-
-def _ends(world: World, jobs: list[Job]) -> Candidate:
-    changes: list[Change] = []
-    for job in jobs:
-        group = world.group(job.key)
-        changes += [
-            Change(VOLCANO_JOB, owner.metadata.key, None)
-            for owner in world.objects(VOLCANO_JOB, VolcanoJob)
-            if group is not None and owner.owns(group.metadata)
-        ]
-        changes += [Change("Pod", pod.metadata.key, None) for pod in world.pods_by_group.get(job.key, ())]
-        changes.append(Change("PodGroup", job.key, None))
-    names = " and ".join(f"{job.key} ({counted(job.allocated_tasks, 'pod')})" for job in jobs)
-    return Candidate(Remedy("end", f"wait for the end of {names}, or delete it"), tuple(changes))
 
 
 def _meta(name: str) -> ObjectMeta:

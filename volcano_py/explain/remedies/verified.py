@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from volcano_py.explain.remedies.candidate import Candidate, helps
-from volcano_py.explain.remedies.of_cluster import higher_priority, jobs_that_end, more_nodes, other_actions
+from volcano_py.explain.remedies.of_cluster import higher_priority, more_nodes, other_actions
 from volcano_py.explain.remedies.of_gang import fewer_pods, missing_pods, smaller_pods
+from volcano_py.explain.remedies.of_jobs import jobs_that_end
 from volcano_py.explain.remedies.of_queue import larger_quotas, other_queues
 from volcano_py.explain.remedies.of_terms import other_terms
 from volcano_py.explain.target import Target

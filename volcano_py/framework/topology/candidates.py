@@ -130,11 +130,11 @@ def candidates(
         yield from of_tier.tolist()
 
 
-def misfit(
+def best_of_tiers(
     ssn: Session, job: Job, limit: int, demand: Demand, *, group: int = WHOLE, pods: Counts | None = None
-) -> FitError:
-    """Why no domain takes the job, or one of its sub-groups: of each tier the best domain, and what it lacks.
-    `pods` [H] is for how many there is room; when it is not given, each pod is counted by itself."""
+) -> list[DomainRoom]:
+    """Of each tier the domain with room for the most pods, the narrowest tier first; of a job, or one of its
+    sub-groups, whose pods have places, those that hold them. `pods` as for `misfit`."""
     tree = ssn.topology.tree
     tie = ssn.topology.tie(job, group)
     pods = Rooms(ssn, demand, later=False).pods() if pods is None else pods
@@ -146,7 +146,17 @@ def misfit(
         best = int(of_tier[np.argmax(pods[of_tier])])
         name = "" if best == ROOT else tree.names[best]
         found.append(DomainRoom(name, tree.tier_names[best], tier, int(pods[best]), allowed=bool(eligible[best])))
-    where = "" if tie is None else tree.described(tie)
+    return found
+
+
+def misfit(
+    ssn: Session, job: Job, limit: int, demand: Demand, *, group: int = WHOLE, pods: Counts | None = None
+) -> FitError:
+    """Why no domain takes the job, or one of its sub-groups: of each tier the best domain, and what it lacks.
+    `pods` [H] is for how many there is room; when it is not given, each pod is counted by itself."""
+    tie = ssn.topology.tie(job, group)
+    found = best_of_tiers(ssn, job, limit, demand, group=group, pods=pods)
+    where = "" if tie is None else ssn.topology.tree.described(tie)
     groups = ssn.sub_groups(job)
     who = "" if group == WHOLE or groups is None else groups.names[groups.index(group)]
     refusal = Refusal(Reason.NODES_REFUSE, no_domain(found, demand.tasks, where, sub_group=who))

@@ -53,3 +53,42 @@ def test_the_end_of_the_smallest_job_is_enough() -> None:
 
 def test_nothing_is_said_to_help_when_nothing_does() -> None:
     assert texts(gang(1, 1)) == {}
+
+
+def running(sizes: dict[str, tuple[int, ...]], node: str = "n1") -> list[ApiObject]:
+    """Gangs that run on one node: name → the CPUs of each pod."""
+    objects: list[ApiObject] = []
+    for name, pods in sizes.items():
+        objects.append(a_group(name, len(pods), phase="Running"))
+        objects += [a_pod(f"{name}-{number}", name, cpu, on=node) for number, cpu in enumerate(pods)]
+    return objects
+
+
+def test_one_job_that_is_enough_ends_rather_than_two_smaller_ones() -> None:
+    """Of 12 CPUs 4 are needed: c frees them alone; a and b would, too, with fewer pods each."""
+    found = texts([a_node("n1", 12), *running({"a": (2,), "b": (2,), "c": (3, 2), "d": (1, 1, 1)}), *gang(1, 4)])
+    assert found["end"] == "wait for the end of team/c (2 pods), or delete it"
+
+
+def test_no_job_ends_without_which_the_others_are_enough() -> None:
+    """6 pods of 2 CPUs need 12: all but one of the jobs of 3."""
+    jobs = {f"j{number}": (3,) for number in range(5)}
+    found = texts([a_node("n1", 15), *running(jobs), *gang(6, 2)])
+    assert found["end"].count("(1 pod)") == 4
+    assert found["end"].endswith("or delete them")
+
+
+def test_jobs_on_nodes_that_refuse_the_pod_do_not_end() -> None:
+    """The larger job is in zone b, which the pod may not use."""
+    nodes = [a_node("n1", 8, zone="a"), a_node("n2", 8, zone="b")]
+    jobs = [*running({"near": (4, 4)}, "n1"), *running({"far": (8,)}, "n2")]
+    waiting: list[ApiObject] = [a_group("train", 1), a_pod("train-0", "train", 8, zone="a")]
+    assert texts([*nodes, *jobs, *waiting])["end"] == "wait for the end of team/near (2 pods), or delete it"
+
+
+def test_more_ends_are_tried_where_others_take_what_is_free_first() -> None:
+    """What is ahead takes the first 4 CPUs."""
+    ahead: list[ApiObject] = [a_group("ahead", 1, age=9), a_pod("ahead-0", "ahead", 4, age=9)]
+    jobs = running({"a": (4,), "b": (4,)})
+    found = texts([a_node("n1", 8), *jobs, *ahead, *gang(1, 4)])
+    assert found["end"] == "wait for the end of team/a (1 pod) and team/b (1 pod), or delete them"

@@ -1,0 +1,44 @@
+"""Of a workload that is kept together in the network, explain names the best domain of each tier."""
+
+from __future__ import annotations
+
+from tests.unit.explain.causes import explained, gang, node, running
+from volcano_py.explain.model import Domain
+
+CONF = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: proportion}, {name: network-topology-aware}]
+"""
+
+
+def rack(name: str, *nodes: str) -> str:
+    members = "".join(f"\n  - {{type: Node, selector: {{exactMatch: {{name: {each}}}}}}}" for each in nodes)
+    return f"""
+apiVersion: topology.volcano.sh/v1alpha1
+kind: HyperNode
+metadata: {{name: {name}}}
+spec:
+  tier: 1
+  members:{members}
+---"""
+
+
+def test_each_tier_has_its_best_domain_and_whether_it_may_be_used() -> None:
+    nodes = "".join(node(name) for name in ("n1", "n2", "n3", "n4"))
+    racks = rack("r1", "n1", "n2") + rack("r2", "n3", "n4")
+    limit = "networkTopology: {mode: hard, highestTierAllowed: 1}"
+    found = explained(nodes + racks + running("6", "n1") + gang(3, "5", group=limit), CONF)
+    assert found.now.reason == "NodesRefuse"
+    assert found.nodes is not None
+    assert found.nodes.domains == (
+        Domain("r2", tier=1, room=2, needed=3, allowed=True),
+        Domain("", tier=2, room=3, needed=3, allowed=False),
+    )
+
+
+def test_a_workload_that_does_not_ask_for_it_has_no_domains() -> None:
+    found = explained(node() + rack("r1", "n1") + gang(1, "9"), CONF)
+    assert found.nodes is not None
+    assert found.nodes.domains == ()
