@@ -178,7 +178,7 @@ class Simulation:
             return  # only Jobs follow the clock
         self.cluster.provide_volumes()
         self._budgets.run()
-        for pod in self.cluster.objects("Pod", Pod):
+        for pod in self.cluster.changed_pods():
             if wants_group(pod, self._rules):
                 self._group_for(pod)
         queues = {queue.metadata.name: queue for queue in self.cluster.objects("Queue", Queue)}

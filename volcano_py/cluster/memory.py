@@ -63,6 +63,9 @@ class MemoryCluster:
         self._volumes = MemoryVolumes(self)
         self._preparing: dict[str, Bind] = {}
         """Pods that are bound once their claims are, by UID."""
+        self._unseen: dict[str, None] = {}
+        self._unsettled: dict[str, None] = {}
+        """Pods that have changed since the controllers, and the kubelets, looked last, by key."""
 
     def objects(self, kind: str, of: type[T]) -> list[T]:
         """All objects of a kind, in the order in which they came."""
@@ -82,6 +85,7 @@ class MemoryCluster:
             self._sink.upsert(kind, obj)
         if kind == "Pod":
             self.evicted.pop(key, None)
+            self._note(key)
 
     def remove(self, kind: str, key: str) -> None:
         gone = self._objects.get(kind, {}).pop(key, None)
@@ -92,6 +96,15 @@ class MemoryCluster:
     def let_go(self, pod: Pod) -> None:
         """The pod is being deleted: it is gone when the cluster settles next."""
         self._leaving.add(pod.metadata.uid)
+
+    def changed_pods(self) -> list[Pod]:
+        """Pods that were put since this was asked last, and are still there."""
+        unseen, self._unseen = self._unseen, {}
+        found = (self.get("Pod", key, Pod) for key in unseen)
+        return [pod for pod in found if pod is not None]
+
+    def _note(self, pod: str) -> None:
+        self._unseen[pod] = self._unsettled[pod] = None
 
     def saved(self) -> Saved:
         """How it stands, for `restore`."""
@@ -115,6 +128,8 @@ class MemoryCluster:
             for key, obj in before.items():
                 if store.get(key) is not obj:
                     self._sink.upsert(kind, obj)
+                    if kind == "Pod":
+                        self._note(key)
             self.changes += len(changed)
         self._objects = {kind: dict(store) for kind, store in saved.objects.items()}
         self.binds, self.evictions = dict(saved.binds), list(saved.evictions)
@@ -143,7 +158,10 @@ class MemoryCluster:
         """What happens between cycles: claims get their volumes, bound pods run, evicted pods are gone. Where `now`
         (seconds since the epoch) is given, pods say that they have started then."""
         self.provide_volumes()
-        for pod in self.objects("Pod", Pod):
+        unsettled, self._unsettled = self._unsettled, {}
+        for pod in (self.get("Pod", key, Pod) for key in unsettled):
+            if pod is None:
+                continue
             if pod.metadata.uid in self._leaving:
                 self._leaving.remove(pod.metadata.uid)
                 self.remove("Pod", pod.metadata.key)

@@ -34,6 +34,8 @@ class MemoryBudgets:
     def run(self) -> None:
         """Write what every budget allows."""
         budgets = self._store.objects(_KIND, PodDisruptionBudget)
+        if not budgets:
+            return
         pods: dict[str, list[Pod]] = {budget.metadata.namespace: [] for budget in budgets}
         for pod in self._store.objects("Pod", Pod):
             if pod.metadata.namespace in pods and pod.status.phase not in ("Succeeded", "Failed"):

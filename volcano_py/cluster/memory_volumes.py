@@ -187,8 +187,11 @@ class MemoryVolumes:
 
     def _collect_claims(self) -> None:
         """As Kubernetes' garbage collector: what only pods own, and none of these is there any more, goes."""
+        claims = self._store.objects(_CLAIM, PersistentVolumeClaim)
+        if not claims:
+            return
         pods = {pod.metadata.uid for pod in self._store.objects("Pod", Pod)}
-        for claim in self._store.objects(_CLAIM, PersistentVolumeClaim):
+        for claim in claims:
             owners = claim.metadata.owner_references
             if owners and all(owner.kind == "Pod" and owner.uid not in pods for owner in owners):
                 self._store.remove(_CLAIM, claim.metadata.key)

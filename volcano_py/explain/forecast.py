@@ -26,9 +26,6 @@ DECLARED_BY: Final = (
     "activeDeadlineSeconds of pods, runningEstimate of Jobs, or the annotation volcano.sh/running-estimate of PodGroups"
 )
 _UNLESS: Final = "if everything ends as declared, and nothing else comes"
-_PORTIONS: Final = 12
-"""Into how many portions ends are divided each time; each is a cycle or two of the scheduler."""
-_MOST_PORTIONS: Final = 48
 
 
 class _End(msgspec.Struct, frozen=True):
@@ -48,12 +45,13 @@ def forecast(world: World, target: Target) -> Forecast:
         return Forecast(why=f"no running pod declares when it ends ({DECLARED_BY})", undeclared=undeclared)
     begun = world.simulation.now
     with world.simulation.aside():
-        search = _Search(world, target, ceil(len(known) / _PORTIONS))
+        search = _Search(world, target, len(known))
         found = search.through(float("inf"))
     if found is not None:
         at = moment(datetime.fromtimestamp(found[-1].at, UTC))
         after = dict.fromkeys(world.group_of_pod(end.pod) for end in found)
-        return Forecast(at, round(found[-1].at - begun), tuple(after), _UNLESS, undeclared)
+        why = _UNLESS if found[0].at == found[-1].at else f"at the latest, {_UNLESS}"
+        return Forecast(at, round(found[-1].at - begun), tuple(after), why, undeclared)
     if search.left <= 0:
         why = f"it has not started by {moment(datetime.fromtimestamp(search.seen, UTC))}, and no later moment was tried"
     else:
@@ -70,9 +68,12 @@ class _Search:
         seen: the last moment that was tried.
     """
 
-    def __init__(self, world: World, target: Target, portion: int) -> None:
-        self._world, self._target, self._portion = world, target, portion
-        self.left, self.seen = _MOST_PORTIONS, world.simulation.now
+    def __init__(self, world: World, target: Target, known: int) -> None:
+        self._world, self._target = world, target
+        self.left, self.seen = world.affordable(least=12, most=48), world.simulation.now
+        self._parts = self.left // 3
+        """Into how many portions ends are divided each time; each is a cycle or two of the scheduler."""
+        self._portion = ceil(known / self._parts)
 
     def through(self, last: float) -> list[_End] | None:
         """The ends at the moment at which the workload starts, up to `last`; None when it does not."""
@@ -88,8 +89,10 @@ class _Search:
                 if now[0].at == at:
                     return now
                 simulation.back_to(mark)
-                self._portion = max(self._portion // _PORTIONS, 1)
-                return self.through(at) or now
+                self._portion = ceil(self._portion / self._parts)
+                found = self.through(at)
+                if found is not None or self.left <= 0:
+                    return found or now
         return None
 
     def _starts_after(self, ends: list[_End]) -> bool:

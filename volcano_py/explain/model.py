@@ -155,6 +155,8 @@ class WorkloadExplanation(_Part, frozen=True):
     limits: tuple[Limit, ...] = ()
     nodes: Nodes | None = None
     remedies: tuple[Remedy, ...] = ()
+    tried_all: bool = True
+    """Whether all remedies there are were tried: in a large cluster, the last ones may be left out."""
     holders: tuple[Holder, ...] = ()
     forecast: Forecast | None = None
     history: tuple[Entry, ...] = ()

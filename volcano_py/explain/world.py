@@ -25,6 +25,8 @@ from volcano_py.state.table.axis import IntVector
 T = TypeVar("T", bound=ApiObject)
 
 _ALIVE: Final = ("Pending", "Running")
+_WORK: Final = 150_000
+"""Nodes and pods that are looked at again in trials: about a second's work."""
 _MOST_STEPS: Final = 20
 """A cluster that still changes then, such as one in which evictions go on, is looked at as it stands."""
 
@@ -60,6 +62,8 @@ class World:
         for pod in self.objects("Pod", Pod):
             self.pods_by_group.setdefault(group_of(pod), []).append(pod)
         self.jobs: Mapping[str, Job] = {job.key: job for job in self.session.all_jobs()}
+        self.tries_left = self.affordable(least=16, most=1000)
+        """How many remedies may still be tried: the larger the cluster, the fewer."""
 
     @property
     def configuration(self) -> SchedulerConfiguration:
@@ -67,6 +71,11 @@ class World:
 
     def objects(self, kind: str, of: type[T]) -> list[T]:
         return self.simulation.cluster.objects(kind, of)
+
+    def affordable(self, *, least: int, most: int) -> int:
+        """How many trials a cluster of this size allows."""
+        size = int(self.session.ledger.nodes.present.sum()) + sum(map(len, self.pods_by_group.values()))
+        return min(max(_WORK // max(size, 1), least), most)
 
     def group(self, key: str) -> PodGroup | None:
         return self.simulation.cluster.get("PodGroup", key, PodGroup)

@@ -53,7 +53,8 @@ def _workload(told: WorkloadExplanation) -> Iterator[str]:
     if not now.reason:
         return
     helpful = [remedy.text for remedy in told.remedies]
-    yield from _part("What would help", helpful or ["nothing of what was tried makes it start"])
+    untried = [] if told.tried_all else ["the cluster is large: not everything has been tried"]
+    yield from _part("What would help", [*(helpful or ["nothing of what was tried makes it start"]), *untried])
     yield from _part("Limits", _limits(told.limits), wrap=False)
     if told.nodes is not None:
         yield from _part("Nodes", _nodes(told.nodes))

@@ -19,7 +19,11 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 def helps(world: World, target: Target, candidate: Candidate, *, need: int | None = None) -> bool:
-    """Whether the workload starts with the change: `need` pods of it have a node, as many as it needs if None."""
+    """Whether the workload starts with the change: `need` pods of it have a node, as many as it needs if None. False,
+    too, when no more may be tried."""
+    if world.tries_left <= 0:
+        return False
+    world.tries_left -= 1
 
     def started() -> bool:
         return has_started(world, target, need=need)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -24,7 +25,7 @@ from volcano_py.state.task_class import TaskClass
 
 _MOST_JOBS: Final = 16
 """A longer list is no remedy that a reader could use."""
-_TRIES: Final = 5
+_TRIES: Final = 3
 """Sets that are tried, each for more than the one before; others may take what is free first."""
 _MOST_DROPPED: Final = 6
 """Jobs that are tried to be left out of a set that is enough."""
@@ -45,7 +46,7 @@ def jobs_that_end(world: World, target: Target) -> Iterator[Candidate]:
         if helps(world, target, _end_of(world, jobs)):
             yield _end_of(world, _needed(world, target, jobs))
             return
-        before, wanted = len(jobs), wanted * 2
+        before, wanted = len(jobs), wanted * 4
 
 
 def _needed(world: World, target: Target, jobs: list[Job]) -> list[Job]:
@@ -137,14 +138,9 @@ class _Places:
         have = int(self._room(free).sum())
         while have < wanted and left.any() and len(jobs) < _MOST_JOBS:
             gains = self._room(free[self._node] + self._freed) - self._room(free[self._node])
-            by_job = np.bincount(self._job, weights=np.where(left, gains, 0), minlength=max(self._jobs, default=0) + 1)
-            rows = [row for row in self._jobs if by_job[row] > 0]
-            if not rows:
-                rows = np.unique(self._job[left]).tolist()
-            short = wanted - have
-            best = min(
-                rows, key=lambda row: (-min(by_job[row], short), self._jobs[row].allocated_tasks, self._jobs[row].key)
-            )
+            found = np.bincount(self._job, weights=np.where(left, gains, 0)).astype(np.int64).tolist()
+            rows = np.unique(self._job[left]).tolist()
+            best = min(rows, key=partial(self._rank, found, wanted - have))
             pairs = (self._job == best) & left
             np.add.at(free, self._node[pairs], self._freed[pairs])
             left[pairs] = False
@@ -152,9 +148,14 @@ class _Places:
             have = int(self._room(free).sum())
         return jobs
 
+    def _rank(self, gains: Sequence[int], short: int, row: int) -> tuple[int, int, str]:
+        """The most of what is short first, then the fewest pods."""
+        job = self._jobs[row]
+        return -min(gains[row], short), job.allocated_tasks, job.key
+
     def _room(self, free: NDArray[np.int64]) -> NDArray[np.int64]:
         """[K] how many pods fit."""
-        room = np.full(len(free), self.wanted * 2**_TRIES, dtype=np.int64)
+        room = np.full(len(free), self.wanted * 4**_TRIES, dtype=np.int64)
         for dim in self._dims.tolist():
             np.minimum(room, free[:, dim] // self._request[dim], out=room)
         return np.maximum(room, 0)

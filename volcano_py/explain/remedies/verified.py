@@ -34,6 +34,7 @@ def verified(world: World, target: Target) -> list[Candidate]:
     found: list[Candidate] = []
     if not target.pods and target.found is None:
         return found
+    world.tries_left = world.affordable(least=16, most=1000)
     for sort in _SORTS:
         kinds: set[str] = set()
         for candidate in sort(world, target):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tests.property.clusters import a_group, a_node, a_pod
 from volcano_py.api.objects import ApiObject, Pod
 from volcano_py.config import default_configuration_text, parse_configuration
@@ -55,7 +57,7 @@ def test_nothing_is_said_to_help_when_nothing_does() -> None:
     assert texts(gang(1, 1)) == {}
 
 
-def running(sizes: dict[str, tuple[int, ...]], node: str = "n1") -> list[ApiObject]:
+def running(sizes: Mapping[str, tuple[int, ...]], node: str = "n1") -> list[ApiObject]:
     """Gangs that run on one node: name → the CPUs of each pod."""
     objects: list[ApiObject] = []
     for name, pods in sizes.items():
