@@ -19,7 +19,7 @@ from volcano_py.explain.history import moment
 from volcano_py.explain.model import Forecast
 from volcano_py.explain.target import Target, has_started
 from volcano_py.explain.world import World
-from volcano_py.plugins.reservation.runtimes import ends, on_nodes
+from volcano_py.framework.runtimes import ends, on_nodes
 from volcano_py.simulation import CYCLE_SECONDS
 
 DECLARED_BY: Final = (
@@ -73,13 +73,14 @@ class _Search:
         self.left, self.seen = world.affordable(least=12, most=48), world.simulation.now
         self._parts = self.left // 3
         """Into how many portions ends are divided each time; each is a cycle or two of the scheduler."""
+        self._known: dict[str, float] = {}
         self._portion = ceil(known / self._parts)
 
     def through(self, last: float) -> list[_End] | None:
         """The ends at the moment at which the workload starts, up to `last`; None when it does not."""
         simulation = self._world.simulation
         while self.left > 0:
-            ends = [end for end in _ends(self._world)[1] if end.at <= last]
+            ends = [end for end in self._ends() if end.at <= last]
             if not ends:
                 return None
             at = ends[min(self._portion, len(ends)) - 1].at
@@ -94,6 +95,11 @@ class _Search:
                 if found is not None or self.left <= 0:
                     return found or now
         return None
+
+    def _ends(self) -> list[_End]:
+        """Those to come. An end is where it was when it was seen first: one that rests on no start moves with time."""
+        found = [_End(self._known.setdefault(end.pod, end.at), end.pod) for end in _ends(self._world)[1]]
+        return sorted(found, key=_order)
 
     def _starts_after(self, ends: list[_End]) -> bool:
         world, simulation = self._world, self._world.simulation
@@ -117,4 +123,8 @@ def _ends(world: World) -> tuple[int, list[_End]]:
         for row, at in zip(rows.tolist(), moments.tolist(), strict=True)
         if at < float("inf") and (task := snapshot.tasks[row]) is not None
     ]
-    return len(rows), sorted(found, key=lambda end: (end.at, end.pod))
+    return len(rows), sorted(found, key=_order)
+
+
+def _order(end: _End) -> tuple[float, str]:
+    return end.at, end.pod

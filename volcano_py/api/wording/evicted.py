@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import NamedTuple
 
+from volcano_py.api.go_values import format_duration
 from volcano_py.api.wording.amounts import number
 from volcano_py.api.wording.explain_evictions import Standing
 
@@ -42,6 +44,12 @@ def allowed_by(plugins: Sequence[str], standing: Standing | None) -> str:
         held, deserved = (number(standing.resource, units) for units in (standing.held, standing.deserved))
         because = f", as queue {standing.queue} held {held} of {deserved} {standing.resource} deserved"
     return f"; allowed by {', '.join(plugins)}{because}"
+
+
+def comes_back(claimant: str, seconds: float) -> str:
+    """When the place is free again: the pod that gets it declares how long it runs."""
+    length = format_duration(timedelta(seconds=seconds))
+    return f"; its place comes back when {claimant} ends, which declares to run for {length}"
 
 
 def _versus(victim: Party, pod: Party) -> str:

@@ -18,13 +18,13 @@ from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.job import Job, Placement
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.plugin import Plugin, Reach
+from volcano_py.framework.runtimes import runtimes
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.framework.votes import ABSTAIN, PERMIT, Ballot
 from volcano_py.plugins.reservation.arguments import ReservationArguments
 from volcano_py.plugins.reservation.choice import Choice
 from volcano_py.plugins.reservation.hold import FIRST, HOLDER, IN_TIME, Hold
-from volcano_py.plugins.reservation.runtimes import runtimes
 from volcano_py.plugins.reservation.turns import Turn, Turns
 from volcano_py.plugins.reservation.wording import declare_runtimes, refusal
 from volcano_py.state.status import READY_STATUSES

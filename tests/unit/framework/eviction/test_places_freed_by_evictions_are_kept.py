@@ -20,7 +20,8 @@ from volcano_py.actions.allocate import Allocate
 from volcano_py.actions.eviction_arguments import EvictionArguments
 from volcano_py.actions.preempt import Preempt
 from volcano_py.api.effects import Evict, ObjectRef, PodCondition
-from volcano_py.api.objects import ApiObject, Pod
+from volcano_py.api.names import RUNNING_ESTIMATE
+from volcano_py.api.objects import ApiObject, Pod, PodGroup
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.eviction.reservations import HELD_FOR
 from volcano_py.framework.status.closing import Closing
@@ -76,6 +77,20 @@ def test_the_eviction_of_a_surplus_pod_says_on_which_node_it_makes_room() -> Non
     messages = sorted((effect.action, effect.message) for effect in evictions)
     assert messages == [("preempt", f"team/low-{n} (priority 0) makes room for {claimant}") for n in (0, 1)]
     assert {effect.claimant.key for effect in evictions if effect.claimant} <= {"team/high-0", "team/high-1"}
+
+
+def test_an_eviction_says_when_the_place_comes_back_where_that_is_declared() -> None:
+    """By the estimate of the job that gets the place, or the deadline of its pod: the shorter one."""
+    objects = full_node_and_a_claimant()
+    for number, each in enumerate(objects):
+        if isinstance(each, PodGroup) and each.metadata.name == "high":
+            annotations = {RUNNING_ESTIMATE: "2h"}
+            metadata = msgspec.structs.replace(each.metadata, annotations=annotations)
+            objects[number] = msgspec.structs.replace(each, metadata=metadata)
+    opened = open_session(objects, tiers=TIERS, actions=[Preempt])
+    Preempt(EvictionArguments()).execute(opened.ssn)
+    (message,) = {effect.message for effect in opened.effects if isinstance(effect, Evict)}
+    assert message.endswith("; its place comes back when team/high-0 ends, which declares to run for 2h")
 
 
 def test_a_cycle_that_evicted_looks_again_at_the_deadline() -> None:

@@ -13,6 +13,7 @@ from volcano_py.api.wording.explain_evictions import Standing
 from volcano_py.framework.eviction.scheme import Scheme
 from volcano_py.framework.eviction.units import Unit
 from volcano_py.framework.job import Job, Task
+from volcano_py.framework.runtimes import runtimes
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Motive, Operation
 from volcano_py.framework.status.queue_reports import standing
@@ -183,7 +184,7 @@ class Draft:
             ssn.task_info(task.row).key, job.queue.name, task.priority if in_own_job else job.priority
         )
         queue = ssn.snapshot.queue_names[tasks.queue[first]]
-        allowed = evicted.allowed_by(given_by, self._standing(queue, unit, task))
+        allowed = evicted.allowed_by(given_by, self._standing(queue, unit, task)) + self._return(task, claimant.key)
         if unit.is_whole and (len(unit.rows) > 1 or self._scheme.among_deadlocked):
             gang = evicted.Party(unit.job.key, queue, unit.job.priority)
             why = evicted.gang_makes_room
@@ -193,6 +194,11 @@ class Draft:
         priority = int(tasks.priority[first]) if in_own_job else unit.job.priority
         victim = evicted.Party(ssn.task_info(first).key, queue, priority)
         return evicted.makes_room(victim, claimant, node=ssn.snapshot.nodes[tasks.node[first]].name) + allowed
+
+    def _return(self, task: Task, claimant: str) -> str:
+        """When the place comes back, where the pod that gets it declares how long it runs."""
+        seconds = float(runtimes(self._ssn.ledger, np.array([task.row]))[0])
+        return evicted.comes_back(claimant, seconds) if np.isfinite(seconds) else ""
 
     def _standing(self, queue: str, unit: Unit, task: Task) -> Standing | None:
         """What the victim's queue holds beyond what it deserves, of a resource that is needed; as the cycle began."""
