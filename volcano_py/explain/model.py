@@ -177,19 +177,23 @@ class Standing(_Part, frozen=True):
 
 
 class Borrower(_Part, frozen=True):
-    """A queue that holds more than it deserves. `over`: by how much."""
+    """A queue that holds more than it deserves. `over`: by how much; `back`: how much of that its pods hold that may be
+    evicted, where the configuration takes anything back at all."""
 
     queue: str
     over: Amounts
     reclaimable: bool
+    back: Amounts = {}
 
 
 class QueueExplanation(_Part, frozen=True):
-    """One queue. `short`: what it asks for and deserves, but does not hold; `borrowers` hold something of that."""
+    """One queue. `lent`: what it deserves and does not hold; `short`: what it asks for of that; `borrowers`: the queues
+    that hold something of it."""
 
     standing: Standing
     children: tuple[Standing, ...] = ()
     waiting: int = 0
+    lent: Amounts = {}
     short: Amounts = {}
     borrowers: tuple[Borrower, ...] = ()
     note: str = ""

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
+
 from volcano_py.api.report import Amounts, QueueReport
 from volcano_py.explain.model import Borrower, QueueExplanation, Standing
 from volcano_py.explain.target import ExplainError
 from volcano_py.explain.world import World
+from volcano_py.framework.eviction.starving import RECLAIMING
+from volcano_py.state.status import EVICTABLE_STATUSES
 
 
 def explain_queue(world: World, name: str) -> QueueExplanation:
@@ -15,28 +21,40 @@ def explain_queue(world: World, name: str) -> QueueExplanation:
     report = world.report.queues.get(name)
     if report is None:
         raise ExplainError(f"queue {name} does not exist, or you may not read it: `volcano-py queue list` lists them")
-    short = _beyond(_least(report.request, report.deserved), report.allocated)
-    borrowers = tuple(_borrowers(world, name, short))
-    can_reclaim = bool({"reclaim", "gangreclaim"} & set(world.configuration.actions))
-    note = "" if can_reclaim else "nothing is taken back: the configuration has no action reclaim"
+    lent = _beyond(report.deserved, report.allocated)
+    reclaims = any(action in RECLAIMING for action in world.configuration.actions)
+    borrowers = tuple(_borrowers(world, report, lent, reclaims=reclaims))
     return QueueExplanation(
         standing=_standing(report),
         children=tuple(_standing(each) for each in world.report.queues.values() if each.parent == name),
         waiting=sum(job.queue == name for job in world.report.pending),
-        short=short,
+        lent=lent,
+        short=_beyond(_least(report.request, report.deserved), report.allocated),
         borrowers=borrowers,
-        note=note if borrowers else "",
+        note="" if reclaims or not borrowers else "nothing is taken back: the configuration has no action reclaim",
     )
 
 
-def _borrowers(world: World, name: str, short: Amounts) -> list[Borrower]:
-    parents = {report.parent for report in world.report.queues.values()}
-    found = []
-    for report in world.report.queues.values():
-        over = {key: value for key, value in _beyond(report.allocated, report.deserved).items() if key in short}
-        if report.name != name and report.name not in parents and over:
-            found.append(Borrower(report.name, over, world.session.queues[report.name].reclaimable))
-    return found
+def _borrowers(world: World, lender: QueueReport, lent: Amounts, *, reclaims: bool) -> Iterator[Borrower]:
+    """Queues with work of their own; what a queue above one holds is theirs."""
+    reports = world.report.queues
+    parents = {report.parent for report in reports.values()}
+    for report in reports.values():
+        over = {key: value for key, value in _beyond(report.allocated, report.deserved).items() if key in lent}
+        if report.name == lender.name or report.name in parents or not over:
+            continue
+        reclaimable = world.session.queues[report.name].reclaimable
+        back = _least(over, _evictable(world, report.name)) if reclaims and reclaimable else {}
+        yield Borrower(report.name, over, reclaimable, {key: value for key, value in back.items() if value})
+
+
+def _evictable(world: World, queue: str) -> dict[str, int]:
+    """What pods of the queue hold that say they may be evicted, and whose PodGroups say so."""
+    ssn = world.session
+    tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
+    rows = np.flatnonzero(EVICTABLE_STATUSES[tasks.status] & (tasks.job >= 0) & tasks.preemptable)
+    rows = rows[(tasks.queue[rows] == ssn.queues[queue].slot) & jobs.preemptable[tasks.job[rows]]]
+    return world.amounts(ssn.ledger.classes.request[tasks.task_class[rows]].sum(axis=0))
 
 
 def _standing(report: QueueReport) -> Standing:

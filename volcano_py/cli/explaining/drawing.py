@@ -173,14 +173,23 @@ def _queue(told: QueueExplanation) -> Iterator[str]:
     yield from _part("Standing", _standings([told.standing]), wrap=False)
     if told.children:
         yield from _part("Queues below it", _standings(told.children), wrap=False)
-    if told.short:
-        lines = [f"it asks for {amounts(told.short)} more of what it deserves"]
-        for each in told.borrowers:
-            kept = "" if each.reclaimable else "; it is not reclaimable"
-            lines.append(f"queue {each.queue} holds {amounts(each.over)} beyond what it deserves{kept}")
-        yield from _part("What it can have back", [*lines, *([told.note] if told.note else [])])
+    if told.lent:
+        yield from _part("What it can have back", [*_lent(told), *([told.note] if told.note else [])])
     if told.unread:
         yield from _part("Not read", told.unread)
+
+
+def _lent(told: QueueExplanation) -> Iterator[str]:
+    asks = f"asks for {amounts(told.short)} of that" if told.short else "asks for nothing of that"
+    yield f"it holds {amounts(told.lent)} less than it deserves, and {asks}"
+    for each in told.borrowers:
+        over = f"queue {each.queue} holds {amounts(each.over)} beyond what it deserves"
+        if not each.reclaimable:
+            yield f"{over}; it is not reclaimable"
+        elif told.note:
+            yield over
+        else:
+            yield f"{over}; its pods that may be evicted hold {amounts(each.back)} of that"
 
 
 def _standings(standings: Sequence[Standing]) -> list[str]:

@@ -1,0 +1,45 @@
+"""`explain queue`: who borrows from it, and what it can have back."""
+
+from __future__ import annotations
+
+from tests.unit.explain.causes import node, queue, world_of
+from tests.unit.explain.test_who_runs_instead_is_named_with_why_it_stays import holder
+from volcano_py.explain.of_queue import explain_queue
+
+CAPACITY = """
+actions: "enqueue, allocate, reclaim, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: capacity}, {name: nodeorder}]
+"""
+QUEUES = queue("lender", "deserved: {cpu: '6'}") + queue("taker", "deserved: {cpu: '2'}")
+
+
+def test_a_borrower_is_named_though_nothing_is_asked_for() -> None:
+    found = explain_queue(world_of(node() + QUEUES + holder(of="taker"), CAPACITY), "lender")
+    assert (found.lent, found.short) == ({"cpu": 6000}, {})
+    assert [(each.queue, each.over, each.back) for each in found.borrowers] == [("taker", {"cpu": 6000}, {"cpu": 6000})]
+
+
+def test_what_may_not_be_evicted_does_not_come_back() -> None:
+    kept = holder(of="taker", meta="metadata: {name: holder, annotations: {volcano.sh/preemptable: 'false'}}")
+    (borrower,) = explain_queue(world_of(node() + QUEUES + kept, CAPACITY), "lender").borrowers
+    assert (borrower.over, borrower.back, borrower.reclaimable) == ({"cpu": 6000}, {}, True)
+
+
+def test_nothing_comes_back_from_a_queue_that_is_not_reclaimable() -> None:
+    queues = queue("lender", "deserved: {cpu: '6'}") + queue("taker", "deserved: {cpu: '2'}, reclaimable: false")
+    (borrower,) = explain_queue(world_of(node() + queues + holder(of="taker"), CAPACITY), "lender").borrowers
+    assert (borrower.over, borrower.back, borrower.reclaimable) == ({"cpu": 6000}, {}, False)
+
+
+def test_nothing_comes_back_where_nothing_reclaims() -> None:
+    world = world_of(node() + QUEUES + holder(of="taker"), CAPACITY.replace("reclaim, ", ""))
+    found = explain_queue(world, "lender")
+    assert found.note == "nothing is taken back: the configuration has no action reclaim"
+    assert [each.back for each in found.borrowers] == [{}]
+
+
+def test_a_queue_that_holds_what_it_deserves_lends_nothing() -> None:
+    found = explain_queue(world_of(node() + QUEUES + holder("6", of="lender"), CAPACITY), "lender")
+    assert (found.lent, found.borrowers) == ({}, ())
