@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
@@ -50,7 +51,7 @@ def limits(world: World, target: Target, stands: Now, refused: Nodes | None) -> 
         name = "each on its own" if kind == "nodes" else target.group or target.name
         chain.append(Limit(kind, name, next(iter(lacks), ""), note=stands.reason, binding=True))
         return tuple(chain)
-    named = [limit for limit in candidates if f"queue {limit.name}:" in stands.message]
+    named = [limit for limit in candidates if re.search(rf"queue {re.escape(limit.name)}(:|, above )", stands.message)]
     binding = named[0] if named else max(candidates, key=_beyond_deserved if by_deserved else _excess)
     return tuple(replace(limit, binding=True) if limit is binding else limit for limit in chain)
 
@@ -89,17 +90,17 @@ def _quotas(world: World, target: Target, asked: Amounts) -> Iterator[Limit]:
 
 
 def _queues(world: World, target: Target, asked: Amounts, excess: Callable[[Limit], float]) -> Iterator[Limit]:
-    """The queue, then each queue above it."""
+    """The queue and, where a plugin has queues in a tree, each queue above it."""
     job = world.jobs.get(target.group)
     name = target.found.spec.queue if job is None and target.found is not None else job.queue.name if job else ""
-    reports = world.report.queues
+    reports, paths = world.report.queues, world.session.ask.queue_paths() or {}
     while name:
         report = reports.get(name)
         if report is None:
             yield Limit("queue", name, note="does not exist")
             return
         yield _queue(world, report, asked, excess)
-        name = report.parent if report.parent != name else ""
+        name = report.parent if report.parent != name and name in paths else ""
 
 
 def _queue(world: World, report: QueueReport, asked: Amounts, excess: Callable[[Limit], float]) -> Limit:

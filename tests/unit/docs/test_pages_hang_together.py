@@ -85,9 +85,9 @@ def test_options_and_metrics_in_the_text_exist(page: Path) -> None:
             assert code in known_metrics, f"{page}:{line}: there is no metric {code}"
 
 
-@pytest.mark.parametrize("name", ["layers", "network_before_after"])
+@pytest.mark.parametrize("name", ["explain", "layers", "network_before_after"])
 def test_a_picture_is_what_the_code_makes(name: str) -> None:
-    """Of the contract of imports, and of the example. When this fails: python docs/images/NAME.py."""
+    """Of a session, the contract of imports, and the example. When this fails: python docs/images/NAME.py."""
     images = PROJECT / "docs" / "images"
     script = runpy.run_path(str(images / f"{name}.py"))
     assert (images / f"{name.replace('_', '-')}.svg").read_text(encoding="utf-8") == script["picture"]()

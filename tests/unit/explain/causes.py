@@ -18,6 +18,7 @@ tiers:
 - plugins: [{name: priority}, {name: gang}]
 - plugins: [{name: predicates}, {name: capacity}, {name: nodeorder}]
 """
+TREE = CAPACITY.replace("{name: capacity}", "{name: capacity, enableHierarchy: true}")
 QUOTA = """
 actions: "enqueue, allocate, backfill"
 tiers:
