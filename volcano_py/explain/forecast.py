@@ -19,8 +19,8 @@ from volcano_py.explain.history import moment
 from volcano_py.explain.model import Forecast
 from volcano_py.explain.target import Target, has_started
 from volcano_py.explain.world import World
-from volcano_py.framework.runtimes import ends, on_nodes
 from volcano_py.simulation import CYCLE_SECONDS
+from volcano_py.state.table.runtimes import ends, on_nodes
 
 DECLARED_BY: Final = (
     "activeDeadlineSeconds of pods, runningEstimate of Jobs, or the annotation volcano.sh/running-estimate of PodGroups"

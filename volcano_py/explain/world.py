@@ -58,6 +58,7 @@ class World:
         self.settle()
         self.report: CycleReport = self.simulation.reports[-1]
         self.session = self._open()
+        self.simulation.cluster.ignores_text = True  # from here on, things are only tried
         self.pods_by_group: dict[str, list[Pod]] = {}
         for pod in self.objects("Pod", Pod):
             self.pods_by_group.setdefault(group_of(pod), []).append(pod)

@@ -20,13 +20,12 @@ from volcano_py.explain.world import Change, World
 from volcano_py.framework.job import Job
 from volcano_py.framework.views import FITS
 from volcano_py.jobs.model import VolcanoJob
-from volcano_py.state.status import ON_NODE_STATUSES
+from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 _MOST_JOBS: Final = 16
 """A longer list is no remedy that a reader could use."""
-_TRIES: Final = 3
-"""Sets that are tried, each for more than the one before; others may take what is free first."""
 _MOST_DROPPED: Final = 6
 """Jobs that are tried to be left out of a set that is enough."""
 
@@ -38,15 +37,26 @@ def jobs_that_end(world: World, target: Target) -> Iterator[Candidate]:
         return
     running = [job for job in world.jobs.values() if job.allocated_tasks and job.key != target.group]
     gain = _gain(world, target, found[1], running)
-    wanted, before = gain.wanted, 0
-    for _ in range(_TRIES):
-        jobs = gain.enough_for(wanted)
-        if len(jobs) == before:
-            return
-        if helps(world, target, _end_of(world, jobs)):
-            yield _end_of(world, _needed(world, target, jobs))
-            return
-        before, wanted = len(jobs), wanted * 4
+    jobs = gain.enough_for(gain.wanted)
+    if jobs and not helps(world, target, _end_of(world, jobs)):
+        more = gain.enough_for(gain.wanted + gain.ahead)
+        is_larger = len(jobs) < len(more) < _MOST_JOBS
+        jobs = more if is_larger and helps(world, target, _end_of(world, more)) else []
+    if jobs:
+        yield _end_of(world, _needed(world, target, jobs))
+
+
+def _waiting_ahead(world: World, target: Target) -> Rows:
+    """Tasks of the jobs of its queue that have their turn earlier; they may take what is free."""
+    ssn, own = world.session, world.jobs.get(target.group)
+    if own is None:
+        return np.zeros(0, dtype=np.intp)
+    key = ssn.ask.job_key(own)
+    others = [job for job in world.jobs.values() if job.pending_tasks and job.queue is own.queue]
+    rows = [ssn.tasks_of(job) for job in others if job is not own and ssn.ask.job_key(job) < key]
+    found: Rows = np.concatenate([np.zeros(0, dtype=np.intp), *rows])
+    waiting: Rows = found[ssn.ledger.tasks.status[found] == TaskStatus.PENDING]
+    return waiting
 
 
 def _needed(world: World, target: Target, jobs: list[Job]) -> list[Job]:
@@ -67,7 +77,7 @@ def _gain(world: World, target: Target, task_class: TaskClass, running: Sequence
         inside = [
             job for job in running if (job.queue.name in kept if binding.kind == "queue" else job.namespace in kept)
         ]
-        amounts = _Amounts(world, binding, inside)
+        amounts = _Amounts(world, target, binding, inside)
         if amounts.wanted > 0 and inside:
             return amounts
     return _Places(world, target, task_class, running)
@@ -82,17 +92,20 @@ class _Amounts:
 
     Attributes:
         wanted: how much too little there is.
+        ahead: how much those before it ask for.
     """
 
-    def __init__(self, world: World, limit: Limit, jobs: Sequence[Job]) -> None:
+    def __init__(self, world: World, target: Target, limit: Limit, jobs: Sequence[Job]) -> None:
         name = limit.resource.removeprefix("requests.").removeprefix("limits.")
         names, most = world.session.ledger.axis.names, limit.limit
         if limit.kind == "queue" and most is None:
             most = limit.deserved
-        self.wanted = 0
+        self.wanted = self.ahead = 0
         if name in names and most is not None:
             self.wanted = limit.used + limit.promised + limit.asked + limit.kept_for_others - most
             dim = names.index(name)
+            ledger, rows = world.session.ledger, _waiting_ahead(world, target)
+            self.ahead = int(ledger.classes.request[ledger.tasks.task_class[rows], dim].sum())
             self._held = [(int(job.allocated[dim]), job) for job in jobs if job.allocated[dim]]
 
     def enough_for(self, wanted: int) -> list[Job]:
@@ -112,12 +125,14 @@ class _Places:
 
     Attributes:
         wanted: for how many there has to be room.
+        ahead: how many wait before it.
     """
 
     def __init__(self, world: World, target: Target, task_class: TaskClass, jobs: Sequence[Job]) -> None:
         ssn = world.session
         tasks, nodes = ssn.ledger.tasks, ssn.ledger.nodes
         self.wanted = max(target.need - (world.placed(target.group) if target.group else 0), 1)
+        self.ahead = len(_waiting_ahead(world, target))
         self._jobs = {job.row: job for job in jobs}
         self._request = task_class.request
         self._dims = task_class.requested
@@ -155,7 +170,7 @@ class _Places:
 
     def _room(self, free: NDArray[np.int64]) -> NDArray[np.int64]:
         """[K] how many pods fit."""
-        room = np.full(len(free), self.wanted * 4**_TRIES, dtype=np.int64)
+        room = np.full(len(free), self.wanted + self.ahead, dtype=np.int64)
         for dim in self._dims.tolist():
             np.minimum(room, free[:, dim] // self._request[dim], out=room)
         return np.maximum(room, 0)

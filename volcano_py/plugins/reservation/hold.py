@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.job import Placement
-from volcano_py.framework.runtimes import ends, on_nodes
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Counts, NodeView
 from volcano_py.plugins.reservation.places import Places, rows_and_amounts
 from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.runtimes import ends, on_nodes
 from volcano_py.state.table.table import NOWHERE
 from volcano_py.state.task_class import TaskClass
 

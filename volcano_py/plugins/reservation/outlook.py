@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.cluster_copy import ClusterCopy
-from volcano_py.framework.runtimes import ends, on_nodes
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.columns import NodeTable
+from volcano_py.state.table.runtimes import ends, on_nodes
 from volcano_py.state.table.table import NOWHERE
 
 T = TypeVar("T")

@@ -18,7 +18,6 @@ from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.job import Job, Placement
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.plugin import Plugin, Reach
-from volcano_py.framework.runtimes import runtimes
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.framework.votes import ABSTAIN, PERMIT, Ballot
@@ -28,6 +27,7 @@ from volcano_py.plugins.reservation.hold import FIRST, HOLDER, IN_TIME, Hold
 from volcano_py.plugins.reservation.turns import Turn, Turns
 from volcano_py.plugins.reservation.wording import declare_runtimes, refusal
 from volcano_py.state.status import READY_STATUSES
+from volcano_py.state.table.runtimes import runtimes
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 

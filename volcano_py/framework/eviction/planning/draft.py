@@ -13,11 +13,11 @@ from volcano_py.api.wording.explain_evictions import Standing
 from volcano_py.framework.eviction.scheme import Scheme
 from volcano_py.framework.eviction.units import Unit
 from volcano_py.framework.job import Job, Task
-from volcano_py.framework.runtimes import runtimes
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Motive, Operation
 from volcano_py.framework.status.queue_reports import standing
 from volcano_py.state.table.axis import PODS
+from volcano_py.state.table.runtimes import runtimes
 from volcano_py.state.table.table import Rows
 
 

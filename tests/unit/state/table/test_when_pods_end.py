@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from tests.support.sessions import node
 from tests.support.timeline import BEGINNING, job, moment
 from volcano_py.api.objects import ApiObject, Pod, metadata_of
-from volcano_py.framework.runtimes import ends, on_nodes, runtimes
 from volcano_py.state.cluster_state import ClusterState
+from volcano_py.state.table.runtimes import ends, on_nodes, runtimes
 
 
 def state_of(*objects: ApiObject) -> ClusterState:
