@@ -36,6 +36,7 @@ COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
     "decide-apart": ("--mode=decide", "--load=apart", *_LARGE),
     "decide-zones": ("--mode=decide", "--load=zones", *_LARGE),
     "decide-wishes": ("--mode=decide", "--load=wishes", *_LARGE),
+    "decide-topology": ("--mode=decide", "--load=topology", *_LARGE, "--runs=3"),
     "decide-trees": ("--mode=decide", "--load=trees"),
     "decide-preemption": ("--mode=decide", "--load=preemption"),
     "decide-reclaim": ("--mode=decide", "--load=reclaim"),

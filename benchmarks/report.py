@@ -31,6 +31,7 @@ _DECISIONS: Final = {
     "decide-apart": "5,000 nodes, 10,000 pods, no two of a job on one node",
     "decide-zones": "5,000 nodes, 10,000 pods, each job spread over 10 zones",
     "decide-wishes": "5,000 nodes, 10,000 pods, each job spread over zones and nodes as far as that goes",
+    "decide-topology": "5,000 nodes (unless said) in three tiers of HyperNodes, 10,000 pods in gangs of 64",
     "decide-trees": "1,000 queues in a tree, 20,000 jobs of one pod",
     "decide-preemption": "1,000 full nodes (unless said) of 10 pods, 500 waiting pods",
     "decide-reclaim": "1,000 full nodes (unless said) of 10 pods, 500 waiting pods of another queue",
