@@ -238,6 +238,17 @@ def _nodes_are_not_filtered(subject: _Subject) -> None:
     subject.contradiction(subject.origins.at("actions"), message)
 
 
+def _limits_of_the_network_do_not_hold(subject: _Subject) -> None:
+    """Jobs with a hard limit wait where no plugin is there for it; with the switch off they are placed without it."""
+    entries = subject.entries("network-topology-aware")
+    if entries and not subject.is_filled("hyper_node_gradient"):
+        message = (
+            "hard limits of networkTopology do not hold: only scores keep a job together; remove "
+            f"{flag_key('hyper_node_gradient')}"
+        )
+        subject.contradiction(subject.flag_place(entries[0], "hyper_node_gradient"), message)
+
+
 def _enqueue_is_missing(subject: _Subject) -> None:
     if "enqueue" in subject.config.actions:
         return
@@ -368,6 +379,7 @@ _CONTRADICTIONS: Final[tuple[_Check, ...]] = (
     _nothing_is_placed,
     _gangs_are_not_kept_together,
     _nodes_are_not_filtered,
+    _limits_of_the_network_do_not_hold,
     _enqueue_is_missing,
     _the_same_twice,
     _votes_come_too_late,

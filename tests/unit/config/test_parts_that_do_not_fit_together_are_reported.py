@@ -236,6 +236,18 @@ def test_nodes_without_a_filter(parse: Parse) -> None:
         assert message.startswith("no plugin filters nodes, so taints, selectors and affinities of pods are ignored")
 
 
+def test_limits_of_the_network_that_are_switched_off() -> None:
+    """As in Volcano, jobs with a hard limit are then placed without it."""
+    catalogue = checked_registry().catalogue()
+    switched_off = "{name: network-topology-aware, enabledHyperNodeGradient: false}"
+    (problem,) = parse_configuration(configuration("allocate", switched_off), catalogue).problems
+    assert problem.path == "tiers[0].plugins[3].enabledHyperNodeGradient"
+    assert problem.message == (
+        "hard limits of networkTopology do not hold: only scores keep a job together; remove enabledHyperNodeGradient"
+    )
+    assert parse_configuration(configuration("allocate", "{name: network-topology-aware}"), catalogue).problems == ()
+
+
 def test_nothing_is_placed_without_allocate(parse: Parse) -> None:
     (problem,) = parse(configuration("enqueue, backfill")).problems
     assert problem.path == "actions"
