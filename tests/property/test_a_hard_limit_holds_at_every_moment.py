@@ -127,11 +127,11 @@ def test_no_pod_breaks_a_hard_limit_whatever_happens(
 
 
 @settings(max_examples=_EXAMPLES)
-@given(networks(), gangs(elastic=False))
+@given(networks(), gangs(elastic=False), st.booleans())
 def test_no_gang_waits_that_a_look_at_every_domain_finds_room_for(
-    network: list[dict[str, Any]], jobs: list[dict[str, Any]]
+    network: list[dict[str, Any]], jobs: list[dict[str, Any]], balance: bool
 ) -> None:
-    simulation = simulation_of([*network, *jobs], ACTIONS[0])
+    simulation = simulation_of([*network, *jobs], ACTIONS[0], balance=balance)
     simulation.run()
     _check_limits(simulation)
     domains = domains_of(simulation)

@@ -17,7 +17,7 @@ _CONF: Final = """
 actions: "{actions}"
 tiers:
 - plugins: [{{name: priority}}, {{name: gang}}]
-- plugins: [{{name: predicates}}, {{name: nodeorder}}, {{name: network-topology-aware}}{more}]
+- plugins: [{{name: predicates}}, {{name: nodeorder}}, {{name: network-topology-aware{arguments}}}{more}]
 """
 ACTIONS: Final = (
     "enqueue, allocate, backfill",
@@ -61,11 +61,14 @@ def _hyper_node(name: str, tier: int, kind: str, members: list[str]) -> dict[str
     return {"apiVersion": api, "kind": "HyperNode", "metadata": {"name": name}, "spec": spec}
 
 
-def simulation_of(objects: list[dict[str, Any]], actions: str = ACTIONS[0]) -> Simulation:
+def simulation_of(objects: list[dict[str, Any]], actions: str = ACTIONS[0], *, balance: bool = False) -> Simulation:
     """With these objects, actions and the plugin that keeps jobs together."""
     registry = checked_registry()
     more = ", {name: proportion}" if actions in RECLAIM else ""
-    config = parse_configuration(_CONF.format(actions=actions, more=more), registry.catalogue()).config
+    arguments = ", arguments: {network-topology-aware.balance: true}" if balance else ""
+    config = parse_configuration(
+        _CONF.format(actions=actions, arguments=arguments, more=more), registry.catalogue()
+    ).config
     assert config is not None
     return Simulation(stored([Document("made", n, each) for n, each in enumerate(objects)]), config, registry)
 

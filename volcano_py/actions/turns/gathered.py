@@ -11,7 +11,8 @@ from volcano_py.actions.turns.turn import Turn, Work
 from volcano_py.framework.job import FitError
 from volcano_py.framework.placement.placer import Choice
 from volcano_py.framework.session import Session
-from volcano_py.framework.topology.candidates import Demand, candidates, misfit
+from volcano_py.framework.topology.balance import shares
+from volcano_py.framework.topology.candidates import Demand, Rooms, candidates, misfit
 from volcano_py.framework.topology.confinement import Confinement
 from volcano_py.framework.topology.ranks import deal
 from volcano_py.framework.views import Counts
@@ -29,6 +30,8 @@ class GatheredTurn(Turn):
     def __init__(self, ssn: Session, work: Work, limit: int, *, alone: bool, leaves: int | None = None) -> None:
         super().__init__(ssn, work, alone=alone, leaves=leaves)
         self._limit = limit
+        self._shares: list[tuple[int, int]] = []
+        """Where the next tasks go, and how many to each domain, when a job that needs several is to be balanced."""
 
     def take(self) -> bool:
         ssn, work, job = self._ssn, self._work, self._job
@@ -41,6 +44,7 @@ class GatheredTurn(Turn):
             for domain in self._candidates(demand, later=later):
                 with ssn.topology.inside(job, domain):
                     work.tasks, work.failed_roles = tasks, set(failed)
+                    self._shares = [] if later else self._balanced(domain, demand)
                     if self._try(allow_later=later):
                         return True
                     if len(self._statement):
@@ -48,6 +52,14 @@ class GatheredTurn(Turn):
         work.tasks = tasks[:0]
         self._explain(demand)
         return False
+
+    def _balanced(self, domain: int, demand: Demand) -> list[tuple[int, int]]:
+        """The shares of the domains that this one consists of, where jobs are to be balanced; only equal pods are."""
+        topology = self._ssn.topology
+        if not topology.balances or len(demand.counts) > 1 or topology.tie(self._job) is not None:
+            return []
+        (room,) = Rooms(self._ssn, demand, later=False).by_class.values()
+        return shares(topology.tree, room, domain, demand.tasks)
 
     def _settle(self) -> None:
         if not self._ssn.has_nominated_tasks:
@@ -72,18 +84,32 @@ class GatheredTurn(Turn):
 
     def _choose(self, task_class: TaskClass, rows: Rows) -> Choice:
         """In the narrowest domain of the job first; where a domain consists of several, in one after the other."""
-        topology, placer, count = self._ssn.topology, self._ssn.placer, len(rows)
         pipelined: Choice | None = None
-        for domain in self._steps():
-            part = self._part(domain, task_class, count)
-            choice = placer.choose(task_class, count, topology.within(domain) if part is None else part)
+        while self._shares:
+            domain, share = self._shares.pop()
+            choice = self._choose_in(domain, task_class, min(share, len(rows)))
             if len(choice.nodes) and not choice.pipelined:
-                return Choice(choice.nodes[np.argsort(topology.tree.place[choice.nodes], kind="stable")])
+                if left := share - len(choice.nodes):
+                    self._shares.append((domain, left))
+                return choice
+        for domain in self._steps():
+            choice = self._choose_in(domain, task_class, len(rows))
+            if len(choice.nodes) and not choice.pipelined:
+                return choice
             if len(choice.nodes) and pipelined is None:
                 pipelined = choice
         if pipelined is not None and self._allow_later:
             return pipelined
         return Choice(np.zeros(0, dtype=np.intp))
+
+    def _choose_in(self, domain: int, task_class: TaskClass, count: int) -> Choice:
+        """Nodes of one of the domains that this one consists of; in the order of the tree, unless they are promised."""
+        topology = self._ssn.topology
+        part = self._part(domain, task_class, count)
+        choice = self._ssn.placer.choose(task_class, count, topology.within(domain) if part is None else part)
+        if not len(choice.nodes) or choice.pipelined:
+            return choice
+        return Choice(choice.nodes[np.argsort(topology.tree.place[choice.nodes], kind="stable")])
 
     def _misfit(self, task_class: TaskClass, role: int, length: int, error: FitError) -> bool:
         """Nodes outside of the job's domain may have room: for a job that runs, the message is about its domain."""

@@ -43,6 +43,7 @@ class Topology:
         unknown_names: job row → a limit of the job (its path in the PodGroup) whose tier name no HyperNode has, and the
             name; of jobs that were asked about.
         most_evicted_from: how many domains are tried when pods are evicted for a job.
+        balances: whether a job that needs several domains is divided evenly over them.
     """
 
     def __init__(self, cluster: ClusterCopy, dispatch: Dispatch, memory: dict[str, Any]) -> None:
@@ -56,6 +57,7 @@ class Topology:
         self._limits: dict[tuple[int, int], int | None] = {}
         self.unknown_names: dict[int, tuple[str, str]] = {}
         self.most_evicted_from = 8
+        self.balances = False
 
     @cached_property
     def tree(self) -> Tree:

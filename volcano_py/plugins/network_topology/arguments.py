@@ -38,6 +38,12 @@ class NetworkTopologyArguments(Arguments):
         8,
         "How many HyperNodes are tried when pods are evicted for a job.",
     )
+    balance: bool = argument(
+        "network-topology-aware.balance",
+        False,
+        "Whether a job of equal pods that needs several HyperNodes is divided evenly: 12 pods over two racks with room "
+        "for 10 each are 6 and 6. Otherwise, as in Volcano, they are 10 and 2.",
+    )
 
     @model_validator(mode="after")
     def _listed(self, info: ValidationInfo) -> Self:

@@ -60,6 +60,7 @@ class NetworkTopologyAware(Plugin):
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
         ssn.topology.most_evicted_from = self.arguments.most_evicted_from
+        ssn.topology.balances = self.arguments.balance
         weights = np.zeros(len(ssn.axis))
         for name, weight in self.arguments.weights().items():
             if (position := ssn.axis.index(name)) is not None:
