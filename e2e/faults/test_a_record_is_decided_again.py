@@ -25,34 +25,44 @@ from volcano_py.scheduler import builtin_registry
 CHURN_SECONDS: Final = 40.0
 NODES: Final = 6
 CONFIGURATIONS: Final = {
-    "hierarchical drf": """
+    "drf of a tree, and capacity": """
 actions: "enqueue, allocate, preempt, reclaim, backfill"
 tiers:
 - plugins: [{name: priority}, {name: gang}, {name: conformance}]
-- plugins: [{name: drf, enableHierarchy: true}, {name: predicates}, {name: nodeorder}]
+- plugins: [{name: drf, enableHierarchy: true}, {name: predicates}, {name: capacity}, {name: nodeorder}]
 """,
-    "capacity": """
+    "capacity of a tree, and drf": """
 actions: "enqueue, allocate, preempt, reclaim, backfill"
 tiers:
 - plugins: [{name: priority}, {name: gang}, {name: conformance}]
-- plugins: [{name: drf, enablePreemptable: false}, {name: predicates}, {name: capacity}, {name: nodeorder}]
+- plugins: [{name: drf}, {name: predicates}, {name: capacity, enableHierarchy: true}, {name: nodeorder}]
 """,
 }
+"""Both fairness plugins in each; the tree of queues can have one owner. drf conflicts with proportion in the first."""
 
 
-def placed(name: str, weight: int) -> dict[str, Any]:
-    """A queue of the tree."""
-    made = queue(name, weight=weight)
-    made["metadata"]["annotations"] = {
-        "volcano.sh/hierarchy": f"root/{name}",
-        "volcano.sh/hierarchy-weights": f"1/{weight}",
-    }
-    made["spec"]["deserved"] = {"cpu": str(8 * weight)}
-    return made
+def tree(namespace: str) -> list[dict[str, Any]]:
+    """Queues as both plugins read them: team, with red and green below, and blue alongside; they deserve all cpus."""
+
+    def placed(colour: str, path: str, weights: str, cpus: int, **spec: Any) -> dict[str, Any]:
+        made = queue(f"{namespace}-{colour}", weight=cpus, deserved={"cpu": str(cpus)}, **spec)
+        made["metadata"]["annotations"] = {
+            "volcano.sh/hierarchy": f"root/{path}",
+            "volcano.sh/hierarchy-weights": f"1/{weights}",
+        }
+        return made
+
+    below = {"parent": f"{namespace}-team"}
+    return [
+        placed("team", "team", "3", 24),
+        placed("red", "team/red", "3/1", 8, **below),
+        placed("green", "team/green", "3/2", 16, **below),
+        placed("blue", "blue", "3", 24),
+    ]
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 async def test_a_record_of_churn_and_faults_replays_without_a_difference(
     name: str,
     scale: Scale,
@@ -67,15 +77,16 @@ async def test_a_record_of_churn_and_faults_replays_without_a_difference(
 ) -> None:
     await configure(CONFIGURATIONS[name])
     pool = await simulated_nodes(NODES, cpu=str(NODE_CPUS))
-    queues = tuple(f"{namespace.name}-{colour}" for colour in ("red", "green", "blue"))
-    await create_queues(*(placed(each, weight) for weight, each in enumerate(queues, start=1)))
+    queues = tree(namespace.name)
+    await create_queues(*queues)
     record = tmp_path / "record"
     daemon = await start_daemon(f"--record={record}", "--resync-period=15s", server=proxy.url)
-    churn = Churn(namespace, pool, queues, scale.seed)
+    leaves = tuple(each["metadata"]["name"] for each in queues[1:])
+    churn = Churn(namespace, pool, leaves, scale.seed)
     async with AsyncExitStack() as stack:
         churning = await in_background(stack, churn.run())
         proxy.plan = Seeded(scale.seed)
-        await asyncio.sleep(scale.soak_seconds / 2 if scale.soak else CHURN_SECONDS)
+        await asyncio.sleep(scale.soak_seconds if scale.soak else CHURN_SECONDS)
         proxy.plan = Calm()
         churn.stop()
         await churning
