@@ -88,11 +88,12 @@ async def test_a_record_of_churn_and_faults_replays_without_a_difference(
         proxy.plan = Seeded(scale.seed)
         await asyncio.sleep(scale.soak_seconds if scale.soak else CHURN_SECONDS)
         proxy.plan = Calm()
+        assert await daemon.metric("volcano_record_stopped") == 0
+        status = await daemon.document("/status")
+        await daemon.stop()  # in the middle of all that
         churn.stop()
         await churning
-    assert (await daemon.document("/status"))["record"]["recording"]
-    assert await daemon.metric("volcano_record_stopped") == 0
-    await daemon.stop()
+    assert status["record"]["recording"]
 
     cycles = [*replay(segments(record), builtin_registry())]
     size = sum(path.stat().st_size for path in segments(record))
@@ -102,6 +103,8 @@ async def test_a_record_of_churn_and_faults_replays_without_a_difference(
         f"{name}: {len(cycles)} cycles, {binds} bindings, {evictions} evictions, {proxy.faults} faults, {size} bytes"
     )
     assert len(cycles) > 20
+    assert cycles[-1].number >= status["lastCycle"]["number"]
+    assert "the end of the record is not written" not in {each.get("msg") for each in daemon.log_records()}
     assert binds > 20
     assert proxy.faults > 20
     assert [(cycle.number, cycle.difference) for cycle in cycles if cycle.difference] == []

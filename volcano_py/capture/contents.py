@@ -7,6 +7,7 @@ what the structs keep as it is: annotations, pod templates, and claims inside of
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -28,14 +29,15 @@ _OF_CLAIM: Final = ("name", "resourceClaimName", "resourceClaimTemplateName")
 
 def stripped(obj: ApiObject) -> ApiObject:
     """The object with what decisions follow from, and no more."""
-    obj = replace(obj, metadata=_metadata(metadata_of(obj)))
     if isinstance(obj, Pod):
-        return replace(obj, spec=_pod_spec(obj.spec))
+        return replace(obj, metadata=_metadata(obj.metadata), spec=_pod_spec(obj.spec))
+    obj = replace(obj, metadata=_metadata(metadata_of(obj)))
     if isinstance(obj, VolcanoJob):
         return replace(obj, spec=_job_spec(obj.spec))
     return obj
 
 
+@lru_cache(maxsize=4096)
 def is_decisive(annotation: str) -> bool:
     """Whether an annotation of this key may alter a decision."""
     prefix = annotation.partition("/")[0]
@@ -43,7 +45,8 @@ def is_decisive(annotation: str) -> bool:
 
 
 def _metadata(metadata: _M) -> _M:
-    return replace(metadata, annotations=_decisive(metadata.annotations))
+    kept = _decisive(metadata.annotations)
+    return metadata if len(kept) == len(metadata.annotations) else replace(metadata, annotations=kept)
 
 
 def _decisive(annotations: Mapping[str, str]) -> dict[str, str]:
@@ -51,10 +54,11 @@ def _decisive(annotations: Mapping[str, str]) -> dict[str, str]:
 
 
 def _pod_spec(spec: PodSpec) -> PodSpec:
-    volumes = [_volume(volume) for volume in spec.volumes]
+    if not spec.volumes and not spec.resource_claims:
+        return spec
     return replace(
         spec,
-        volumes=[volume for volume in volumes if volume != Volume(name=volume.name)],
+        volumes=[_volume(volume) for volume in spec.volumes if volume != Volume(name=volume.name)],
         resource_claims=[{key: each[key] for key in _OF_CLAIM if key in each} for each in spec.resource_claims],
     )
 

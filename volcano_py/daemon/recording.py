@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
+
+import structlog
 
 from volcano_py.api.effects import Bind, Evict
 from volcano_py.daemon.options import DaemonOptions
@@ -15,6 +17,10 @@ from volcano_py.record.recorder import Recorder
 from volcano_py.record.segments import Limits
 from volcano_py.record.witness import CycleWitness
 from volcano_py.state.cluster_state import ClusterState
+
+log = structlog.get_logger(__name__)
+
+_LOOK_EVERY: Final = 0.02  # seconds
 
 
 class Recording:
@@ -53,13 +59,23 @@ class Recording:
             self._recorder.start()
 
     async def run(self) -> None:
-        """Until cancelled; then what is left is written."""
+        """Until cancelled; then what is left is written, unless this is cancelled again."""
         try:
             await asyncio.Event().wait()
         finally:
             if self._recorder is not None:
-                await asyncio.to_thread(self._recorder.close)
+                await _written(self._recorder)
 
     def status(self) -> dict[str, Any] | None:
         """What /status shows; None without a record."""
         return None if self._recorder is None else self._recorder.status()
+
+
+async def _written(recorder: Recorder) -> None:
+    recorder.finish()
+    try:
+        while recorder.is_writing:  # noqa: ASYNC110 - a thread that may hang is looked at, not waited for
+            await asyncio.sleep(_LOOK_EVERY)
+    except asyncio.CancelledError:
+        log.warning("the end of the record is not written", entries=recorder.waiting)
+        raise

@@ -42,7 +42,6 @@ MOST_WAITING: Final = 500_000
 """News that wait for the disk. A first list of 100,000 pods with their PodGroups has less than half of it."""
 
 _FLUSH_EVERY: Final = 1.0  # seconds
-CLOSE_WITHIN: Final = 5.0  # seconds
 
 
 class Recorder:
@@ -86,12 +85,24 @@ class Recorder:
             return
         self._news.put(news)
 
-    def close(self, within: float = CLOSE_WITHIN) -> None:
-        """Write what is left, for so many seconds at most."""
+    def finish(self) -> None:
+        """No more news will come: the thread writes what is left, and ends."""
         self._news.put(None)
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether the thread has not ended."""
+        return self._thread.is_alive()
+
+    @property
+    def waiting(self) -> int:
+        """News that are not written yet."""
+        return self._news.qsize()
+
+    def close(self, within: float | None = None) -> None:
+        """Finish, and wait for that; so many seconds at most."""
+        self.finish()
         self._thread.join(within)
-        if self._thread.is_alive():
-            log.warning("the end of the record is not written", seconds=within, entries=self._news.qsize())
 
     def status(self) -> dict[str, Any]:
         """What /status shows."""
@@ -156,9 +167,11 @@ class _Writing:
                     return
                 for entry in self._entries(each):
                     self._write(segment, entry)
-                if time.monotonic() - self._flushed >= _FLUSH_EVERY:
+                is_due = time.monotonic() - self._flushed >= _FLUSH_EVERY
+                if is_due:
                     self._flush(segment)
-                if not self._in_cycle and self._is_full(segment):
+                # (between cycles only, and not worked out for each object)
+                if not self._in_cycle and (is_due or isinstance(each, CycleEnded | Failed)) and self._is_full(segment):
                     segment = self._next(segment)
         finally:
             if self._segment is not None:
@@ -177,6 +190,7 @@ class _Writing:
         segment = self._segment = SegmentWriter(path_of(self._directory, self._header))
         for entry in (self._header, *state):
             self._write(segment, entry)
+        tidy(self._directory, self._limits, time.time())
         return segment
 
     def _is_full(self, segment: SegmentWriter) -> bool:
@@ -187,7 +201,6 @@ class _Writing:
         self._segment = None
         segment.close()
         self._before += segment.size
-        tidy(self._directory, self._limits, time.time())
         return self._open()
 
     def _write(self, segment: SegmentWriter, entry: Entry) -> None:

@@ -20,6 +20,8 @@ SUFFIX: Final = ".record.gz"
 _LEVEL: Final = 1
 _GZIP: Final = zlib.MAX_WBITS | 16
 _CHUNK: Final = 256 * 1024
+_BATCH: Final = 32 * 1024
+"""Bytes that are compressed at a time: line by line takes a quarter more CPU."""
 _LONGEST_LINE: Final = 64 * 2**20
 """Bytes. The API server keeps no object of more than 2 MB, and a cycle's effects on 100,000 pods have some 40 MB."""
 
@@ -41,34 +43,53 @@ class SegmentWriter:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.size = 0
         self._packing = zlib.compressobj(_LEVEL, wbits=_GZIP)
+        self._packed = 0
+        self._lines: list[bytes] = []
+        self._unpacked = 0
         self._file = path.open("xb")
 
-    def write(self, text: bytes) -> None:
-        self._write(self._packing.compress(text))
+    @property
+    def size(self) -> int:
+        """Bytes. What is not compressed yet counts as it is, which is some `_BATCH` at most."""
+        return self._packed + self._unpacked
+
+    def write(self, line: bytes) -> None:
+        """A line, with its end."""
+        self._lines.append(line)
+        self._unpacked += len(line)
+        if self._unpacked >= _BATCH:
+            self._pack()
 
     def flush(self) -> None:
         """What was written can be read from now on."""
+        self._pack()
         self._write(self._packing.flush(zlib.Z_SYNC_FLUSH))
         self._file.flush()
 
     def close(self) -> None:
         try:
+            self._pack()
             self._write(self._packing.flush())
         finally:
             self._file.close()
 
+    def _pack(self) -> None:
+        text = b"".join(self._lines)
+        self._lines.clear()
+        self._unpacked = 0
+        self._write(self._packing.compress(text))
+
     def _write(self, packed: bytes) -> None:
         if packed:
             self._file.write(packed)
-            self.size += len(packed)
+            self._packed += len(packed)
 
 
 def path_of(directory: Path, header: Header) -> Path:
     """Names sort by time."""
     began = datetime.fromtimestamp(header.began, UTC)
-    return directory / f"{began:%Y%m%dT%H%M%S}-{header.sequence:06}-{header.run}{SUFFIX}"
+    return directory / f"{began:%Y%m%dT%H%M%S.%f}-{header.sequence:06}-{header.run}{SUFFIX}"
 
 
 def tidy(directory: Path, limits: Limits, now: float) -> None:

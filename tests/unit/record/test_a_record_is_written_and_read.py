@@ -16,7 +16,7 @@ from volcano_py.api.objects import Pod
 from volcano_py.cluster.kubernetes.watching.decoding import Decoder
 from volcano_py.cluster.kubernetes.watching.kinds import POD
 from volcano_py.config import default_configuration_text
-from volcano_py.record.entries import Configured, Header, Upserted
+from volcano_py.record.entries import Configured, Ended, Header, Upserted
 from volcano_py.record.news import Seen
 from volcano_py.record.recorder import Recorder, without_metrics
 from volcano_py.record.segments import SUFFIX, Limits, RecordError, read, segments, tidy
@@ -86,6 +86,24 @@ def test_segments_that_are_too_old_go_but_for_the_newest(tmp_path: Path) -> None
         os.utime(path, (1000.0 * number, 1000.0 * number))
     tidy(tmp_path, Limits(age=1500.0), now=3000.0)
     assert [path.name[0] for path in segments(tmp_path)] == ["2"]
+
+
+async def test_starts_that_follow_each_other_keep_the_limit(tmp_path: Path) -> None:
+    """None of them lives long enough to fill a segment."""
+    await record_night(tmp_path)
+    [first] = segments(tmp_path)
+    size = first.stat().st_size
+    for _ in range(5):
+        await record_night(tmp_path, limits=Limits(size=4 * size, segments=4))
+    assert first not in segments(tmp_path)
+    assert sum(path.stat().st_size for path in segments(tmp_path)) <= 4.5 * size
+
+
+async def test_a_segment_that_is_old_enough_is_followed_by_another(tmp_path: Path) -> None:
+    await record_night(tmp_path, limits=Limits(age=10_000, segments=10**9))
+    assert len(segments(tmp_path)) > 1
+    cycles = [entry.number for path in segments(tmp_path) for entry in read(path) if isinstance(entry, Ended)]
+    assert cycles == [1, 2, 3]
 
 
 def recorder(directory: Path, why: list[str], most_waiting: int = 100) -> Recorder:
