@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from tests.unit.daemon.cycling import REGISTRY
 from tests.unit.record.recording import record_night
+from volcano_py.api.effects import Evict, ObjectRef
+from volcano_py.api.report import CycleReport
+from volcano_py.config import default_configuration_text
 from volcano_py.config.parse import parse_configuration
-from volcano_py.record.comparison import Comparison
+from volcano_py.record.comparison import Compared, Comparison, Eviction
+from volcano_py.record.entries import Ended
 from volcano_py.record.history import of_pod_group, of_queue
-from volcano_py.record.replay import replay
+from volcano_py.record.replay import Cycle, replay
 from volcano_py.record.segments import Limits, segments
 
 
@@ -50,7 +55,7 @@ async def test_a_node_that_was_not_there_alters_decisions(tmp_path: Path) -> Non
     assert any(cycle.difference for cycle in replay([path], REGISTRY))
 
 
-def compared(folder: Path, configuration: str) -> dict[str, Any]:
+def compared(folder: Path, configuration: str) -> Compared:
     """What would have been decided otherwise with this configuration."""
     other = parse_configuration(configuration, REGISTRY.catalogue()).config
     assert other is not None
@@ -60,23 +65,46 @@ def compared(folder: Path, configuration: str) -> dict[str, Any]:
     return comparison.found()
 
 
-async def test_another_configuration_is_compared(tmp_path: Path) -> None:
+async def test_what_another_configuration_does_not_bind_waits_instead(tmp_path: Path) -> None:
     await record_night(tmp_path)
-    text = 'actions: "enqueue, backfill"\ntiers:\n- plugins: [{name: priority}, {name: gang}]\n'
-    found = compared(tmp_path, text)
-    assert [*found["notBound"]] == ["team/early-0", "team/early-1", "team/early-2", *LATE]
-    assert found["boundToo"] == found["evictedToo"] == found["notEvicted"] == {}
+    found = compared(tmp_path, 'actions: "enqueue, backfill"\ntiers:\n- plugins: [{name: priority}, {name: gang}]\n')
+    assert found.cycles == 3
+    assert [(wait.pod_group, wait.recorded.bound, wait.other.bound) for wait in found.waits] == [
+        ("team/early", 3, 0),
+        ("team/late", 2, 0),
+    ]
+    assert all(wait.other.reason and not wait.recorded.reason for wait in found.waits)
+    assert found.evicted == found.spared == ()
 
 
 async def test_a_pod_that_another_configuration_binds_earlier_is_named(tmp_path: Path) -> None:
+    """Without gang, late-0 need not wait for late-1."""
     await record_night(tmp_path)
-    text = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: priority}, {name: predicates}]\n'
-    [(pod, (recorded, decided))] = compared(tmp_path, text)["boundAtAnotherTime"].items()
-    assert pod == "team/late-0"
-    assert recorded - decided == 60.0
+    found = compared(tmp_path, 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: predicates}]\n')
+    [wait] = found.waits
+    assert (wait.pod_group, wait.recorded.bound, wait.other.bound) == ("team/late", 2, 2)
+    assert wait.recorded.first - wait.other.first == 60.0
+    assert wait.recorded.last == wait.other.last  # late-1
 
 
-LATE = ("team/late-0", "team/late-1")
+async def test_shares_differ_where_another_plugin_owns_the_queues(tmp_path: Path) -> None:
+    await record_night(tmp_path)
+    [of_cpu, of_pods] = compared(tmp_path, CAPACITY).shares
+    assert (of_cpu.queue, of_cpu.resource, of_cpu.recorded, of_cpu.other) == ("default", "cpu", 5000, 0)
+    assert (of_pods.resource, of_pods.recorded, of_pods.other) == ("pods", 5, 0)
+
+
+async def test_the_same_configuration_differs_in_nothing(tmp_path: Path) -> None:
+    await record_night(tmp_path)
+    assert compared(tmp_path, default_configuration_text()) == Compared(3, (), (), (), ())
+
+
+CAPACITY = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: drf}, {name: predicates}, {name: capacity}, {name: nodeorder}]
+"""
 
 
 async def test_the_story_of_a_podgroup_has_why_it_waited_and_when_it_was_bound(tmp_path: Path) -> None:
@@ -104,3 +132,17 @@ async def test_the_figures_of_a_queue_follow_what_it_holds(tmp_path: Path) -> No
     assert [each.allocated.get("cpu") for each in figures][-1] == 5000
     assert max(each.waiting for each in figures) == 1
     assert figures[-1].waiting == 0
+
+
+def test_evictions_of_one_side_alone_are_listed_with_their_reason() -> None:
+    def evict(name: str) -> tuple[str, bytes]:
+        effect = Evict(ObjectRef("Pod", "team", name, name), None, "reclaim", f"{name} for a pod of queue b")
+        return "Evict", msgspec.json.encode(effect)
+
+    comparison = Comparison()
+    for now, recorded, decided in ((1.0, ["both"], ["both", "other"]), (2.0, ["record"], ["other"])):
+        sides = ([*map(evict, names)] for names in (recorded, decided))
+        comparison.take(Cycle(1, now, *sides, CycleReport("", 1, now, 0.0), Ended(1, 0.0), is_after_cut=False))
+    found = comparison.found()
+    assert found.evicted == (Eviction("team/other", 1.0, "reclaim", "other for a pod of queue b"),)
+    assert found.spared == (Eviction("team/record", 2.0, "reclaim", "record for a pod of queue b"),)

@@ -43,13 +43,15 @@ def history(kind: str, name: str, directory: Path, output: str) -> None:
 
 
 def _of_pod_group(paths: Iterable[Path], name: str) -> list[dict[str, Any]]:
+    from volcano_py.cli.records.drawing import moment
     from volcano_py.record.history import of_pod_group
 
     key = name if "/" in name else f"default/{name}"
-    return [{"time": _moment(each.at), "what": each.what, "text": each.text} for each in of_pod_group(paths, key)]
+    return [{"time": moment(each.at), "what": each.what, "text": each.text} for each in of_pod_group(paths, key)]
 
 
 def _of_queue(paths: Iterable[Path], name: str) -> list[dict[str, Any]]:
+    from volcano_py.cli.records.drawing import moment
     from volcano_py.record.history import of_queue
     from volcano_py.state.table.units import canonical
 
@@ -58,7 +60,7 @@ def _of_queue(paths: Iterable[Path], name: str) -> list[dict[str, Any]]:
 
     return [
         {
-            "time": _moment(each.at),
+            "time": moment(each.at),
             "allocated": quantities(each.figures.allocated),
             "deserved": quantities(each.figures.deserved),
             "waiting": each.figures.waiting,
@@ -84,9 +86,3 @@ def _print(rows: list[dict[str, Any]], output: str) -> None:
 
 def _cell(value: Any) -> str:
     return ", ".join(f"{name} {amount}" for name, amount in value.items()) if isinstance(value, dict) else str(value)
-
-
-def _moment(seconds: float) -> str:
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

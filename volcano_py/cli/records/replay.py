@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,30 +12,51 @@ import click
 from volcano_py.cli.printing.output import output_option
 
 if TYPE_CHECKING:
+    from volcano_py.capture.model import Capture
     from volcano_py.config import SchedulerConfiguration
     from volcano_py.framework.registry import Registry
-    from volcano_py.record.replay import Cycle, Encoded
+    from volcano_py.record.replay import Cycle
 
 EPILOG: Final = """\b
 Examples:
   volcano-py replay /var/lib/volcano-py/record
-  volcano-py replay record --scheduler-conf new.conf        # what it would have decided in each moment
-  volcano-py replay record --at 412 --capture then.capture  # for explain, what-if and simulate: --from then.capture
+  volcano-py replay record --with-scheduler-conf new.conf   # what it would have decided in each moment
+  volcano-py replay record --at 412 explain podgroup train --namespace team
+  volcano-py replay record --at 412 --capture then.capture  # for other verbs: --from then.capture
 
 The files are those of `volcano-py run --record`. Exits 0 when every cycle decides the same again, 3 when one does not,
-and 1 or 2 on errors. With --scheduler-conf it exits 0.
+and 1 or 2 on errors. With --with-scheduler-conf it exits 0, and with a verb as that does.
 """
-_MOST_SHOWN: Final = 10
+ASKED: Final = ("explain", "what-if", "simulate")
+"""Verbs that may be asked about a moment."""
 
 
-@click.command(epilog=EPILOG)
+class _Replay(click.Command):
+    """All that stands behind the name of another verb is for that verb, its options, too."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        for place in range(1, len(args)):
+            if args[place] in ASKED and not args[place - 1].startswith("-"):
+                args = [*args[:place], "--", *args[place:]]
+                break
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_Replay, epilog=EPILOG)
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("verb", nargs=-1, metavar=f"[{'|'.join(ASKED)} ...]")
 @click.option(
-    "--scheduler-conf",
+    "--with-scheduler-conf",
+    "scheduler_conf",
     type=click.Path(path_type=Path),
-    help="Decide by this configuration, and print which pods it would have bound or evicted, and what would wait.",
+    help="Decide by this configuration, and print what would have been otherwise: waits, evictions, shares.",
 )
-@click.option("--at", type=click.IntRange(min=1), metavar="CYCLE", help="The cluster as this cycle found it.")
+@click.option(
+    "--at",
+    type=click.IntRange(min=1),
+    metavar="CYCLE",
+    help="The cluster as this cycle found it: a verb with its options is asked about it.",
+)
 @click.option(
     "--capture",
     "capture_file",
@@ -48,8 +70,11 @@ _MOST_SHOWN: Final = 10
     help="Write it as a scenario test into this file (with --at).",
 )
 @output_option()
+@click.pass_context
 def replay(
+    context: click.Context,
     directory: Path,
+    verb: tuple[str, ...],
     scheduler_conf: Path | None,
     at: int | None,
     capture_file: Path | None,
@@ -59,16 +84,22 @@ def replay(
     """Decide every cycle of a record again, and compare the effects one by one."""
     from volcano_py.cli.options.configuration import load_configuration
     from volcano_py.cli.printing.output import log_aside
-    from volcano_py.record.segments import RecordError
+    from volcano_py.record.moment import capture_at
+    from volcano_py.record.segments import RecordError, segments
     from volcano_py.scheduler import builtin_registry
 
     log_aside()
     registry = builtin_registry().with_installed()
-    if (at is None) != (capture_file is None and scenario_file is None):
-        raise click.UsageError("--at needs --capture or --export, and they need --at")
+    if (at is None) != (capture_file is None and scenario_file is None and not verb):
+        raise click.UsageError(f"--at needs --capture, --export or a verb ({', '.join(ASKED)}), and these need --at")
+    if verb and verb[0] not in ASKED:
+        raise click.UsageError(f"{verb[0]} cannot be asked about a moment; {', '.join(ASKED)} can")
     try:
         if at is not None:
-            _write(directory, at, capture_file, scenario_file, registry)
+            found = capture_at(segments(directory), at)
+            _write(found, at, capture_file, scenario_file, registry)
+            if verb:
+                _ask(context, found, verb)
         elif scheduler_conf is not None:
             _compare(directory, registry, load_configuration(scheduler_conf, registry), output)
         elif not _repeat(directory, registry, output):
@@ -78,14 +109,12 @@ def replay(
 
 
 def _write(
-    directory: Path, cycle: int, capture_file: Path | None, scenario_file: Path | None, registry: Registry
+    found: Capture, cycle: int, capture_file: Path | None, scenario_file: Path | None, registry: Registry
 ) -> None:
     from volcano_py.capture.file import written
     from volcano_py.capture.start import configuration_of
-    from volcano_py.record.moment import capture_at, scenario_of
-    from volcano_py.record.segments import segments
+    from volcano_py.record.moment import scenario_of
 
-    found = capture_at(segments(directory), cycle)
     try:
         if capture_file is not None:
             capture_file.write_bytes(written(found))
@@ -97,9 +126,25 @@ def _write(
         raise click.ClickException(f"{error.filename}: {error.strerror}") from error
 
 
+def _ask(context: click.Context, found: Capture, verb: tuple[str, ...]) -> None:
+    """Run the verb on the capture."""
+    from volcano_py.capture.file import written
+    from volcano_py.cli.main import main
+
+    name, *arguments = verb
+    command = main.get_command(context, name)
+    assert command is not None
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"{name}.capture"
+        file.write_bytes(written(found))
+        with command.make_context(name, [*arguments, "--from", str(file)], parent=context.parent) as inner:
+            command.invoke(inner)
+
+
 def _repeat(directory: Path, registry: Registry, output: str) -> bool:
     """Whether there was no difference."""
     from volcano_py.cli.printing.output import print_data
+    from volcano_py.cli.records.drawing import print_differences
     from volcano_py.record.replay import replay as cycles_of
     from volcano_py.record.segments import segments
 
@@ -114,54 +159,31 @@ def _repeat(directory: Path, registry: Registry, output: str) -> bool:
         summary = {"segments": len(paths), "cycles": cycles, "effects": effects}
         print_data({**summary, "differences": [_as_json(cycle) for cycle in found]}, output)
         return not found
-    for cycle in found[:_MOST_SHOWN]:
-        _print_difference(cycle)
-    if len(found) > _MOST_SHOWN:
-        click.echo(f"and {len(found) - _MOST_SHOWN} more cycles that differ")
-    if any(cycle.is_after_cut for cycle in found):
-        click.echo("The record begins in the middle of a run: what plugins remembered from before is not in it.")
-    click.echo(f"{cycles} cycles with {effects} effects decided again: {len(found) or 'no'} difference{_s(len(found))}")
+    print_differences(found)
+    plural = "" if len(found) <= 1 else "s"
+    click.echo(f"{cycles} cycles with {effects} effects decided again: {len(found) or 'no'} difference{plural}")
     return not found
 
 
-def _s(count: int) -> str:
-    return "" if count <= 1 else "s"
-
-
 def _as_json(cycle: Cycle) -> dict[str, Any]:
+    from volcano_py.cli.records.drawing import text_of
+
     difference = cycle.difference
     assert difference is not None
     return {
         "cycle": cycle.number,
         "time": cycle.now,
         "effect": difference.place,
-        "recorded": None if difference.recorded is None else _text(difference.recorded),
-        "decided": None if difference.decided is None else _text(difference.decided),
+        "recorded": None if difference.recorded is None else text_of(difference.recorded),
+        "decided": None if difference.decided is None else text_of(difference.decided),
     }
 
 
-def _print_difference(cycle: Cycle) -> None:
-    from volcano_py.cli.printing.one_line import plain
-
-    difference = cycle.difference
-    assert difference is not None
-    click.echo(f"cycle {cycle.number} of {_moment(cycle.now)}: effect {difference.place + 1} differs")
-    for side, effect in (("recorded", difference.recorded), ("decided", difference.decided)):
-        click.echo(plain(f"  {side}: {'no more effects' if effect is None else _text(effect)}"))
-
-
-def _text(effect: Encoded) -> str:
-    return f"{effect[0]} {effect[1].decode()}"
-
-
-def _moment(seconds: float) -> str:
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def _compare(directory: Path, registry: Registry, other: SchedulerConfiguration, output: str) -> None:
+    import msgspec
+
     from volcano_py.cli.printing.output import print_data
+    from volcano_py.cli.records.drawing import print_comparison
     from volcano_py.record.comparison import Comparison
     from volcano_py.record.replay import replay as cycles_of
     from volcano_py.record.segments import segments
@@ -169,32 +191,7 @@ def _compare(directory: Path, registry: Registry, other: SchedulerConfiguration,
     comparison = Comparison()
     for cycle in cycles_of(segments(directory), registry, other):
         comparison.take(cycle)
-    found = comparison.found()
-    if output != "table":
-        print_data(found, output)
-        return
-    _print_comparison(found)
-
-
-def _print_comparison(found: dict[str, Any]) -> None:
-    for key, title in (
-        ("boundToo", "bound only by the other configuration"),
-        ("notBound", "bound only in the record"),
-        ("evictedToo", "evicted only by the other configuration"),
-        ("notEvicted", "evicted only in the record"),
-    ):
-        for pod, at in found[key].items():
-            click.echo(f"{_moment(at)} {pod} {title}")
-    for pod, (recorded, decided) in found["boundAtAnotherTime"].items():
-        click.echo(f"{_moment(decided)} {pod} bound by the other configuration; in the record at {_moment(recorded)}")
-    for name, (recorded, decided) in found["waits"].items():
-        click.echo(f"at the end {name}: {recorded or 'does not wait'}; with the other: {decided or 'does not wait'}")
-    for name, (recorded, decided) in found["deserved"].items():
-        click.echo(f"at the end queue {name} deserves {_amounts(recorded)}; with the other: {_amounts(decided)}")
-    click.echo(f"{found['cycles']} cycles decided by the other configuration")
-
-
-def _amounts(amounts: dict[str, int]) -> str:
-    from volcano_py.state.table.units import canonical
-
-    return ", ".join(f"{name} {canonical(name, units)}" for name, units in sorted(amounts.items())) or "nothing"
+    if output == "table":
+        print_comparison(comparison.found())
+    else:
+        print_data(msgspec.to_builtins(comparison.found()), output)

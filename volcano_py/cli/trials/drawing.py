@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import click
-from rich.table import Table
-from rich.text import Text
 
-from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.printing.output import console
+from volcano_py.cli.printing.tables import titled
 from volcano_py.what_if.difference import Amount, Difference, Eviction, Finding, Work
 from volcano_py.what_if.outcome import Waiting
 
@@ -17,15 +13,15 @@ from volcano_py.what_if.outcome import Waiting
 def print_difference(found: Difference, cycles: int) -> None:
     """Only what differs; a sentence when nothing does."""
     tables = (
-        _table("Work", ("PodGroup", "Without", "With", "Why it waits"), [_row(work) for work in found.work]),
-        _table("Evicted", ("Pod", "By", "Why"), [_evicted(each) for each in found.evictions]),
-        _table("No longer evicted", ("Pod", "By", "Why"), [_evicted(each) for each in found.spared]),
-        _table(
+        titled("Work", ("PodGroup", "Without", "With", "Why it waits"), [_row(work) for work in found.work]),
+        titled("Evicted", ("Pod", "By", "Why"), [_evicted(each) for each in found.evictions]),
+        titled("No longer evicted", ("Pod", "By", "Why"), [_evicted(each) for each in found.spared]),
+        titled(
             "Queues",
             ("Queue", "Amount", "Without", "With"),
             [(name, *_amount(each)) for name, amounts in found.queues.items() for each in amounts],
         ),
-        _table("Idle", ("Resource", "Without", "With"), [(a.resource, a.before, a.after) for a in found.idle]),
+        titled("Idle", ("Resource", "Without", "With"), [(a.resource, a.before, a.after) for a in found.idle]),
     )
     out = console()
     for table in tables:
@@ -74,13 +70,3 @@ def _evicted(each: Eviction) -> tuple[str, ...]:
 
 def _amount(each: Amount) -> tuple[str, ...]:
     return " ".join(filter(None, (each.field, each.resource))), each.before, each.after
-
-
-def _table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    table = Table(title=title, title_justify="left")
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
-    for row in rows:
-        # Values from the cluster are plain text: brackets and colons are no markup of rich.
-        table.add_row(*(Text(plain(cell)) for cell in row))
-    return table

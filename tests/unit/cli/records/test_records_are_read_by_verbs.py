@@ -74,3 +74,36 @@ def test_what_the_record_does_not_have_is_reported(record: Path) -> None:
 def test_a_queue_is_printed_in_quantities(record: Path) -> None:
     result = run("history", "queue", "default", "--record", record, "-o", "json")
     assert json.loads(result.stdout)[0]["allocated"] == {"cpu": "3", "pods": "3"}
+
+
+def test_a_verb_is_asked_about_a_moment(record: Path) -> None:
+    result = run("replay", record, "--at", "2", "explain", "podgroup", "late", "--namespace", "team", "-o", "json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["now"]["reason"] == "NodesRefuse"
+
+
+def test_the_exit_status_is_that_of_the_verb(record: Path) -> None:
+    assert run("replay", record, "--at", "2", "what-if", "--add-nodes", "n1=1").exit_code == 3
+    refused = run("replay", record, "--at", "2", "explain", "podgroup", "unknown")
+    assert refused.exit_code == 1
+    assert "unknown" in refused.output
+
+
+def test_a_verb_without_a_moment_and_another_verb_are_refused(record: Path) -> None:
+    without = run("replay", record, "explain", "podgroup", "late")
+    assert without.exit_code == 2
+    assert "--at needs --capture, --export or a verb (explain, what-if, simulate)" in without.output
+    other = run("replay", record, "--at", "2", "run")
+    assert other.exit_code == 2
+    assert "run cannot be asked about a moment; explain, what-if, simulate can" in other.output
+
+
+def test_another_configuration_is_compared_in_tables(record: Path, tmp_path: Path) -> None:
+    conf = tmp_path / "other.conf"
+    conf.write_text('actions: "enqueue, backfill"\ntiers:\n- plugins: [{name: gang}]\n')
+    result = run("replay", record, "--with-scheduler-conf", conf)
+    assert result.exit_code == 0, result.output
+    assert "│ team/late  │ 2 bound 2026-11-21T09:31:01Z │ waits: " in result.output
+    assert result.output.endswith("3 cycles decided by the other configuration\n")
+    as_json = json.loads(run("replay", record, "--with-scheduler-conf", conf, "-o", "json").stdout)
+    assert [wait["pod_group"] for wait in as_json["waits"]] == ["team/early", "team/late"]
