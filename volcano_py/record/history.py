@@ -11,8 +11,8 @@ from volcano_py.api.effects import Bind, Evict
 from volcano_py.api.names import GROUP_NAME
 from volcano_py.api.objects import Pod, PodGroup
 from volcano_py.api.report import PendingJob
-from volcano_py.record.entries import Deleted, Emitted, Ended, Entry, Header, Looked, Outcome, QueueFigures, Upserted
-from volcano_py.record.segments import read
+from volcano_py.record.entries import Deleted, Emitted, Ended, Entry, Looked, Outcome, QueueFigures, Upserted
+from volcano_py.record.segments import in_order
 
 
 class Happening(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ def of_pod_group(paths: Iterable[Path], key: str) -> Iterator[Happening]:
         RecordError: a segment cannot be read.
     """
     story = _Story(key)
-    for entry in _entries(paths):
+    for entry in in_order(paths):
         yield from story.take(entry)
 
 
@@ -48,27 +48,12 @@ def of_queue(paths: Iterable[Path], name: str) -> Iterator[Figures]:
         RecordError: a segment cannot be read.
     """
     now, known = 0.0, None
-    for entry in _entries(paths):
+    for entry in in_order(paths):
         if isinstance(entry, Looked):
             now = entry.now
         elif isinstance(entry, Ended) and name in entry.queues and entry.queues[name] != known:
             known = entry.queues[name]
             yield Figures(now, known)
-
-
-def _entries(paths: Iterable[Path]) -> Iterator[Entry]:
-    """All of them, without the states with which segments begin that go on from the one before."""
-    before: Header | None = None
-    for path in paths:
-        skipped = 0
-        for entry in read(path):
-            if isinstance(entry, Header):
-                goes_on = before is not None and (before.run, before.sequence + 1) == (entry.run, entry.sequence)
-                before, skipped = entry, entry.state if goes_on else 0
-            elif skipped:
-                skipped -= 1
-            else:
-                yield entry
 
 
 class _Story:

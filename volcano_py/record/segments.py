@@ -6,7 +6,7 @@ A process that ends badly leaves a segment without an end; what was written of i
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -131,6 +131,26 @@ def read(path: Path) -> Iterator[Entry]:
         if number == 1 and not (isinstance(entry, Header) and entry.format == FORMAT):
             raise RecordError(f"{path}: not a segment of a record of format {FORMAT}")
         yield entry
+
+
+def in_order(paths: Iterable[Path], *, with_states: bool = False) -> Iterator[Entry]:
+    """The entries of segments, without their headers. `with_states`: also the states with which those begin that go on
+    from the one before.
+
+    Raises:
+        RecordError: a segment cannot be read.
+    """
+    before: Header | None = None
+    for path in paths:
+        skipped = 0
+        for entry in read(path):
+            if isinstance(entry, Header):
+                goes_on = before is not None and (before.run, before.sequence + 1) == (entry.run, entry.sequence)
+                before, skipped = entry, entry.state if goes_on and not with_states else 0
+            elif skipped:
+                skipped -= 1
+            else:
+                yield entry
 
 
 def _lines(path: Path) -> Iterator[bytes]:

@@ -15,12 +15,12 @@ from unittest.mock import patch
 from click.testing import CliRunner
 
 from tests.unit.docs.pages import PAGES, PROJECT, Block, blocks
-from tests.unit.record.recording import record_night
+from tests.unit.record.recording import record_contest, record_night
 from volcano_py.cli.main import main
 from volcano_py.cli.printing import output
 
-_RECORD: Final = "volcano-py replay record"
-"""A page with this command has a record at hand."""
+_RECORDS: Final = {"volcano-py replay record": record_night, "--record night": record_contest}
+"""What a page has in a command → what makes the record that it has at hand, in a folder of the last word's name."""
 WIDTH: Final = 100  # characters; wider blocks have to be scrolled sideways on a page
 
 
@@ -32,8 +32,9 @@ def replayed(page: Path) -> Iterator[tuple[Block, str]]:
     """Each transcript of a page and what it must be, the files that the page shows being at hand."""
     with tempfile.TemporaryDirectory() as folder, _inside(Path(folder)):
         Path("examples").symlink_to(PROJECT / "examples")
-        if any(_RECORD in block.text for block in blocks(page) if block.language == "console"):
-            asyncio.run(record_night(Path("record")))
+        for words, record in _RECORDS.items():
+            if any(words in block.text for block in blocks(page) if block.language == "console"):
+                asyncio.run(record(Path(words.split()[-1])))
         for block in blocks(page):
             if name := block.marks.get("file"):
                 Path(name).write_text(block.text, encoding="utf-8")

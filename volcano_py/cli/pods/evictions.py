@@ -1,4 +1,4 @@
-"""`volcano-py evictions`: what was evicted for what, as the events say."""
+"""`volcano-py evictions`: what was evicted for what, as the events say, or a record."""
 
 from __future__ import annotations
 
@@ -33,13 +33,20 @@ Examples:
   volcano-py evictions --all-namespaces --since 1h
   volcano-py evictions -A --watch
   volcano-py evictions -A -o json
+  volcano-py evictions --record /var/lib/volcano-py/record --since 12h
 
-The API server keeps events for an hour, unless it is configured otherwise.
+The API server keeps events for an hour, unless it is configured otherwise. A record has the queues of both sides, too,
+and what became of each eviction.
 """
 
 
 @click.command(epilog=EPILOG)
 @click.option("--since", type=DURATION, help="Only evictions of so long ago or less, such as 30m. [default: all]")
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="List those of this record, which `volcano-py run --record` writes, instead of the cluster's events.",
+)
 @namespace_option
 @all_namespaces_option
 @watch_option
@@ -47,6 +54,7 @@ The API server keeps events for an hour, unless it is configured otherwise.
 @cluster_options
 def evictions(
     since: float | None,
+    record: Path | None,
     namespace: str | None,
     all_namespaces: bool,
     watch: bool,
@@ -55,8 +63,13 @@ def evictions(
     context: str | None,
 ) -> None:
     """List the pods that the scheduler has evicted: when, for which pod, by which action, and why they could go."""
-    listed = listed_namespace(namespace, all_namespaces)
     begin = time.time() - since if since is not None else 0.0
+    if record is not None:
+        if watch:
+            raise click.UsageError("--watch shows events of the cluster; leave it out with --record")
+        _print_recorded(record, namespace or "", begin, output)
+        return
+    listed = listed_namespace(namespace, all_namespaces)
 
     async def work(client: KubernetesClient) -> None:
         await show(client, _shown(listed(client), begin), output, watch=watch)
@@ -119,3 +132,42 @@ def _shown(namespace: str, begin: float) -> Shown:
         keep=lambda event: _moment(event) >= begin,
         order=_order,
     )
+
+
+RECORDED: Final = ("TIME", "POD", "QUEUE", "ACTION", "FOR", "OF QUEUE", "OUTCOME", "WHY")
+
+
+def _print_recorded(directory: Path, namespace: str, begin: float, output: str) -> None:
+    """Evictions of a record in a namespace ("": in all) since `begin`, in seconds since the epoch."""
+    import msgspec
+
+    from volcano_py.cli.printing.listing import Listing, moment
+    from volcano_py.cli.printing.output import console, print_data
+    from volcano_py.record.evictions import of_evictions
+    from volcano_py.record.segments import RecordError, segments
+
+    try:
+        found = of_evictions(segments(directory))
+    except RecordError as error:
+        raise click.ClickException(str(error)) from error
+    kept = [each for each in found if each.at >= begin and (not namespace or each.pod.startswith(f"{namespace}/"))]
+    if output != "table":
+        print_data([{**msgspec.to_builtins(each), "at": moment(each.at)} for each in kept], output)
+    elif not kept:
+        click.echo("There is no eviction to show.", err=True)
+    else:
+        rows = [
+            (
+                moment(each.at),
+                each.pod,
+                each.queue,
+                each.action,
+                each.claimant,
+                each.claimant_queue,
+                each.outcome,
+                each.why,
+            )
+            for each in kept
+        ]
+        listing = Listing(console(), RECORDED, spare=("QUEUE", "OF QUEUE", "ACTION"), flows=True)
+        listing.print([[plain(cell) or "-" for cell in row] for row in rows])

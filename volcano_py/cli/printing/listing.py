@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from rich.console import Console
@@ -121,3 +121,8 @@ def age_text(age: timedelta | None) -> str:
         if seconds < up_to:
             return f"{seconds // size}{unit}"
     return f"{seconds // 86_400}d"
+
+
+def moment(seconds: float, timespec: str = "seconds") -> str:
+    """Seconds since the epoch as ISO 8601 in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec=timespec).replace("+00:00", "Z")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Final
 
 import click
 
+from volcano_py.cli.printing.listing import moment
 from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.printing.output import console
 from volcano_py.cli.printing.tables import titled
@@ -16,11 +16,6 @@ from volcano_py.record.replay import Cycle, Encoded
 from volcano_py.state.table.units import canonical
 
 _MOST_SHOWN: Final = 10
-
-
-def moment(seconds: float, timespec: str = "seconds") -> str:
-    """Seconds since the epoch as ISO 8601 in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
 def text_of(effect: Encoded) -> str:

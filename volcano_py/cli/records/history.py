@@ -43,7 +43,7 @@ def history(kind: str, name: str, directory: Path, output: str) -> None:
 
 
 def _of_pod_group(paths: Iterable[Path], name: str) -> list[dict[str, Any]]:
-    from volcano_py.cli.records.drawing import moment
+    from volcano_py.cli.printing.listing import moment
     from volcano_py.record.history import of_pod_group
 
     key = name if "/" in name else f"default/{name}"
@@ -51,7 +51,7 @@ def _of_pod_group(paths: Iterable[Path], name: str) -> list[dict[str, Any]]:
 
 
 def _of_queue(paths: Iterable[Path], name: str) -> list[dict[str, Any]]:
-    from volcano_py.cli.records.drawing import moment
+    from volcano_py.cli.printing.listing import moment
     from volcano_py.record.history import of_queue
     from volcano_py.state.table.units import canonical
 

@@ -1,13 +1,18 @@
-"""`volcano-py evictions`: the events of victims, the oldest first."""
+"""`volcano-py evictions`: the events of victims, the oldest first, or what a record has of them."""
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
 import orjson
+from click.testing import CliRunner
 
 from tests.unit.cli.cluster import UserOfCluster
 from tests.unit.cluster.fakes import page
+from tests.unit.record.recording import record_contest, record_night
+from volcano_py.cli.main import main
 
 EVENTS = "/api/v1/events"
 
@@ -57,3 +62,42 @@ async def test_where_nothing_was_evicted_the_list_says_so(user: UserOfCluster) -
     user.api.on("GET", EVENTS, page(7))
     result = await user.run("evictions", "-A")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "There is no eviction to show.\n")
+
+
+def test_a_record_has_the_queues_and_what_became_of_them(tmp_path: Path) -> None:
+    asyncio.run(record_contest(tmp_path))
+    printed = CliRunner().invoke(main, ["evictions", "--record", str(tmp_path)])
+    header, *rows = printed.output.splitlines()
+    assert header.split() == ["TIME", "POD", "QUEUE", "ACTION", "FOR", "OF", "QUEUE", "OUTCOME", "WHY"]
+    assert len(rows) == 2
+    for row in rows:
+        time, pod, queue, action, claimant, its_queue, outcome, *_ = row.split()
+        assert (time, queue, action, its_queue, outcome) == (AT, "research", "reclaim", "vision", "evicted")
+        assert pod.startswith("team/sweep-")
+        assert claimant.startswith("team/train-")
+
+
+AT = "2026-11-21T10:00:00Z"
+
+
+def test_a_record_is_asked_for_a_namespace_and_a_time(tmp_path: Path) -> None:
+    asyncio.run(record_contest(tmp_path))
+
+    def found(*options: str) -> list[Any]:
+        result = CliRunner().invoke(main, ["evictions", "--record", str(tmp_path), "-o", "json", *options])
+        assert result.exit_code == 0, result.output
+        items: list[Any] = orjson.loads(result.output)
+        return items
+
+    assert [item["at"] for item in found("--namespace", "team")] == [AT, AT]
+    assert found("--namespace", "tea") == found("--since", "1s") == []
+
+
+def test_a_record_without_evictions_and_a_watch_are_reported(tmp_path: Path) -> None:
+    asyncio.run(record_night(tmp_path))
+    none = CliRunner().invoke(main, ["evictions", "--record", str(tmp_path)])
+    assert (none.exit_code, none.stdout, none.stderr) == (0, "", "There is no eviction to show.\n")
+    watch = CliRunner().invoke(main, ["evictions", "--record", str(tmp_path), "--watch"])
+    assert watch.exit_code == 2
+    missing = CliRunner().invoke(main, ["evictions", "--record", str(tmp_path / "none")])
+    assert (missing.exit_code, "no record here" in missing.output) == (1, True)
