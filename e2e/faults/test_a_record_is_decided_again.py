@@ -80,7 +80,9 @@ async def test_a_record_of_churn_and_faults_replays_without_a_difference(
     queues = tree(namespace.name)
     await create_queues(*queues)
     record = tmp_path / "record"
-    daemon = await start_daemon(f"--record={record}", "--resync-period=15s", server=proxy.url)
+    # (without a Lease that it could lose)
+    options = (f"--record={record}", "--resync-period=15s", "--leader-elect=false")
+    daemon = await start_daemon(*options, server=proxy.url)
     leaves = tuple(each["metadata"]["name"] for each in queues[1:])
     churn = Churn(namespace, pool, leaves, scale.seed)
     async with AsyncExitStack() as stack:
