@@ -18,7 +18,7 @@ from volcano_py.api.effects import (
     QueueAllocated,
     QueueConditions,
 )
-from volcano_py.api.names import GROUP_NAME, POD_SCHEDULED
+from volcano_py.api.names import CHARGED_QUEUE, GROUP_NAME, POD_SCHEDULED
 from volcano_py.api.objects import ApiObject, Condition, Pod, PodGroup, Queue, metadata_of
 from volcano_py.api.workloads import PodDisruptionBudget
 from volcano_py.cluster.kubernetes.http.errors import UnreachableError
@@ -139,7 +139,8 @@ class AnsweringCluster(Bench):
         if pod is None or is_gone or ("Node", bind.node) not in self.objects or self._refuses():
             self._outcomes.bind_failed(bind, UnreachableError("POST", "binding", "refused"), gone=is_gone)
             return
-        bound = with_spec(pod, node_name=bind.node)
+        charged = with_meta(pod, annotations={**pod.metadata.annotations, CHARGED_QUEUE: bind.queue})
+        bound = with_spec(charged, node_name=bind.node)
         condition = Condition(type=POD_SCHEDULED, status="True", last_transition_time=self.clock.now())
         self.put(with_status(bound, conditions=[condition]))
         self._outcomes.bound(bind, 0.0)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from volcano_py.api.objects import ApiObject, metadata_of
+from volcano_py.api.names import CHARGED_QUEUE
+from volcano_py.api.objects import ApiObject, Pod, metadata_of
 from volcano_py.record.entries import (
     AssumedBound,
     AssumedEvicted,
@@ -32,26 +33,51 @@ _OWN = {
 }
 
 
+class _Done(msgspec.Struct, frozen=True):
+    """What the scheduler did about an object, and the object as it was then."""
+
+    entry: Entry
+    then: Upserted
+
+
 class Mirror:
     """Follows the entries. It holds objects as JSON, some 1 KB for a pod."""
 
     def __init__(self) -> None:
-        self._objects: dict[str, dict[str, tuple[str, msgspec.Raw]]] = {}
+        self._uids: dict[str, dict[str, str]] = {}
+        """Kind → namespace/name → UID."""
+        self._shown: dict[str, Upserted] = {}
+        """UID → the object as it came last."""
         self._loads: dict[str, Load] = {}
-        self._own: dict[str, dict[str, Entry]] = {}
-        """UID → topic → the last of the scheduler's own doings."""
+        self._own: dict[str, dict[str, _Done]] = {}
+        """UID → topic → the last of the scheduler's own doings, in their order."""
 
     def object(self, entry: Upserted, obj: ApiObject) -> None:
         """The entry is about this object."""
         metadata = metadata_of(obj)
-        known = self._objects.setdefault(entry.kind, {})
+        known, uid = self._uids.setdefault(entry.kind, {}), metadata.uid or f"{entry.kind} {metadata.key}"
+        before = known.get(metadata.key)
         if isinstance(entry, Deleted):
-            found = known.get(metadata.key)
-            if found is not None and metadata.uid in ("", found[0]):
-                del known[metadata.key]
-                self._own.pop(found[0], None)
+            if before is not None and (not metadata.uid or before == uid):
+                self._forget(known.pop(metadata.key))
             return
-        known[metadata.key] = metadata.uid, entry.object
+        if before is not None and before != uid:
+            self._forget(before)
+        known[metadata.key], self._shown[uid] = uid, entry
+        if uid in self._own and isinstance(obj, Pod) and obj.spec.node_name and CHARGED_QUEUE in metadata.annotations:
+            self._confirmed(uid)
+
+    def _confirmed(self, uid: str) -> None:
+        """The pod shows where it is, and for which queue."""
+        topics = self._own[uid]
+        topics.pop("bind", None)
+        topics.pop("report", None)
+        if not topics:
+            del self._own[uid]
+
+    def _forget(self, uid: str) -> None:
+        self._shown.pop(uid, None)
+        self._own.pop(uid, None)
 
     def own(self, entry: Entry) -> None:
         """Any other entry."""
@@ -69,19 +95,31 @@ class Mirror:
                 self._put(entry.condition.pod.uid, _OWN[type(entry)], entry)
 
     def _put(self, uid: str, topic: str, entry: Entry) -> None:
+        if (shown := self._shown.get(uid)) is None:
+            return  # the state knows no such object either
         topics = self._own.setdefault(uid, {})
         topics.pop(topic, None)
-        topics[topic] = entry
+        topics[topic] = _Done(entry, shown)
 
     def entries(self) -> Iterator[Entry]:
         """What brings an empty state to where this is."""
-        for kind, objects in self._objects.items():
-            for _, raw in objects.values():
-                yield Upserted(kind, raw)
+        for uids in self._uids.values():
+            for uid in uids.values():
+                done = next(iter(self._own.get(uid, {}).values()), None)
+                yield self._shown[uid] if done is None else done.then
         if self._loads:
             yield Measured(self._loads)
-        there = {uid for objects in self._objects.values() for uid, _ in objects.values()}
-        for uid in [uid for uid in self._own if uid not in there]:
-            del self._own[uid]
-        for topics in self._own.values():
-            yield from topics.values()
+        for uid, topics in self._own.items():
+            yield from _in_turn(topics, self._shown[uid])
+
+
+def _in_turn(topics: dict[str, _Done], last: Upserted) -> Iterator[Entry]:
+    """What was done, each on the object as it was then; the first of these objects is there."""
+    there = next(iter(topics.values())).then
+    for done in topics.values():
+        if done.then is not there:
+            yield done.then
+            there = done.then
+        yield done.entry
+    if last is not there:
+        yield last
