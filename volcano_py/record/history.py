@@ -56,6 +56,15 @@ def of_queue(paths: Iterable[Path], name: str) -> Iterator[Figures]:
             yield Figures(now, known)
 
 
+def last_moment(paths: Iterable[Path]) -> float:
+    """When the last snapshot was taken, in seconds since the epoch; 0 where there was none.
+
+    Raises:
+        RecordError: a segment cannot be read.
+    """
+    return max((entry.now for entry in in_order(paths) if isinstance(entry, Looked)), default=0.0)
+
+
 class _Story:
     def __init__(self, key: str) -> None:
         self._key = key

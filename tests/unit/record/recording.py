@@ -78,9 +78,14 @@ async def record_contest(directory: Path) -> None:
         await bench.after(15 * MINUTE - 2)
         bench.put(*gang("eval", pods=4, queue="vision", cpu="1"))
         await bench.after(75 * MINUTE)
-        for number in range(6):
-            bench.state.delete("Pod", pod(f"train-{number}", group="train", cpu="1"))
+        _end(bench, *gang("train", pods=6, queue="vision", cpu="1"))
+        await bench.after(1)
+        _run(bench)
         await bench.after(60 * MINUTE)
+        _end(bench, *gang("eval", pods=4, queue="vision", cpu="1"))
+        await bench.after(30 * MINUTE)
+        bench.put(*gang("tune", pods=2, queue="research", cpu="1"))
+        await bench.after(1)
 
 
 def _run(bench: Bench) -> None:
@@ -88,3 +93,8 @@ def _run(bench: Bench) -> None:
     for bind in bench.bound:
         bench.put(pod(bind.pod.name, group=bind.job.partition("/")[2], cpu="1", on=bind.node))
     bench.bound.clear()
+
+
+def _end(bench: Bench, *objects: ApiObject) -> None:
+    for obj in reversed(objects):
+        bench.state.delete(type(obj).__name__, obj)

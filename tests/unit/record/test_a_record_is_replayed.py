@@ -139,10 +139,13 @@ def test_evictions_of_one_side_alone_are_listed_with_their_reason() -> None:
         effect = Evict(ObjectRef("Pod", "team", name, name), None, "reclaim", f"{name} for a pod of queue b")
         return "Evict", msgspec.json.encode(effect)
 
+    def cycle(now: float, recorded: list[str], decided: list[str]) -> Cycle:
+        sides = [*map(evict, recorded)], [*map(evict, decided)]
+        return Cycle(1, now, *sides, CycleReport("", 1, now, 0.0), Ended(1, 0.0), False)
+
     comparison = Comparison()
-    for now, recorded, decided in ((1.0, ["both"], ["both", "other"]), (2.0, ["record"], ["other"])):
-        sides = ([*map(evict, names)] for names in (recorded, decided))
-        comparison.take(Cycle(1, now, *sides, CycleReport("", 1, now, 0.0), Ended(1, 0.0), is_after_cut=False))
+    comparison.take(cycle(1.0, ["both"], ["both", "other"]))
+    comparison.take(cycle(2.0, ["record"], ["other"]))
     found = comparison.found()
     assert found.evicted == (Eviction("team/other", 1.0, "reclaim", "other for a pod of queue b"),)
     assert found.spared == (Eviction("team/record", 2.0, "reclaim", "record for a pod of queue b"),)

@@ -67,6 +67,7 @@ def test_a_stored_phase_that_has_moved_since_counts() -> None:
 
 def test_a_pod_is_charged_to_the_queue_that_it_was_bound_in() -> None:
     """Its PodGroup has moved since."""
+    assert isinstance(GROUP, PodGroup)
     moved = msgspec.structs.replace(GROUP, spec=msgspec.structs.replace(GROUP.spec, queue="b"))
     _, state, again = follow(seen(GROUP), seen(POD), BIND, seen(pod("g-0", group="g", cpu="1", on="n1")), seen(moved))
     for each in (state, again):

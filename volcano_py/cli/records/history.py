@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +14,10 @@ EPILOG: Final = """\b
 Examples:
   volcano-py history podgroup team/train --record /var/lib/volcano-py/record
   volcano-py history queue research --record /var/lib/volcano-py/record -o json
+  volcano-py history queue research --record /var/lib/volcano-py/record --plot research.svg
+
+A picture needs matplotlib: pip install 'volcano-py[plot]'. The end of the file's name says its format, such as .svg
+or .png.
 """
 
 
@@ -27,19 +31,53 @@ Examples:
     required=True,
     help="The folder that `volcano-py run --record` writes.",
 )
+@click.option(
+    "--plot",
+    "picture",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.svg",
+    help="Of a queue: draw what it held and deserved, how many PodGroups waited, and what was evicted.",
+)
 @output_option()
-def history(kind: str, name: str, directory: Path, output: str) -> None:
+def history(kind: str, name: str, directory: Path, picture: Path | None, output: str) -> None:
     """Print what a record has of a PodGroup (namespace/name; a name alone is in `default`) or of a queue."""
     from volcano_py.record.segments import RecordError, segments
 
+    if picture is not None and kind != "queue":
+        raise click.UsageError("--plot draws a queue; leave it out for a PodGroup")
     try:
         paths = segments(directory)
+        if picture is not None:
+            _draw(paths, name, picture, directory)
+            return
         rows = _of_pod_group(paths, name) if kind == "podgroup" else _of_queue(paths, name)
     except RecordError as error:
         raise click.ClickException(str(error)) from error
     if not rows:
-        raise click.ClickException(f"the record in {directory} has no {kind} {name}")
+        raise _missing(kind, name, directory)
     _print(rows, output)
+
+
+def _missing(kind: str, name: str, directory: Path) -> click.ClickException:
+    return click.ClickException(f"the record in {directory} has no {kind} {name}")
+
+
+def _draw(paths: Sequence[Path], name: str, picture: Path, directory: Path) -> None:
+    from volcano_py.cli.records.plotting import plot_queue
+    from volcano_py.record.evictions import of_evictions
+    from volcano_py.record.history import last_moment, of_queue
+
+    figures = [*of_queue(paths, name)]
+    if not figures:
+        raise _missing("queue", name, directory)
+    try:
+        plot_queue(picture, name, figures, of_evictions(paths), last_moment(paths))
+    except ImportError as error:
+        raise click.ClickException(f"--plot needs matplotlib ({error}): pip install 'volcano-py[plot]'") from error
+    except OSError as error:
+        raise click.ClickException(f"{picture}: {error.strerror}") from error
+    except ValueError as error:
+        raise click.ClickException(f"{picture}: {error}") from error
 
 
 def _of_pod_group(paths: Iterable[Path], name: str) -> list[dict[str, Any]]:

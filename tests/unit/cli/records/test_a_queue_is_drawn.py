@@ -1,0 +1,87 @@
+"""`history queue --plot`: what is in the picture, and what is said where there can be none."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.unit.docs.pages import PROJECT
+from tests.unit.record.recording import record_contest, record_night
+from volcano_py.cli.main import main
+from volcano_py.cli.records.plotting import MOST_RESOURCES, resources_of
+from volcano_py.record.entries import QueueFigures
+from volcano_py.record.history import Figures
+
+
+def plot(record: Path, file: Path, kind: str = "queue", name: str = "research") -> Result:
+    return CliRunner().invoke(main, ["history", kind, name, "--record", str(record), "--plot", str(file)])
+
+
+def labels(picture: Path) -> list[str]:
+    return re.findall(r"<text[^>]*>([^<]+)</text>", picture.read_text(encoding="utf-8"))
+
+
+def test_use_shares_waits_and_evictions_are_in_the_picture(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    asyncio.run(record_contest(tmp_path / "night"))
+    lost, gained = tmp_path / "research.svg", tmp_path / "vision.svg"
+    assert plot(tmp_path / "night", lost).exit_code == 0
+    assert plot(tmp_path / "night", gained, name="vision").exit_code == 0
+    assert {"Queue research", "cpu", "allocated", "deserved", "PodGroups waiting"} <= {*labels(lost)}
+    assert "evicted from it: 2" in labels(lost)
+    assert "evicted for it: 2" in labels(gained)
+    assert {"10:00", "13:00"} <= {*labels(lost)}
+
+
+def test_the_picture_of_the_page_is_what_the_command_draws(tmp_path: Path) -> None:
+    """When this fails: PYTHONPATH=. python docs/images/last_night.py."""
+    pytest.importorskip("matplotlib")
+    script = runpy.run_path(str(PROJECT / "docs" / "images" / "last_night.py"))
+    script["draw"](tmp_path / "now.svg")
+    assert labels(script["PICTURE"]) == labels(tmp_path / "now.svg")
+
+
+def test_the_end_of_the_name_says_the_format(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    asyncio.run(record_night(tmp_path / "night"))
+    file = tmp_path / "queue.png"
+    assert plot(tmp_path / "night", file, name="default").exit_code == 0
+    assert file.read_bytes().startswith(b"\x89PNG")
+    unknown = plot(tmp_path / "night", tmp_path / "queue.txt", name="default")
+    assert unknown.exit_code == 1
+    assert "queue.txt: Format 'txt' is not supported" in unknown.output
+    nowhere = plot(tmp_path / "night", tmp_path / "none" / "queue.svg", name="default")
+    assert nowhere.exit_code == 1
+    assert "queue.svg: No such file or directory" in nowhere.output
+
+
+def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asyncio.run(record_night(tmp_path / "night"))
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = plot(tmp_path / "night", tmp_path / "queue.svg", name="default")
+    assert result.exit_code == 1
+    assert "pip install 'volcano-py[plot]'" in result.output
+
+
+def test_a_podgroup_and_an_unknown_queue_are_refused(tmp_path: Path) -> None:
+    asyncio.run(record_night(tmp_path / "night"))
+    assert plot(tmp_path / "night", tmp_path / "g.svg", kind="podgroup").exit_code == 2
+    unknown = plot(tmp_path / "night", tmp_path / "q.svg", name="unknown")
+    assert unknown.exit_code == 1
+    assert "has no queue unknown" in unknown.output
+
+
+def test_a_few_resources_are_drawn_and_pods_only_alone() -> None:
+    def of(**amounts: int) -> list[str]:
+        return resources_of([Figures(0.0, QueueFigures(allocated={**amounts, "pods": 3}))])
+
+    assert of() == ["pods"]
+    assert of(memory=1, cpu=1, a=1, nothing=0) == ["cpu", "memory", "a"]
+    assert of(**dict.fromkeys("abcdef", 1)) == ["a", "b", "c", "d"]
+    assert MOST_RESOURCES == 4
