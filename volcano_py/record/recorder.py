@@ -70,7 +70,7 @@ class Recorder:
             scheduler_names=tuple(sorted(scheduler_names)),
             default_queue=default_queue,
         )
-        self._written = 0
+        self._written, self._cpu = 0, 0.0
         self._thread = threading.Thread(target=self._run, name="record", daemon=True)
 
     def start(self) -> None:
@@ -112,6 +112,7 @@ class Recorder:
             "problem": self.problem,
             "segment": self._header.sequence,
             "bytes": self._written,
+            "cpuSeconds": round(self._cpu, 3),
         }
 
     # -- in the thread -----------------------------------------------------------------------------------------------
@@ -125,9 +126,11 @@ class Recorder:
         except Exception as error:
             log.exception("recording failed")
             self._stop(f"{type(error).__name__}: {error}")
+        else:
+            log.info("record written", bytes=self._written, cpu_seconds=round(time.thread_time(), 3))
 
     def _progress(self, header: Header, written: int) -> None:
-        self._header, self._written = header, written
+        self._header, self._written, self._cpu = header, written, time.thread_time()
 
     def _stop(self, why: str) -> None:
         if not self.problem:
@@ -176,6 +179,7 @@ class _Writing:
         finally:
             if self._segment is not None:
                 self._segment.close()
+                self._progress(self._header, self._before + self._segment.size)
 
     # -- segments ----------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -132,6 +134,7 @@ def test_a_disk_that_refuses_ends_the_record_and_nothing_else(tmp_path: Path) ->
         "problem": why[0],
         "segment": -1,
         "bytes": 0,
+        "cpuSeconds": 0.0,
     }
 
 
@@ -148,6 +151,43 @@ def test_a_full_disk_ends_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyP
     recording.close()
     assert len(why) == 1
     assert why[0].endswith("No space left on device")
+
+
+def test_a_disk_that_fills_up_ends_the_record_and_keeps_what_it_has(tmp_path: Path) -> None:
+    """In a process of its own, whose files may have so many bytes; what is written is random, so it does not shrink."""
+    script = """
+import resource, signal, sys, uuid
+from pathlib import Path
+from volcano_py.record.entries import AssumedEvicted
+from volcano_py.record.recorder import Recorder
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+why = []
+recorder = Recorder(Path(sys.argv[1]), scheduler_names=["volcano"], default_queue="default", on_stop=why.append)
+recorder.start()
+for _ in range(20_000):
+    recorder.record(AssumedEvicted(str(uuid.uuid4())))
+recorder.close()
+recorder.record(AssumedEvicted("later"))
+print(recorder.status()["recording"], recorder.waiting < 20_000, *why)
+"""
+    ended = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == f"False True {tmp_path}: File too large"
+    [path] = segments(tmp_path)
+    assert path.stat().st_size <= 200_000
+    assert len([*read(path)]) > 1_000
+
+
+def test_what_was_written_and_what_it_took_is_reported(tmp_path: Path) -> None:
+    recording = recorder(tmp_path, [])
+    recording.start()
+    for number in range(50):
+        recording.record(Seen("Node", node(f"n{number}")))
+    recording.close()
+    status = recording.status()
+    assert status["bytes"] == segments(tmp_path)[0].stat().st_size
+    assert status["cpuSeconds"] > 0
 
 
 def test_a_disk_that_is_too_slow_ends_the_record_and_nobody_waits(
