@@ -18,6 +18,8 @@ from e2e.faults.plans import Calm, Seeded
 from e2e.faults.proxy import FaultProxy
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import queue
+from volcano_py.record.evictions import of_evictions
+from volcano_py.record.history import of_queue
 from volcano_py.record.replay import replay
 from volcano_py.record.segments import segments
 from volcano_py.scheduler import builtin_registry
@@ -109,4 +111,10 @@ async def test_a_record_of_churn_and_faults_replays_without_a_difference(
     assert "the end of the record is not written" not in {each.get("msg") for each in daemon.log_records()}
     assert binds > 20
     assert proxy.faults > 20
+    listed = of_evictions(segments(record))
+    assert len(listed) == evictions
+    assert all(each.queue in leaves and each.why for each in listed)
+    assert any(each.outcome == "evicted" for each in listed) == bool(listed)
+    held = [each.figures.allocated.get("cpu", 0) for leaf in leaves for each in of_queue(segments(record), leaf)]
+    assert max(held) > 1000
     assert [(cycle.number, cycle.difference) for cycle in cycles if cycle.difference] == []

@@ -129,15 +129,17 @@ def _write(
 def _ask(context: click.Context, found: Capture, verb: tuple[str, ...]) -> None:
     """Run the verb on the capture."""
     from volcano_py.capture.file import written
-    from volcano_py.cli.main import main
 
     name, *arguments = verb
-    command = main.get_command(context, name)
+    all_verbs = context.parent
+    assert all_verbs is not None
+    assert isinstance(all_verbs.command, click.Group)
+    command = all_verbs.command.get_command(all_verbs, name)
     assert command is not None
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"{name}.capture"
         file.write_bytes(written(found))
-        with command.make_context(name, [*arguments, "--from", str(file)], parent=context.parent) as inner:
+        with command.make_context(name, [*arguments, "--from", str(file)], parent=all_verbs) as inner:
             command.invoke(inner)
 
 
