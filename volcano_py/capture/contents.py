@@ -30,7 +30,9 @@ _OF_CLAIM: Final = ("name", "resourceClaimName", "resourceClaimTemplateName")
 def stripped(obj: ApiObject) -> ApiObject:
     """The object with what decisions follow from, and no more."""
     if isinstance(obj, Pod):
-        return replace(obj, metadata=_metadata(obj.metadata), spec=_pod_spec(obj.spec))
+        metadata, spec = _metadata(obj.metadata), _pod_spec(obj.spec)
+        is_whole = metadata is obj.metadata and spec is obj.spec
+        return obj if is_whole else replace(obj, metadata=metadata, spec=spec)
     obj = replace(obj, metadata=_metadata(metadata_of(obj)))
     if isinstance(obj, VolcanoJob):
         return replace(obj, spec=_job_spec(obj.spec))

@@ -169,7 +169,7 @@ class _Writing:
                 if each is None:
                     return
                 for entry in self._entries(each):
-                    self._write(segment, entry)
+                    segment.write(entry)
                 is_due = time.monotonic() - self._flushed >= _FLUSH_EVERY
                 if is_due:
                     self._flush(segment)
@@ -193,7 +193,7 @@ class _Writing:
         self._queues, self._pending = {}, {}
         segment = self._segment = SegmentWriter(path_of(self._directory, self._header))
         for entry in (self._header, *state):
-            self._write(segment, entry)
+            segment.write(entry)
         tidy(self._directory, self._limits, time.time())
         return segment
 
@@ -206,9 +206,6 @@ class _Writing:
         segment.close()
         self._before += segment.size
         return self._open()
-
-    def _write(self, segment: SegmentWriter, entry: Entry) -> None:
-        segment.write(self._encoder.encode(entry) + b"\n")
 
     def _flush(self, segment: SegmentWriter) -> None:
         segment.flush()

@@ -43,22 +43,22 @@ class SegmentWriter:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._encoder = msgspec.json.Encoder()
         self._packing = zlib.compressobj(_LEVEL, wbits=_GZIP)
         self._packed = 0
-        self._lines: list[bytes] = []
-        self._unpacked = 0
+        self._lines = bytearray()
         self._file = path.open("xb")
 
     @property
     def size(self) -> int:
         """Bytes. What is not compressed yet counts as it is, which is some `_BATCH` at most."""
-        return self._packed + self._unpacked
+        return self._packed + len(self._lines)
 
-    def write(self, line: bytes) -> None:
-        """A line, with its end."""
-        self._lines.append(line)
-        self._unpacked += len(line)
-        if self._unpacked >= _BATCH:
+    def write(self, entry: Entry) -> None:
+        """A line."""
+        self._encoder.encode_into(entry, self._lines, -1)
+        self._lines += b"\n"
+        if len(self._lines) >= _BATCH:
             self._pack()
 
     def flush(self) -> None:
@@ -75,10 +75,9 @@ class SegmentWriter:
             self._file.close()
 
     def _pack(self) -> None:
-        text = b"".join(self._lines)
+        packed = self._packing.compress(self._lines)
         self._lines.clear()
-        self._unpacked = 0
-        self._write(self._packing.compress(text))
+        self._write(packed)
 
     def _write(self, packed: bytes) -> None:
         if packed:

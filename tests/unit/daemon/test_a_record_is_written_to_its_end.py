@@ -12,9 +12,8 @@ from structlog.testing import capture_logs
 from tests.support.sessions import node
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.daemon.recording import Recording
-from volcano_py.record.entries import Upserted
-from volcano_py.record.recorder import _Writing
-from volcano_py.record.segments import read, segments
+from volcano_py.record.entries import Entry, Upserted
+from volcano_py.record.segments import SegmentWriter, read, segments
 
 pytestmark = pytest.mark.real_time  # a thread writes
 NEWS = 5
@@ -23,13 +22,13 @@ NEWS = 5
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Nothing is written before this is set."""
-    go_on, write = threading.Event(), _Writing._write
+    go_on, write = threading.Event(), SegmentWriter.write
 
-    def slow(self: _Writing, *arguments: object) -> None:
+    def slow(self: SegmentWriter, entry: Entry) -> None:
         go_on.wait()
-        write(self, *arguments)  # type: ignore[arg-type]
+        write(self, entry)
 
-    monkeypatch.setattr(_Writing, "_write", slow)
+    monkeypatch.setattr(SegmentWriter, "write", slow)
     return go_on
 
 

@@ -141,7 +141,7 @@ def test_a_disk_that_refuses_ends_the_record_and_nothing_else(tmp_path: Path) ->
 def test_a_full_disk_ends_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from volcano_py.record.segments import SegmentWriter
 
-    def full(self: SegmentWriter, text: bytes) -> None:
+    def full(self: SegmentWriter, entry: object) -> None:
         raise OSError(28, "No space left on device", str(self.path))
 
     monkeypatch.setattr(SegmentWriter, "write", full)
@@ -196,7 +196,7 @@ def test_a_disk_that_is_too_slow_ends_the_record_and_nobody_waits(
     from volcano_py.record.segments import SegmentWriter
 
     go_on = threading.Event()
-    monkeypatch.setattr(SegmentWriter, "write", lambda self, text: go_on.wait())
+    monkeypatch.setattr(SegmentWriter, "write", lambda self, entry: go_on.wait())
     why: list[str] = []
     recording = recorder(tmp_path, why, most_waiting=3)
     recording.start()
