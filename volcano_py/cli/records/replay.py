@@ -23,11 +23,12 @@ Examples:
   volcano-py replay record --with-scheduler-conf new.conf   # what it would have decided in each moment
   volcano-py replay record --at 412 explain podgroup train --namespace team
   volcano-py replay record --at 412 --capture then.capture  # for other verbs: --from then.capture
+  volcano-py replay record --at 412 capture --anonymize for-a-bug-report.capture
 
 The files are those of `volcano-py run --record`. Exits 0 when every cycle decides the same again, 3 when one does not,
 and 1 or 2 on errors. With --with-scheduler-conf it exits 0, and with a verb as that does.
 """
-ASKED: Final = ("explain", "what-if", "simulate")
+ASKED: Final = ("explain", "what-if", "simulate", "capture")
 """Verbs that may be asked about a moment."""
 
 

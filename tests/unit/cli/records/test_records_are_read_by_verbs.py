@@ -11,6 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.unit.record.recording import record_night
+from volcano_py.api.objects import metadata_of
+from volcano_py.capture.file import read
 from volcano_py.cli.main import main
 from volcano_py.record.segments import segments
 
@@ -92,10 +94,10 @@ def test_the_exit_status_is_that_of_the_verb(record: Path) -> None:
 def test_a_verb_without_a_moment_and_another_verb_are_refused(record: Path) -> None:
     without = run("replay", record, "explain", "podgroup", "late")
     assert without.exit_code == 2
-    assert "--at needs --capture, --export or a verb (explain, what-if, simulate)" in without.output
+    assert "--at needs --capture, --export or a verb (explain, what-if, simulate, capture)" in without.output
     other = run("replay", record, "--at", "2", "run")
     assert other.exit_code == 2
-    assert "run cannot be asked about a moment; explain, what-if, simulate can" in other.output
+    assert "run cannot be asked about a moment; explain, what-if, simulate, capture can" in other.output
 
 
 def test_another_configuration_is_compared_in_tables(record: Path, tmp_path: Path) -> None:
@@ -107,3 +109,11 @@ def test_another_configuration_is_compared_in_tables(record: Path, tmp_path: Pat
     assert result.output.endswith("3 cycles decided by the other configuration\n")
     as_json = json.loads(run("replay", record, "--with-scheduler-conf", conf, "-o", "json").stdout)
     assert [wait["pod_group"] for wait in as_json["waits"]] == ["team/early", "team/late"]
+
+
+def test_a_moment_is_handed_on_without_names(record: Path, tmp_path: Path) -> None:
+    file = tmp_path / "for-others.capture"
+    assert run("replay", record, "--at", "2", "capture", "--anonymize", file).exit_code == 0
+    names = {metadata_of(obj).name for _, obj in read(file).items}
+    assert len(names) > 5
+    assert not names & {"early", "late", "early-0", "n1"}
