@@ -5,6 +5,7 @@ What could start is worked out here by trying every domain for the job and for e
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.support.networks import ACTIONS, domains_of, networks, simulation_of
 from volcano_py.api.objects import Node, Pod, PodGroup
+from volcano_py.cluster.manifests import Document, stored
 from volcano_py.simulation import Simulation
 
 _EXAMPLES: Final = max(25, settings().max_examples - 5)
@@ -103,6 +105,34 @@ def test_no_pod_leaves_the_domain_of_its_sub_group_whatever_happens(
         if gone := data.draw(st.sampled_from(["", *pods])):
             simulation.cluster.remove("Pod", gone)
     assert simulation.state.drift() == 0
+
+
+@settings(max_examples=_EXAMPLES)
+@given(networks(), divided_gangs(most=3), divided_gangs(most=2), st.sampled_from(ACTIONS[1:]))
+def test_no_eviction_tears_a_sub_group_or_leaves_a_job_with_too_few(
+    network: list[dict[str, Any]], jobs: list[dict[str, Any]], later: list[dict[str, Any]], actions: str
+) -> None:
+    simulation = simulation_of([*network, *jobs], actions)
+    simulation.step()
+    renamed = json.loads(json.dumps(later).replace('"g', '"h'))
+    for kind, item in stored([Document("later", number, body) for number, body in enumerate(renamed)]):
+        simulation.cluster.put(kind, item)
+    for _ in range(6):
+        simulation.step()
+        _check_limits(simulation)
+        for group in simulation.cluster.objects("PodGroup", PodGroup):
+            (policy,) = group.spec.sub_group_policy
+            held = {
+                part: sum(bool(pod.spec.node_name) and pod.metadata.deletion_timestamp is None for pod in pods)
+                for part, pods in _parts(simulation, group).items()
+            }
+            if not any(held.values()):
+                continue
+            complete = sum(count >= policy["subGroupSize"] for part, count in held.items() if part)
+            assert all(count == 0 or count >= policy["subGroupSize"] for part, count in held.items() if part), held
+            assert complete >= policy["minSubGroups"], f"{group.metadata.name}: {held}"
+            assert sum(held.values()) >= group.spec.min_member, f"{group.metadata.name}: {held}"
+    event("something was evicted" if simulation.cluster.evictions else "nothing was evicted")
 
 
 @settings(max_examples=_EXAMPLES)

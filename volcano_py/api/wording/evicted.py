@@ -9,6 +9,7 @@ from typing import NamedTuple
 from volcano_py.api.go_values import format_duration
 from volcano_py.api.wording.amounts import number
 from volcano_py.api.wording.explain_evictions import Standing
+from volcano_py.api.wording.summarize import counted
 
 
 class Party(NamedTuple):
@@ -27,6 +28,11 @@ def makes_room(victim: Party, pod: Party, *, node: str) -> str:
 def gang_makes_room(gang: Party, pod: Party, *, pods: int, minimum: int) -> str:
     """Why all that a gang holds is evicted for a pod of another job: it cannot run with less."""
     return f"{_versus(gang, pod)}: the whole gang is evicted, {pods} pods (minimum {minimum})"
+
+
+def sub_group_makes_room(gang: Party, pod: Party, *, name: str, pods: int) -> str:
+    """Why all pods of a sub-group are evicted for a pod of another job: the gang can run without it."""
+    return f"{_versus(gang, pod)}: sub-group {name} is evicted as a whole, {counted(pods, 'pod')}"
 
 
 def deadlocked_gang_makes_room(gang: Party, pod: Party, *, pods: int, minimum: int) -> str:

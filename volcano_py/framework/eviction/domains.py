@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -44,6 +45,42 @@ def eviction_domains(ssn: Session, pool: Candidates, job: Job, tasks: Rows) -> l
     most = min(topology.most_evicted_from, pool.gangs.rules.most_domains)
     best: list[int] = found[order][:most].tolist()
     return best
+
+
+def domains_of_sub_groups(ssn: Session, pool: Candidates, job: Job, tasks: Rows) -> Mapping[int, int]:
+    """For sub-groups without places, by their number, the domain in which places are made: of those inside the job's
+    domain, the one of the narrowest tier in which the fewest have to be made, next to those of the ones before."""
+    groups, topology = ssn.sub_groups(job), ssn.topology
+    if groups is None:
+        return {}
+    tree, classes = topology.tree, ssn.ledger.tasks.task_class
+    inside = topology.inside_of(job)
+    rooms: dict[int, tuple[Counts, Counts]] = {}
+    found: dict[int, int] = {}
+    for number in dict.fromkeys(ssn.ledger.tasks.sub_group[tasks].tolist()):
+        limit = topology.limit(job, number) if number else None
+        if limit is None or topology.tie(job, number) is not None:
+            continue
+        counts = Counter(classes[tasks[ssn.ledger.tasks.sub_group[tasks] == number]].tolist())
+        enough, missing = topology.eligible(limit).copy(), np.zeros(len(tree), dtype=np.int64)
+        enough[:inside] = enough[tree.end[inside] :] = False
+        for row, count in counts.items():
+            if row not in rooms:
+                task_class = ssn.snapshot.classes[row]
+                assert task_class is not None, "a task without a class"
+                free, freed = _rooms(ssn, pool, task_class)
+                rooms[row] = tree.sums(free), tree.sums(freed)
+            enough &= rooms[row][1] >= count
+            missing += np.maximum(count - rooms[row][0], 0)
+        fitting = np.flatnonzero(enough)
+        if not len(fitting):
+            continue
+        best = int(fitting[np.lexsort((fitting, missing[fitting], tree.tiers[fitting]))[0]])
+        found[number] = best
+        for row, count in counts.items():
+            for room in rooms[row]:
+                room[tree.ancestors(best)] -= count
+    return found
 
 
 def _rooms(ssn: Session, pool: Candidates, task_class: TaskClass) -> tuple[Counts, Counts]:

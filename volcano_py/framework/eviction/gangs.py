@@ -5,11 +5,13 @@ All answers are of the moment in which they are asked for.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.eviction.divided import Divided
 from volcano_py.framework.eviction.units import Unit, UnitRules
 from volcano_py.framework.eviction.victims import expendable_first
 from volcano_py.framework.job import Job
@@ -49,6 +51,7 @@ class Gangs:
         }
         """Job row → its minimums by role; only jobs that have any."""
         self._numbers = {name: number for number, name in enumerate(ssn.snapshot.roles)} if self._roles else {}
+        self._divided = Divided(ssn, (row for row in found if rules.minimums), candidates)
         self._complete_since: dict[int, float] = {}
 
     @property
@@ -82,13 +85,36 @@ class Gangs:
         return spare
 
     def can_spare(self, row: int) -> bool:
-        """Whether the job of this pod, and its role, keep their minimums without it."""
-        job_row = int(self._tasks.job[row])
+        """Whether the job of this pod, its role and its sub-group keep their minimums without it."""
+        job_row, rows = int(self._tasks.job[row]), np.array([row], dtype=np.intp)
         if not self.rules.minimums:
             return True
         if self._jobs.counts[job_row, _READY].sum() <= self._jobs.min_member[job_row]:
             return False
-        return bool(self.surplus_of_roles(np.array([row], dtype=np.intp))[0] > 0)
+        return bool(self.surplus_of_roles(rows)[0] > 0 and self._divided.surplus(rows)[0] > 0)
+
+    def surplus_of_groups(self, rows: Rows) -> Counts:
+        """[K] how many pods the sub-group of each pod can give and stay complete."""
+        return self._divided.surplus(rows)
+
+    # -- a sub-group at a time -------------------------------------------------------------------------------------
+
+    def sub_groups(self) -> list[Unit]:
+        """The sub-groups that may go as a whole, each by itself."""
+        return [unit for unit in self._divided.units() if self._keeps_minimums_without(unit)]
+
+    def can_spare_group(self, unit: Unit) -> bool:
+        """Whether the job keeps its minimums without this sub-group."""
+        return self._divided.is_surplus(unit) and self._keeps_minimums_without(unit)
+
+    def _keeps_minimums_without(self, unit: Unit) -> bool:
+        leaving = unit.rows[READY_STATUSES[self._tasks.status[unit.rows]]]
+        if unit.job.ready - len(leaving) < unit.job.min_member:
+            return False
+        in_role = Counter(self._tasks.role[leaving].tolist())
+        minimums = self._roles.get(unit.job.row, {}).items()
+        needs = ((self._numbers.get(name, -1), least) for name, least in minimums)
+        return all(self._ready_in_role(unit.job.row, role) - in_role[role] >= least for role, least in needs)
 
     def _ready_in_role(self, job_row: int, number: int) -> int:
         rows = self._ssn.tasks_of_row(job_row)
@@ -120,7 +146,7 @@ class Gangs:
             bool(counts[_HELD].any())
             and ready + waiting >= self._jobs.min_member[job_row]
             and not counts[list(_UNDER_WAY)].any()
-            and not (ready >= self._jobs.min_member[job_row] and self._has_roles(job_row))
+            and not (ready >= self._jobs.min_member[job_row] and self._has_roles(job_row) and self._has_groups(job_row))
         )
 
     def are_complete(self) -> Flags:
@@ -128,7 +154,13 @@ class Gangs:
         complete: Flags = self._jobs.counts[:, _READY].sum(axis=1) >= self._jobs.min_member
         for row in self._roles:
             complete[row] &= self._has_roles(row)
+        for row in self._divided.jobs:
+            complete[row] &= self._has_groups(row)
         return complete
+
+    def _has_groups(self, job_row: int) -> bool:
+        """Whether the job has as many complete sub-groups as its policies say."""
+        return not self._divided.lacks_any(job_row)
 
     def _has_roles(self, job_row: int) -> bool:
         """Whether the job has the minimums of its roles."""

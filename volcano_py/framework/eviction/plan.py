@@ -14,9 +14,11 @@ dropped if a victim would come back (recurrence.py).
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 from volcano_py.api.wording import explain_evictions as wording
 from volcano_py.framework.eviction.candidates import Candidates
-from volcano_py.framework.eviction.domains import eviction_domains
+from volcano_py.framework.eviction.domains import domains_of_sub_groups, eviction_domains
 from volcano_py.framework.eviction.planning.attempt import LEVELS, Attempt, Level
 from volcano_py.framework.eviction.planning.draft import Draft
 from volcano_py.framework.eviction.planning.fill_back import fill_back
@@ -28,6 +30,7 @@ from volcano_py.framework.eviction.starving import allocate_follows
 from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
 from volcano_py.state.table.table import Rows
+from volcano_py.state.topology.tree import ROOT
 
 
 class EvictionPlan:
@@ -71,10 +74,13 @@ class EvictionPlan:
         """Draft the plan; for a job that is kept together in the network, in the first domain that works."""
         ssn, job = self._ssn, self._job
         domains = eviction_domains(ssn, self._pool, job, tasks)
-        if domains is None:
+        if domains is None and ssn.sub_groups(job) is None:
             return self._search_all_levels(tasks)
-        for domain in domains:
-            with ssn.topology.inside(job, domain):
+        for domain in [ROOT] if domains is None else domains:
+            with ExitStack() as inside:
+                inside.enter_context(ssn.topology.inside(job, domain))
+                for group, narrower in domains_of_sub_groups(ssn, self._pool, job, tasks).items():
+                    inside.enter_context(ssn.topology.inside(job, narrower, group))
                 if self._search_all_levels(tasks):
                     return True
         return False

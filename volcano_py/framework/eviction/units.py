@@ -1,6 +1,7 @@
 """Units of eviction: what a job gives goes as one, or stays.
 
-A job gives its surplus one pod after the other, or everything that it holds; a gang is never torn.
+A job gives its surplus one pod after the other, a whole sub-group beyond those that it needs, or everything that it
+holds; neither a gang nor a sub-group is torn.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ class Unit(msgspec.Struct, frozen=True, eq=False):
     Attributes:
         rows: [K] task rows, the most expendable first.
         request: [R] the sum of their requests.
-        is_whole: everything that the job holds. Otherwise one pod, without which the job keeps its minimums.
+        is_whole: everything that the job holds. Otherwise one pod, or all pods of a sub-group, without which the job
+            keeps its minimums.
+        sub_group: the name of the sub-group; "" for other units.
         core: [R] what goes last of it: what the job cannot give pod by pod.
     """
 
@@ -35,6 +38,7 @@ class Unit(msgspec.Struct, frozen=True, eq=False):
     request: IntVector
     is_whole: bool
     core: IntVector
+    sub_group: str = ""
 
     @classmethod
     def alone(cls, job: Job, row: int, request: IntVector) -> Unit:

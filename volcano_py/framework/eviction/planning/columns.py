@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from volcano_py.framework.eviction.planning.attempt import Attempt
 from volcano_py.framework.eviction.planning.bundles import JobFacts, Stock, Wanted
 from volcano_py.framework.eviction.planning.cost import victim_ranks
-from volcano_py.framework.eviction.units import Need
+from volcano_py.framework.eviction.units import Need, Unit
 from volcano_py.framework.job import Task
 from volcano_py.state.table.table import Rows
 
@@ -27,10 +27,15 @@ class Stays(msgspec.Struct, frozen=True, eq=False):
 
 
 class Columns:
-    """See the module; of the moment of each question."""
+    """See the module; of the moment of each question.
+
+    Attributes:
+        sub_groups: those that may go by themselves, of the last stock.
+    """
 
     def __init__(self, attempt: Attempt) -> None:
         self._attempt = attempt
+        self.sub_groups: list[Unit] = []
 
     def stock(self, task: Task, candidates: Rows, stays: Stays, dims: Rows | None = None) -> Stock:
         """[P] the candidates that may go for the task, but for those that stay; `dims`: for these resources alone."""
@@ -39,6 +44,7 @@ class Columns:
         job = tasks.job[candidates].astype(np.intp)
         spares = gangs.surplus()[job]
         spare = (spares > 0) & (gangs.surplus_of_roles(candidates) > 0) & ~stays.alone[candidates]
+        spare &= gangs.surplus_of_groups(candidates) > 0
         whole = np.zeros(len(candidates), dtype=np.bool_)
         if self._attempt.level.whole and self._attempt.scheme.takes_whole:
             whole = (gangs.may_go_whole() & ~stays.whole)[job]
@@ -46,9 +52,13 @@ class Columns:
                 whole &= ssn.ledger.jobs.priority[job] < task.job.priority
             if task.task_class.best_effort:
                 whole &= ~gangs.request_something()[job]
+        sub_group = self._sub_groups(task, candidates, stays)
         if self._attempt.scheme.only_lesser:
             lesser = ssn.ledger.jobs.priority[job] < task.job.priority
-            spare, whole = spare & lesser, whole & lesser
+            spare, whole, sub_group = spare & lesser, whole & lesser, np.where(lesser, sub_group, -1)
+        # A sub-group that may go goes as a job of its own would, numbered after the jobs.
+        job = np.where(sub_group >= 0, ssn.ledger.jobs.size + sub_group, job)
+        whole |= sub_group >= 0
         keep = np.flatnonzero(spare | whole)
         candidates, job = candidates[keep], job[keep]
         dims = task.task_class.requested if dims is None else dims
@@ -64,6 +74,18 @@ class Columns:
             whole=whole[keep],
             turn=self._attempt.pool.turn[candidates],
         )
+
+    def _sub_groups(self, task: Task, candidates: Rows, stays: Stays) -> Rows:
+        """[P] the place in `sub_groups` of the sub-group that each candidate may go with; -1 for none."""
+        ssn = self._attempt.ssn
+        found = np.full(ssn.ledger.tasks.size, -1, dtype=np.intp)
+        self.sub_groups = self._attempt.pool.gangs.sub_groups()
+        for number, unit in enumerate(self.sub_groups):
+            classes = ssn.ledger.tasks.task_class[unit.rows]
+            is_asked = not task.task_class.best_effort or ssn.best_effort_classes[classes].all()
+            if is_asked and not stays.alone[unit.rows].any():
+                found[unit.rows] = number
+        return found[candidates]
 
     def _must_be_lesser(self) -> bool:
         """Whether only jobs of a lower priority may go whole."""
@@ -101,6 +123,12 @@ class Columns:
         return request
 
     def facts(self, dims: Rows) -> JobFacts:
-        """[J] what bundles are compared by."""
-        jobs = self._attempt.ssn.ledger.jobs
-        return JobFacts(jobs.priority, self._attempt.pool.gangs.are_complete(), jobs.allocated[:, dims])
+        """[J] what bundles are compared by, also for the sub-groups of the last stock, which come after the jobs."""
+        jobs, complete = self._attempt.ssn.ledger.jobs, self._attempt.pool.gangs.are_complete()
+        if not self.sub_groups:
+            return JobFacts(jobs.priority, complete, jobs.allocated[:, dims])
+        return JobFacts(
+            np.append(jobs.priority[: jobs.size], [unit.job.priority for unit in self.sub_groups]),
+            np.append(complete[: jobs.size], np.zeros(len(self.sub_groups), dtype=np.bool_)),
+            np.concatenate((jobs.allocated[: jobs.size, dims], [unit.request[dims] for unit in self.sub_groups])),
+        )

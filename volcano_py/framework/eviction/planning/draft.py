@@ -156,9 +156,15 @@ class Draft:
 
     def drop_places_for_backfill(self) -> None:
         """Give back the places that only backfill can bind."""
-        dropped = [place for place in self.places if place.is_for_backfill]
-        self.places = [place for place in self.places if not place.is_for_backfill]
-        self._undo(place.operation for place in dropped)
+        self.drop_places(np.array([place.task.row for place in self.places if place.is_for_backfill], dtype=np.intp))
+
+    def drop_places(self, rows: Rows) -> None:
+        """Give back the places of these tasks."""
+        given_back = set(rows.tolist())
+        dropped = [place for place in self.places if place.task.row in given_back]
+        if dropped:
+            self.places = [place for place in self.places if place.task.row not in given_back]
+            self._undo(place.operation for place in dropped)
 
     def hold_for_allocate(self) -> None:
         """Keep the promised places, which no pod has to leave, until allocate gives them to the job."""
@@ -185,6 +191,9 @@ class Draft:
         )
         queue = ssn.snapshot.queue_names[tasks.queue[first]]
         allowed = evicted.allowed_by(given_by, self._standing(queue, unit, task)) + self._return(task, claimant.key)
+        if unit.sub_group:
+            gang = evicted.Party(unit.job.key, queue, unit.job.priority)
+            return evicted.sub_group_makes_room(gang, claimant, name=unit.sub_group, pods=len(unit.rows)) + allowed
         if unit.is_whole and (len(unit.rows) > 1 or self._scheme.among_deadlocked):
             gang = evicted.Party(unit.job.key, queue, unit.job.priority)
             why = evicted.gang_makes_room

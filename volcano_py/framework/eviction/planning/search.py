@@ -21,6 +21,7 @@ from volcano_py.framework.eviction.units import Need
 from volcano_py.framework.job import Task
 from volcano_py.framework.views import FITS
 from volcano_py.framework.votes import Room
+from volcano_py.state.status import PLACED_STATUSES
 from volcano_py.state.table.table import Rows
 
 
@@ -34,7 +35,7 @@ class Search:
     def __init__(self, attempt: Attempt) -> None:
         self._attempt = attempt
         self._columns = Columns(attempt)
-        self._taking = Taking(attempt)
+        self._taking = Taking(attempt, self._columns)
         self._hopeless: set[tuple[int, str]] = set()
         """Class rows, with their preemption policy, that find no place at this level."""
         self.bundles = 0
@@ -48,14 +49,29 @@ class Search:
         """Place the tasks in the order given, while the job starves. Whether its gang has all places that it needs."""
         ssn, draft, job = self._attempt.ssn, self._attempt.draft, self._attempt.job
         all_placed = draft.checkpoint()
-        while ssn.ask.job_starving(job) and (task := self._next()) is not None:
+        while self._wants_more() and (task := self._next()) is not None:
             if place(ssn, draft, task) or self._make_room(task):
                 if len(draft.places) > len(all_placed.places):
                     all_placed = draft.checkpoint()
             elif not self._taking.bring_back():
                 draft.rollback(all_placed)  # what went below a ceiling for this task goes for nothing
                 self._hopeless.add(self._kind(task))
+        draft.drop_places(self._incomplete())
         return ssn.ask.gang_will_be_ready(job)
+
+    def _wants_more(self) -> bool:
+        """Whether the job starves, or a sub-group that was begun is not complete."""
+        return self._attempt.ssn.ask.job_starving(self._attempt.job) or len(self._incomplete()) > 0
+
+    def _incomplete(self) -> Rows:
+        """Tasks with a place in the draft whose sub-group is not complete with it: it would hold places for nothing."""
+        ssn, placed = self._attempt.ssn, self._attempt.draft.placed
+        groups = ssn.sub_groups(self._attempt.job)
+        if groups is None or not len(placed):
+            return placed[:0]
+        is_short = np.append(ssn.in_sub_groups(self._attempt.job, PLACED_STATUSES) < groups.size, False)
+        rows: Rows = placed[is_short[groups.group[np.searchsorted(groups.rows, placed)]]]
+        return rows
 
     def without(self, evictions: Iterable[Eviction]) -> Search:
         """Another search for the same tasks, which leaves these units out."""

@@ -9,13 +9,14 @@ import numpy as np
 
 from volcano_py.framework.eviction.planning.attempt import Attempt
 from volcano_py.framework.eviction.planning.bundles import Bundle, Stock
-from volcano_py.framework.eviction.planning.columns import Stays
+from volcano_py.framework.eviction.planning.columns import Columns, Stays
 from volcano_py.framework.eviction.planning.draft import Eviction, Mark
 from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job
 
 Looks = tuple[tuple[int, int, bytes], ...]
-"""Of each unit of a bundle its queue, the class of its pod (-1: a whole job), and what its job holds."""
+"""Of each unit of a bundle its queue, the class of its pod (-1: a whole job, -2: a sub-group), and what its job or it
+holds."""
 
 _MOST_REORDERED: Final = 16
 """Units that are tried in another order, and how often that is done in a search."""
@@ -30,8 +31,9 @@ class Taking:
         found_last_resorts: a unit was refused that may go as a last resort.
     """
 
-    def __init__(self, attempt: Attempt) -> None:
+    def __init__(self, attempt: Attempt, columns: Columns) -> None:
         self._attempt = attempt
+        self._columns = columns
         ledger = attempt.ssn.ledger
         self.stays = Stays(np.zeros(ledger.tasks.size, dtype=np.bool_), np.zeros(ledger.jobs.size, dtype=np.bool_))
         self.refusals = self._reordered = 0
@@ -113,9 +115,18 @@ class Taking:
             assert owner is not None, "candidates have a PodGroup and a queue"
             yield Unit.alone(owner, row, ssn.task_class(row).request)
         for job_row in bundle.whole:
+            if (unit := self._sub_group(job_row)) is not None:
+                if unit.job.row not in bundle.whole:
+                    yield unit
+                continue
             owner = ssn.job(job_row)
             assert owner is not None, "candidates have a PodGroup and a queue"
             yield self._attempt.pool.gangs.whole(owner)
+
+    def _sub_group(self, number: int) -> Unit | None:
+        """The sub-group that a bundle numbers after the jobs; None for a job."""
+        place = number - self._attempt.ssn.ledger.jobs.size
+        return self._columns.sub_groups[place] if place >= 0 else None
 
     def units_by_node(self, stock: Stock) -> Iterator[tuple[int, Unit]]:
         """Each unit that has pods on a node, with the node."""
@@ -131,13 +142,20 @@ class Taking:
     def given_by(self, unit: Unit, need: Need) -> tuple[str, ...] | None:
         """The plugins that give the unit up now; None when it may not go."""
         self._is_refused_by_looks = False
-        if not unit.is_whole and not self._attempt.pool.gangs.can_spare(int(unit.rows[0])):
+        if not self._is_spare(unit):
             return None
         verdict, refused_by, given_by = self._attempt.ssn.ask.gives(self._attempt.scheme.point, need, unit)
         self._is_refused_by_looks = verdict is Verdict.LAST_RESORT or refused_by in self._judges
         self.found_last_resorts |= verdict is Verdict.LAST_RESORT
         may_go = verdict is Verdict.YES or (verdict is Verdict.LAST_RESORT and self._attempt.level.last_resort)
         return given_by if may_go else None
+
+    def _is_spare(self, unit: Unit) -> bool:
+        """Whether what is left of the job keeps its minimums, if any is left."""
+        gangs = self._attempt.pool.gangs
+        if unit.sub_group:
+            return gangs.can_spare_group(unit)
+        return unit.is_whole or gangs.can_spare(int(unit.rows[0]))
 
     def _looks_of(self, bundle: Bundle) -> Looks:
         """What plugins that divide the cluster among queues go by: equal bundles get equal verdicts from them."""
@@ -147,8 +165,10 @@ class Taking:
             (queue, task_class, jobs.allocated[job].tobytes())
             for queue, task_class, job in zip(*(column.tolist() for column in columns), strict=True)
         ]
-        whole = [(int(jobs.queue[job]), -1, jobs.allocated[job].tobytes()) for job in bundle.whole]
-        return tuple(sorted(alone + whole))
+        groups = [unit for each in bundle.whole if (unit := self._sub_group(each)) is not None]
+        whole = [(int(jobs.queue[job]), -1, jobs.allocated[job].tobytes()) for job in bundle.whole if job < jobs.size]
+        divided = [(unit.job.queue.slot, -2, unit.request.tobytes()) for unit in groups]
+        return tuple(sorted(alone + whole + divided))
 
     def _is_left_out(self, unit: Unit) -> bool:
         return bool(self.stays.whole[unit.job.row] if unit.is_whole else self.stays.alone[unit.rows[0]])
@@ -157,7 +177,11 @@ class Taking:
         """Its units are not tried again."""
         self.refusals += 1
         self.stays.alone[bundle.alone] = True
-        self.stays.whole[list(bundle.whole)] = True
+        for number in bundle.whole:
+            if (unit := self._sub_group(number)) is not None:
+                self.stays.alone[unit.rows] = True
+            else:
+                self.stays.whole[number] = True
 
     # -- for later -------------------------------------------------------------------------------------------------
 
