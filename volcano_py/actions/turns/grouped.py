@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+import msgspec
 import numpy as np
 
 from volcano_py.actions.turns.gathered import GatheredTurn
 from volcano_py.actions.turns.turn import Turn, Work
+from volcano_py.api.wording.explain_gangs import sub_group_incomplete
 from volcano_py.framework.placement.placer import Choice
 from volcano_py.framework.session import Session
 from volcano_py.framework.topology.candidates import Demand, Rooms, candidates, misfit
@@ -16,7 +18,7 @@ from volcano_py.framework.topology.topology import WHOLE
 from volcano_py.framework.topology.whole_groups import WholeGroups
 from volcano_py.state.status import PLACED_STATUSES
 from volcano_py.state.table.table import Rows
-from volcano_py.state.task_class import TaskClass
+from volcano_py.state.task_class import Refusal, TaskClass
 from volcano_py.state.topology.tree import ROOT
 
 Shape = tuple[int, tuple[tuple[int, int], ...]]
@@ -41,6 +43,8 @@ class GroupedTurn(GatheredTurn):
         self._group = WHOLE
         self._failed: dict[Shape, Rows] = {}
         """The sub-groups that fit nowhere in the domain that is tried, one for each shape."""
+        self._placed_of_unit = 0
+        """How many tasks of a sub-group that failed had found a place."""
 
     def take(self) -> bool:
         ssn, work, job = self._ssn, self._work, self._job
@@ -110,6 +114,7 @@ class GroupedTurn(GatheredTurn):
             return True
         if not len(unit) or not self._place_unit(number, unit):
             self._failed[shape] = unit
+            self._note_short(number, unit)
         return True
 
     def _front(self, number: int) -> tuple[Rows, Rows]:
@@ -163,11 +168,14 @@ class GroupedTurn(GatheredTurn):
         return self._worth_trying(candidates(ssn, job, limit, demand, later=later, group=number), demand)
 
     def _place_all(self) -> bool:
+        placed = 0
         while len(self._work.tasks):
             before = len(self._statement)
             super()._place_front(False)
             if len(self._statement) == before:
+                self._placed_of_unit = placed
                 return False
+            placed += self._statement.placements[-1].count
         return True
 
     def _promise_together(self, mark: int) -> None:
@@ -219,12 +227,24 @@ class GroupedTurn(GatheredTurn):
                 continue
             number = ssn.topology.group_of(job, int(unit[0]))
             limit, demand = ssn.topology.limit(job, number), Demand.of(ssn, unit)
-            for task_class in demand.classes(ssn):
-                if limit is None or not ssn.topology.is_structured():
-                    error = ssn.placer.misfit(task_class)
-                else:
-                    error = misfit(ssn, job, limit, demand, group=number)
-                ssn.findings.misfit(job, task_class, error)
+            if limit is not None and ssn.topology.is_structured():
+                for task_class in demand.classes(ssn):
+                    ssn.findings.misfit(job, task_class, misfit(ssn, job, limit, demand, group=number))
+
+    def _note_short(self, number: int, unit: Rows) -> None:
+        """A sub-group that is limited to no domain had places for some of its tasks: those that were noted lack one
+        with these in place."""
+        ssn, job = self._ssn, self._job
+        if not len(unit) or ssn.topology.limit(job, number) is not None:
+            return
+        name = self._groups.names[self._groups.index(number)]
+        errors = ssn.findings.fit_errors.get(job.row, {})
+        for task_class in Demand.of(ssn, unit).classes(ssn):
+            error = errors.get(task_class.row)
+            if error is not None and not error.refusal.message.startswith("sub-group "):
+                text = sub_group_incomplete(name, self._placed_of_unit, len(unit), error.refusal.message)
+                refusal = Refusal(error.refusal.reason, text)
+                ssn.findings.misfit(job, task_class, msgspec.structs.replace(error, refusal=refusal))
 
     def _explain_job(self, tasks: Rows) -> None:
         """Why no domain has room for enough whole sub-groups."""

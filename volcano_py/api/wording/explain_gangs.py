@@ -60,6 +60,15 @@ def gang_incomplete(
     return f"{sentence}; {cause}" if cause else sentence
 
 
+def sub_group_incomplete(name: str, placed: int, total: int, cause: str) -> str:
+    """A sub-group is placed whole: why its other pods have no place, with those in place that have one."""
+    if not placed:
+        return f"sub-group {name}: {cause}"
+    have = "has" if placed == 1 else "have"
+    it = "it" if placed == 1 else "them"
+    return f"sub-group {name}: {placed} of {counted(total, 'pod')} {have} a place; with {it} in place, {cause}"
+
+
 def gang_unschedulable(missing: int, total: int, summary: str) -> str:
     """Volcano's message of the condition Unschedulable: `1/3 tasks in gang unschedulable: …`."""
     return f"{missing}/{total} tasks in gang unschedulable: {summary}"
