@@ -25,7 +25,8 @@ def how_to_look_around(plane: ControlPlane, scheduler: SchedulerProcess, kuberne
         f"  export PATH={shlex.quote(str(programs))}:$PATH  # kubectl, volcano-py",
     )
     lines = (
-        f"volcano-py {version('volcano-py')} schedules for Kubernetes {kubernetes}. Ctrl-C ends it. Look around:",
+        f"volcano-py {version('volcano-py')} schedules for Kubernetes {kubernetes}. Ctrl-C ends it.",
+        "There is no other scheduler: a pod needs schedulerName: volcano. Look around:",
         "",
         *needed,
         "  kubectl get queues,podgroups,pods --all-namespaces --output wide",

@@ -33,6 +33,14 @@ Examples:
 The control plane is a real one: etcd, kube-apiserver, kube-controller-manager and kubectl, and KWOK, which plays the
 kubelets of simulated nodes. Binaries in $KUBEBUILDER_ASSETS or on PATH are used; what is missing is built once, which
 takes some minutes. All it writes goes to a temporary directory. It ends with Ctrl-C and leaves nothing running.
+
+There is no default scheduler: a pod without schedulerName: volcano stays Pending. A simulated pod runs until it is
+deleted, and a simulated node is always ready, unless you say otherwise:
+
+\b
+  kubectl annotate pod NAME pod-complete.stage.kwok.x-k8s.io/delay=1s   # it succeeds
+  kubectl annotate pod NAME pod-fail.stage.kwok.x-k8s.io/delay=1s       # it fails
+  kubectl label node NAME node-not-ready.stage.kwok.x-k8s.io=true       # not ready until the label is removed
 """
 
 _CALM_SECONDS = 5.0
