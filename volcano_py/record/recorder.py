@@ -5,10 +5,10 @@ When the disk is full or too slow, or anything else fails, recording ends for go
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -42,6 +42,9 @@ MOST_WAITING: Final = 500_000
 """News that wait for the disk. A first list of 100,000 pods with their PodGroups has less than half of it."""
 
 _FLUSH_EVERY: Final = 1.0  # seconds
+_GATHER: Final = 0.25
+"""Seconds between two looks at the news. To wake the thread for each of them costs the loop, from which it takes the
+interpreter, several times what writing costs."""
 
 
 class Recorder:
@@ -60,7 +63,8 @@ class Recorder:
         self.problem = ""
         self._directory, self._limits, self._on_stop = directory, limits or Limits(), on_stop
         self._most_waiting = most_waiting
-        self._news: queue.SimpleQueue[News | None] = queue.SimpleQueue()
+        self._news: deque[News | None] = deque()
+        self._hurry = threading.Event()
         self._header = Header(
             format=FORMAT,
             run=uuid.uuid4().hex[:8],
@@ -80,14 +84,15 @@ class Recorder:
         """Takes the news over and returns at once."""
         if self.problem:
             return
-        if self._news.qsize() >= self._most_waiting:
+        if len(self._news) >= self._most_waiting:
             self._stop(f"the disk is too slow: {self._most_waiting} entries wait to be written")
             return
-        self._news.put(news)
+        self._news.append(news)
 
     def finish(self) -> None:
         """No more news will come: the thread writes what is left, and ends."""
-        self._news.put(None)
+        self._news.append(None)
+        self._hurry.set()
 
     @property
     def is_writing(self) -> bool:
@@ -97,7 +102,7 @@ class Recorder:
     @property
     def waiting(self) -> int:
         """News that are not written yet."""
-        return self._news.qsize()
+        return len(self._news)
 
     def close(self, within: float | None = None) -> None:
         """Finish, and wait for that; so many seconds at most."""
@@ -120,7 +125,7 @@ class Recorder:
     def _run(self) -> None:
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
-            _Writing(self._directory, self._limits, self._header, self._progress).run(self._news, self)
+            _Writing(self._directory, self._limits, self._header, self._progress).run(self._news, self._hurry, self)
         except OSError as error:
             self._stop(f"{error.filename or self._directory}: {error.strerror}")
         except Exception as error:
@@ -156,30 +161,32 @@ class _Writing:
         self._flushed = time.monotonic()
         self._segment: SegmentWriter | None = None
 
-    def run(self, news: queue.SimpleQueue[News | None], recorder: Recorder) -> None:
-        """Until None comes, or recording has ended."""
+    def run(self, news: deque[News | None], hurry: threading.Event, recorder: Recorder) -> None:
+        """Until None comes, or recording has ended. Without a `hurry`, some news are left to gather."""
         try:
             segment = self._open()
             while not recorder.problem:
-                try:
-                    each = news.get(timeout=_FLUSH_EVERY)
-                except queue.Empty:
+                hurry.wait(_GATHER)
+                while news and not recorder.problem:
+                    each = news.popleft()
+                    if each is None:
+                        return
+                    segment = self._take(each, segment)
+                if self._is_due():
                     self._flush(segment)
-                    continue
-                if each is None:
-                    return
-                for entry in self._entries(each):
-                    segment.write(entry)
-                is_due = time.monotonic() - self._flushed >= _FLUSH_EVERY
-                if is_due:
-                    self._flush(segment)
-                # (between cycles only, and not worked out for each object)
-                if not self._in_cycle and (is_due or isinstance(each, CycleEnded | Failed)) and self._is_full(segment):
-                    segment = self._next(segment)
+                    segment = self._next_if_full(segment)
         finally:
             if self._segment is not None:
                 self._segment.close()
                 self._progress(self._header, self._before + self._segment.size)
+
+    def _take(self, news: News, segment: SegmentWriter) -> SegmentWriter:
+        """The segment for what comes next."""
+        for entry in self._entries(news):
+            segment.write(entry)
+        if self._is_due():
+            self._flush(segment)
+        return self._next_if_full(segment) if isinstance(news, CycleEnded | Failed) else segment
 
     # -- segments ----------------------------------------------------------------------------------------------------
 
@@ -201,11 +208,17 @@ class _Writing:
         too_old = time.time() - self._header.began > self._limits.age / self._limits.segments
         return too_old or segment.size > self._limits.size / self._limits.segments
 
-    def _next(self, segment: SegmentWriter) -> SegmentWriter:
+    def _next_if_full(self, segment: SegmentWriter) -> SegmentWriter:
+        """Between cycles only: each is whole in one of them."""
+        if self._in_cycle or not self._is_full(segment):
+            return segment
         self._segment = None
         segment.close()
         self._before += segment.size
         return self._open()
+
+    def _is_due(self) -> bool:
+        return time.monotonic() - self._flushed >= _FLUSH_EVERY
 
     def _flush(self, segment: SegmentWriter) -> None:
         segment.flush()

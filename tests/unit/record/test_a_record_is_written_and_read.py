@@ -180,9 +180,9 @@ print(recorder.status()["recording"], recorder.waiting < 20_000, *why)
 
 
 def test_what_was_written_and_what_it_took_is_reported(tmp_path: Path) -> None:
-    recording = recorder(tmp_path, [])
+    recording = recorder(tmp_path, [], most_waiting=10_000)
     recording.start()
-    for number in range(50):
+    for number in range(2000):
         recording.record(Seen("Node", node(f"n{number}")))
     recording.close()
     status = recording.status()
