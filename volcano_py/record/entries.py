@@ -144,6 +144,8 @@ class Looked(Entry, frozen=True):
     """A snapshot was taken at `now` (seconds since the epoch)."""
 
     now: float
+    waits: tuple[str, ...] = ()
+    """UIDs of PodGroups whose overdue statuses still waited to be written, and so counted on."""
 
 
 class Configured(Entry, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import msgspec
+from msgspec.structs import replace
 
 from volcano_py.api.names import CHARGED_QUEUE
 from volcano_py.api.objects import ApiObject, Pod, metadata_of
@@ -17,6 +18,7 @@ from volcano_py.record.entries import (
     Deleted,
     Entry,
     EvictFailed,
+    Looked,
     Measured,
     ReportFailed,
     Upserted,
@@ -82,6 +84,8 @@ class Mirror:
     def own(self, entry: Entry) -> None:
         """Any other entry."""
         match entry:
+            case Looked():
+                self._go_on_waiting(entry)
             case Measured():
                 self._loads.update(entry.loads)
             case AssumedBound():
@@ -93,6 +97,13 @@ class Mirror:
                 self._put(entry.update.group.uid, _OWN[type(entry)], entry)
             case AssumedReported() | ReportFailed():
                 self._put(entry.condition.pod.uid, _OWN[type(entry)], entry)
+
+    def _go_on_waiting(self, looked: Looked) -> None:
+        """Statuses that still wait to be written count as if they were sent then."""
+        for uid in looked.waits:
+            done = self._own.get(uid, {}).get("status")
+            if done is not None:
+                self._own[uid]["status"] = replace(done, entry=replace(done.entry, now=looked.now))
 
     def _put(self, uid: str, topic: str, entry: Entry) -> None:
         if (shown := self._shown.get(uid)) is None:

@@ -92,8 +92,20 @@ class RecordedState(ClusterState):
         super().settle_some()
 
     def copy(self, now: float) -> Snapshot:
-        self._record(Looked(now))
-        return super().copy(now)
+        asked, waiting = self.status_waits, list[str]()
+
+        def waits(uid: str) -> bool:
+            if asked(uid):
+                waiting.append(uid)
+            return uid in waiting
+
+        self.status_waits = waits
+        try:
+            snapshot = super().copy(now)
+        finally:
+            self.status_waits = asked
+        self._record(Looked(now, tuple(waiting)))
+        return snapshot
 
     def audit(self) -> int:
         drift = super().audit()

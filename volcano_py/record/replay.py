@@ -109,6 +109,7 @@ class Replaying:
         """
         match entry:
             case Looked():
+                self.state.status_waits = frozenset(entry.waits).__contains__
                 self.snapshot = self.state.copy(entry.now)
             case Configured():
                 self._configurations[entry.digest] = _parsed(entry, self._registry, where)
