@@ -19,6 +19,7 @@ WORDS: Final[Mapping[str, str]] = {
     "ui": "the page, for a browser",
     "daemon": "the parts put together, for a cluster",
     "record": "what happened, written and decided again",
+    "migrate": "Volcano to volcano-py",
     "what_if": "changes tried on a capture",
     "capture": "a cluster as one value, live or a file",
     "explain": "why work waits, what would help",

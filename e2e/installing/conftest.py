@@ -16,14 +16,14 @@ from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.workdir.layout import Settings
 
 
-@pytest_asyncio.fixture(scope="package", loop_scope="session")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def control_plane(used_elsewhere: set[Right]) -> AsyncIterator[ControlPlane]:
     async with ControlPlane(settings=Settings(audit_log=True, audited_users=DAEMON_USERS)) as plane:
         yield plane
         used_elsewhere.update(used_rights(plane.audit_log))
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def cluster(control_plane: ControlPlane) -> Cluster:
     return Cluster(control_plane.kubeconfig, control_plane.kubectl, control_plane.client, control_plane)
 

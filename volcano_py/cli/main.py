@@ -38,6 +38,7 @@ VERBS: Final[Mapping[str, tuple[str, str, str]]] = {
     "evictions": ("volcano_py.cli.pods.evictions", "evictions", "List what was evicted, and for which pod."),
     "ui": ("volcano_py.cli.processes.ui", "ui", "Show a cluster in the browser."),
     "config": ("volcano_py.cli.config", "config", "Check a volcano-scheduler.conf, or try it."),
+    "migrate": ("volcano_py.cli.installing.migrate", "migrate", "Move a cluster over from Volcano: check, and plan."),
     "manifests": (
         "volcano_py.cli.installing.manifests",
         "manifests",
