@@ -133,7 +133,7 @@ def read(path: Path) -> Iterator[Entry]:
 
 
 def in_order(paths: Iterable[Path], *, with_states: bool = False) -> Iterator[Entry]:
-    """The entries of segments, without their headers. `with_states`: also the states with which those begin that go on
+    """The entries of segments, with the header of each run only. `with_states`: also the states with which those begin that go on
     from the one before.
 
     Raises:
@@ -146,6 +146,8 @@ def in_order(paths: Iterable[Path], *, with_states: bool = False) -> Iterator[En
             if isinstance(entry, Header):
                 goes_on = before is not None and (before.run, before.sequence + 1) == (entry.run, entry.sequence)
                 before, skipped = entry, entry.state if goes_on and not with_states else 0
+                if not goes_on:
+                    yield entry
             elif skipped:
                 skipped -= 1
             else:

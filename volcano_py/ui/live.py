@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Final, NoReturn
 
 import msgspec
@@ -19,7 +19,7 @@ import structlog
 from volcano_py.ui.board.board import BoardMaker
 from volcano_py.ui.board.changes import changes
 from volcano_py.ui.board.judgement import Judge, Judgement
-from volcano_py.ui.board.model import Tables
+from volcano_py.ui.board.model import Sample, Tables
 from volcano_py.ui.board.timeline import EVERY
 from volcano_py.ui.cluster import Cluster
 
@@ -43,11 +43,12 @@ class Update(msgspec.Struct, frozen=True):
 class Live:
     """`board` is the newest one, `number` counts them from 1."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, recorded: Mapping[str, Sample] | None = None) -> None:
+        """`recorded`: the timeline of a record."""
         self.board: Tables = {}
         self.number = 0
         self._cluster = cluster
-        self._maker, self._judge = BoardMaker(), Judge(cluster.registry)
+        self._maker, self._judge = BoardMaker(recorded), Judge(cluster.registry)
         self._judgement: Judgement | None = None
         self._looked = asyncio.Event()
         self._updates: deque[Update] = deque(maxlen=_REMEMBERED)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 
 from aiohttp import web
 
 from volcano_py.observe.listen import ListenAddress, chosen, open_socket
 from volcano_py.ui.answers import Answers
+from volcano_py.ui.board.model import Sample
 from volcano_py.ui.cluster import Cluster
 from volcano_py.ui.live import Live
 from volcano_py.ui.web.api import Api
@@ -21,13 +22,15 @@ _GRACE = 0.5
 
 
 @contextlib.asynccontextmanager
-async def serving(cluster: Cluster, address: ListenAddress) -> AsyncIterator[str]:
+async def serving(
+    cluster: Cluster, address: ListenAddress, recorded: Mapping[str, Sample] | None = None
+) -> AsyncIterator[str]:
     """Inside, the page is served, and follows the cluster; the value is its address, with the token.
 
     Raises:
         ListenError: the address cannot be listened on.
     """
-    live = Live(cluster)
+    live = Live(cluster, recorded)
     await live.look()
     sock = await open_socket(address)
     own = chosen(sock)
@@ -45,12 +48,17 @@ async def serving(cluster: Cluster, address: ListenAddress) -> AsyncIterator[str
             await following
 
 
-async def serve(cluster: Cluster, address: ListenAddress, ready: Callable[[str], None]) -> None:
-    """Serve until cancelled; `ready` is called with the address once it answers.
+async def serve(
+    cluster: Cluster,
+    address: ListenAddress,
+    ready: Callable[[str], None],
+    recorded: Mapping[str, Sample] | None = None,
+) -> None:
+    """Serve until cancelled; `ready` is called with the address once it answers. `recorded`: the timeline of a record.
 
     Raises:
         ListenError: the address cannot be listened on.
     """
-    async with serving(cluster, address) as url:
+    async with serving(cluster, address, recorded) as url:
         ready(url)
         await asyncio.Event().wait()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import webbrowser
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -25,6 +26,7 @@ Examples:
   volcano-py ui                                   # the cluster of your kubeconfig, read with your own rights
   volcano-py ui --context prod --no-browser
   volcano-py ui --from cluster.capture
+  volcano-py ui --record /var/lib/volcano-py/record --at 412
   volcano-py ui --listen-address 127.0.0.1:8765
 
 The page follows the cluster by watches of its own and writes nothing. Only the address that is printed opens it: the
@@ -63,13 +65,30 @@ class Address(click.ParamType["ListenAddress"]):
     type=LABEL,
     help="Where you may not read all namespaces: the one to show. [default: that of the context, or else default]",
 )
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Show a record that `volcano-py run --record` has written: its timeline, and the cluster at its end.",
+)
+@click.option("--at", type=click.IntRange(min=1), metavar="CYCLE", help="With --record: as this cycle found it.")
 @source_options
-def ui(listen_address: ListenAddress, no_browser: bool, namespace: str | None, source: Source) -> None:
+def ui(
+    listen_address: ListenAddress,
+    no_browser: bool,
+    namespace: str | None,
+    record: Path | None,
+    at: int | None,
+    source: Source,
+) -> None:
     """Show a cluster in the browser: queues, jobs and why they wait, nodes, evictions, the configuration, trials."""
     from volcano_py.observe.listen import ListenError
     from volcano_py.scheduler import builtin_registry
     from volcano_py.ui.cluster import ClusterError
 
+    if record is not None and source.is_given:
+        raise click.UsageError("--record shows a record: leave out --from and the options of a cluster")
+    if at is not None and record is None:
+        raise click.UsageError("--at names a cycle of a record: name the record with --record")
     log_aside()
     registry = builtin_registry().with_installed()
 
@@ -79,7 +98,9 @@ def ui(listen_address: ListenAddress, no_browser: bool, namespace: str | None, s
             webbrowser.open(url)
 
     try:
-        if source.files:
+        if record is not None:
+            _of_record(record, at, registry, listen_address, ready)
+        elif source.files:
             _of_files(source, registry, listen_address, ready)
         else:
             _of_cluster(source, namespace, registry, listen_address, ready)
@@ -96,6 +117,31 @@ def _of_files(source: Source, registry: Registry, address: ListenAddress, ready:
     async def work() -> None:
         cluster = Cluster.of_capture(source.capture(), ", ".join(map(str, source.files)), registry)
         await serve(cluster, address, ready)
+
+    asyncio.run(work())
+
+
+def _of_record(
+    record: Path, at: int | None, registry: Registry, address: ListenAddress, ready: Callable[[str], None]
+) -> None:
+        from volcano_py.record.moment import capture_at
+    from volcano_py.record.segments import RecordError, in_order, segments
+    from volcano_py.ui.board.recorded import samples_of
+    from volcano_py.ui.cluster import Cluster
+    from volcano_py.ui.serving import serve
+
+    try:
+        paths = segments(record)
+        samples = samples_of(in_order(paths))
+        if not samples:
+            raise RecordError(f"{record}: no cycle has ended in it yet")
+        cycle = at or max(samples.values(), key=lambda sample: sample.at).cycle
+        capture = capture_at(paths, cycle)
+    except RecordError as error:
+        raise click.ClickException(str(error)) from error
+
+    async def work() -> None:
+        await serve(Cluster.of_capture(capture, f"{record}, cycle {cycle}", registry), address, ready, samples)
 
     asyncio.run(work())
 

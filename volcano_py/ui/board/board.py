@@ -15,7 +15,7 @@ from volcano_py.ui.board.configuration import configuration_row
 from volcano_py.ui.board.evictions import EvictionEvent, eviction_row
 from volcano_py.ui.board.jobs import JobRows
 from volcano_py.ui.board.judgement import Judgement
-from volcano_py.ui.board.model import ClusterRow, JobRow, QueueRow, Tables
+from volcano_py.ui.board.model import ClusterRow, JobRow, QueueRow, Sample, Tables
 from volcano_py.ui.board.nodes import NodeRows
 from volcano_py.ui.board.queues import QueueRows
 from volcano_py.ui.board.timeline import Timeline
@@ -40,15 +40,16 @@ class Seen(msgspec.Struct, frozen=True):
 class BoardMaker:
     """Makes boards. What has not changed since the last one is the same row."""
 
-    def __init__(self) -> None:
+    def __init__(self, recorded: Mapping[str, Sample] | None = None) -> None:
+        """`recorded`: the timeline of a record, in place of one that begins now."""
         self._jobs, self._queues, self._nodes = JobRows(), QueueRows(), NodeRows()
-        self._timeline = Timeline()
+        self._timeline, self._is_recorded = Timeline(recorded), recorded is not None
 
     def make(self, seen: Seen, judgement: Judgement) -> Tables:
         """The tables. `judgement` may be of an earlier snapshot: jobs that it does not know are new."""
         jobs = self._jobs.of(seen.snapshot, judgement)
         queues = self._queues.of(seen.snapshot, judgement, jobs.values())
-        cluster = _cluster_row(seen, queues, jobs.values())
+        cluster = _cluster_row(seen, queues, jobs.values(), recorded=self._is_recorded)
         self._timeline.add(cluster, queues, jobs.values())
         return {
             "cluster": {"cluster": cluster},
@@ -61,7 +62,7 @@ class BoardMaker:
         }
 
 
-def _cluster_row(seen: Seen, queues: Mapping[str, QueueRow], jobs: Iterable[JobRow]) -> ClusterRow:
+def _cluster_row(seen: Seen, queues: Mapping[str, QueueRow], jobs: Iterable[JobRow], *, recorded: bool) -> ClusterRow:
     snapshot, axis = seen.snapshot, seen.snapshot.ledger.axis
     nodes, jobs = snapshot.ledger.nodes, list(jobs)
     there = np.flatnonzero(nodes.present)
@@ -80,6 +81,7 @@ def _cluster_row(seen: Seen, queues: Mapping[str, QueueRow], jobs: Iterable[JobR
         waiting=sum(job.waiting for job in jobs),
         reclaims=bool(_RECLAIMING & {*seen.configuration.actions}),
         live=seen.live,
+        recorded=recorded,
         unread=seen.unread,
         behind=seen.behind,
     )

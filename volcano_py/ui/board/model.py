@@ -32,6 +32,8 @@ class ClusterRow(Row, frozen=True):
     reclaims: bool
     """Whether an action takes back what queues lend."""
     live: bool = True
+    recorded: bool = False
+    """Whether the timeline is that of a record."""
     unread: tuple[str, ...] = ()
     behind: tuple[str, ...] = ()
     """Kinds whose watch is broken: they are shown as they were."""
@@ -154,6 +156,8 @@ class Sample(Row, frozen=True):
     """Reason → jobs that wait for it."""
     used: Mapping[str, float]
     """Resource → part of it in use."""
+    cycle: int = 0
+    """The scheduler's, of a record; else 0."""
 
 
 Tables = Mapping[str, Mapping[str, Row]]

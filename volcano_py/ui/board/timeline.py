@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from math import inf
 from typing import Final
 
+from volcano_py.api.report import Amounts
 from volcano_py.ui.board.model import ClusterRow, JobRow, QueueRow, Sample
 
 EVERY: Final = 10.0
@@ -17,35 +19,36 @@ _MOST_QUEUES: Final = 12
 
 
 class Timeline:
-    """Samples since the page was started, an hour at most."""
+    """Samples since the page was started, an hour at most; or those of a record, to which nothing is added."""
 
-    def __init__(self) -> None:
-        self.rows: dict[str, Sample] = {}
-        """Moment → sample; another dict after each change."""
-        self._next = 0.0
+    def __init__(self, recorded: Mapping[str, Sample] | None = None) -> None:
+        self.rows: Mapping[str, Sample] = recorded or {}
+        """Moment → sample; another mapping after each change."""
+        self._next = inf if recorded is not None else 0.0
 
     def add(self, cluster: ClusterRow, queues: Mapping[str, QueueRow], jobs: Iterable[JobRow]) -> None:
         """The cluster at a later moment; taken down when the next sample is due."""
         if cluster.moment < self._next:
             return
         self._next = cluster.moment + EVERY
-        shares = {name: share(queue, cluster) for name, queue in queues.items() if queue.depth == 1}
-        largest = sorted(shares, key=lambda name: (-shares[name], name))[:_MOST_QUEUES]
+        held = {name: queue.allocated for name, queue in queues.items() if queue.depth == 1}
         sample = Sample(
             at=cluster.moment,
-            shares={name: shares[name] for name in sorted(largest)},
+            shares=shares(held, cluster.allocatable),
             waiting=dict(sorted(Counter(job.reason for job in jobs if job.reason).items())),
-            used={
-                name: round(cluster.used.get(name, 0) / total, 4)
-                for name, total in cluster.allocatable.items()
-                if total
-            },
+            used=parts(cluster.used, cluster.allocatable),
         )
         kept = {key: row for key, row in self.rows.items() if row.at > cluster.moment - LASTS}
         self.rows = {**kept, f"{cluster.moment:.0f}": sample}
 
 
-def share(queue: QueueRow, cluster: ClusterRow) -> float:
-    """The largest part of the cluster that the queue holds of any resource."""
-    parts = (held / total for name, held in queue.allocated.items() if (total := cluster.allocatable.get(name, 0)))
-    return round(max(parts, default=0.0), 4)
+def shares(held: Mapping[str, Amounts], total: Amounts) -> dict[str, float]:
+    """Queue → the largest part of the total that it holds of any resource; of the largest queues, by name."""
+    found = {name: max(parts(amounts, total).values(), default=0.0) for name, amounts in held.items()}
+    largest = sorted(found, key=lambda name: (-found[name], name))[:_MOST_QUEUES]
+    return {name: found[name] for name in sorted(largest)}
+
+
+def parts(amounts: Amounts, total: Amounts) -> dict[str, float]:
+    """Resource → part of the total."""
+    return {name: round(amounts.get(name, 0) / units, 4) for name, units in total.items() if units}
