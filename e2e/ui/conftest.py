@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
@@ -31,14 +32,20 @@ async def chromium() -> AsyncIterator[Browser]:
         yield found
 
 
+@pytest.fixture(scope="package")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of the cluster's daemon."""
+    return tmp_path_factory.mktemp("world")
+
+
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def shown(
     chromium: Browser,  # first: without a browser nothing need be set up
     installed: Cluster,
-    tmp_path_factory: pytest.TempPathFactory,
+    directory: Path,
 ) -> AsyncIterator[Cluster]:
     """The cluster that the page shows."""
-    async with world(installed, tmp_path_factory.mktemp("world")) as found:
+    async with world(installed, directory) as found:
         yield found
 
 

@@ -44,12 +44,13 @@ QUEUES: Final = (
 
 @contextlib.asynccontextmanager
 async def world(cluster: Cluster, directory: Path) -> AsyncIterator[Cluster]:
-    """The cluster, with the objects below and a daemon, at rest."""
+    """The cluster, with the objects below and a daemon, at rest. The daemon records into `directory`/record."""
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(_configured(cluster))
         await stack.enter_async_context(_objects(cluster, [_urgent(), *QUEUES, *map(_hyper_node, RACKS)]))
         await stack.enter_async_context(_nodes(cluster))
-        daemon = Daemon("daemon-1", await daemon_kubeconfig(cluster, directory / "daemon.kubeconfig"), directory, ())
+        kubeconfig = await daemon_kubeconfig(cluster, directory / "daemon.kubeconfig")
+        daemon = Daemon("daemon-1", kubeconfig, directory, ("--record", str(directory / "record")))
         stack.push_async_callback(give_lease_back, cluster)
         await daemon.start()
         stack.push_async_callback(daemon.stop)

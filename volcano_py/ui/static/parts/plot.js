@@ -23,6 +23,7 @@ function options(width, series, text) {
       label: name,
       stroke: colour(`--line-${at % COLOURS}`),
       width: 2,
+      paths: uPlot.paths.stepped({ align: 1 }), // all stays as it is until the next sample
       dash: at >= COLOURS ? [6, 4] : undefined,
       value: (_, value) => (value === null || value === undefined ? "–" : text(value)),
     }))],
