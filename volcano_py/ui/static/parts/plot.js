@@ -1,6 +1,7 @@
 // Lines over time, drawn by uPlot.
 
 import uPlot from "../vendor/uplot/uPlot.esm.js";
+import { moment } from "./amounts.js";
 import { html } from "../vendor/lit-html/lit-html.js";
 import { directive } from "../vendor/lit-html/directive.js";
 import { AsyncDirective } from "../vendor/lit-html/async-directive.js";
@@ -18,8 +19,8 @@ function options(width, series, text) {
     width,
     height: HEIGHT,
     scales: { x: { range: (_, from, to) => [Math.min(from, to - SHORTEST), to] }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.05 : 1] } },
-    axes: [axis, { ...axis, size: 60, values: (_, ticks) => ticks.map(text) }],
-    series: [{}, ...series.map((name, at) => ({
+    axes: [{ ...axis, values: (_, ticks) => ticks.map((at) => moment(at).slice("2026-01-01 ".length)) }, { ...axis, size: 60, values: (_, ticks) => ticks.map(text) }],
+    series: [{ value: (_, at) => (at === null ? "–" : moment(at)) }, ...series.map((name, at) => ({
       label: name,
       stroke: colour(`--line-${at % COLOURS}`),
       width: 2,
