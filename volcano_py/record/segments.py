@@ -133,8 +133,8 @@ def read(path: Path) -> Iterator[Entry]:
 
 
 def in_order(paths: Iterable[Path], *, with_states: bool = False) -> Iterator[Entry]:
-    """The entries of segments, with the header of each run only. `with_states`: also the states with which those begin that go on
-    from the one before.
+    """The entries of segments, of the headers only the first of each run. `with_states`: also the states with which
+    those segments begin that go on from the one before.
 
     Raises:
         RecordError: a segment cannot be read.

@@ -124,7 +124,7 @@ def _of_files(source: Source, registry: Registry, address: ListenAddress, ready:
 def _of_record(
     record: Path, at: int | None, registry: Registry, address: ListenAddress, ready: Callable[[str], None]
 ) -> None:
-        from volcano_py.record.moment import capture_at
+    from volcano_py.record.moment import capture_at
     from volcano_py.record.segments import RecordError, in_order, segments
     from volcano_py.ui.board.recorded import samples_of
     from volcano_py.ui.cluster import Cluster
