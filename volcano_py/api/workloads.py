@@ -30,10 +30,21 @@ class ReplicationController(ApiObject, frozen=True):
     spec: ReplicationControllerSpec = ReplicationControllerSpec()
 
 
+class TemplateSpec(ApiObject, frozen=True):
+    scheduler_name: str = ""
+
+
+class PodTemplate(ApiObject, frozen=True):
+    """Of a pod template, only the scheduler that it names."""
+
+    spec: TemplateSpec = TemplateSpec()
+
+
 class WorkloadSpec(ApiObject, frozen=True):
     replicas: Integer | None = None
     active_deadline_seconds: Integer | None = None
     selector: LabelSelector | None = None
+    template: PodTemplate = PodTemplate()
 
 
 class WorkloadStatus(ApiObject, frozen=True):

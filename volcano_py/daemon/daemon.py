@@ -173,6 +173,7 @@ class Daemon:
             bad_object=self._unreadable.found,
             queue_created=self._queues.made,
             pod_created=self._metrics.latencies.pod_created_for_job,
+            jobs_seen=self._state if self._options.scheduling else None,
         )
 
     def _make_kopf(self) -> KopfApp:

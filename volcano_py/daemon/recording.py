@@ -42,7 +42,7 @@ class Recording:
         """The state of the daemon."""
         names, queue = self._options.scheduler_names, self._options.default_queue
         if self._recorder is None:
-            return ClusterState(scheduler_names=names, default_queue=queue)
+            return ClusterState(scheduler_names=names, default_queue=queue, follows_jobs=True)
         return RecordedState(self._recorder.record, scheduler_names=names, default_queue=queue)
 
     def witness(self, text: Callable[[], str]) -> CycleWitness | None:

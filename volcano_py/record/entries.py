@@ -215,6 +215,8 @@ class Header(Entry, frozen=True):
     version: str
     scheduler_names: tuple[str, ...]
     default_queue: str
+    follows_jobs: bool = False
+    """Volcano Jobs are among the entries; older records have none."""
     state: int = 0
 
 

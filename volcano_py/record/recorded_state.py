@@ -36,7 +36,7 @@ class RecordedState(ClusterState):
         scheduler_names: Iterable[str] = (names.DEFAULT_SCHEDULER_NAME,),
         default_queue: str = names.DEFAULT_QUEUE,
     ) -> None:
-        super().__init__(scheduler_names=scheduler_names, default_queue=default_queue)
+        super().__init__(scheduler_names=scheduler_names, default_queue=default_queue, follows_jobs=True)
         self._record = record
 
     def upsert(self, kind: str, obj: ApiObject) -> None:

@@ -73,6 +73,7 @@ class Recorder:
             version=version("volcano-py"),
             scheduler_names=tuple(sorted(scheduler_names)),
             default_queue=default_queue,
+            follows_jobs=True,
         )
         self._written, self._cpu = 0, 0.0
         self._thread = threading.Thread(target=self._run, name="record", daemon=True)

@@ -96,7 +96,11 @@ class Replaying:
         before, self._header = self._header, header
         if before is not None and (before.run, before.sequence + 1) == (header.run, header.sequence):
             return True
-        self.state = ClusterState(scheduler_names=header.scheduler_names, default_queue=header.default_queue)
+        self.state = ClusterState(
+            scheduler_names=header.scheduler_names,
+            default_queue=header.default_queue,
+            follows_jobs=header.follows_jobs,
+        )
         self._scheduler, self._running, self.snapshot = None, None, None
         self._is_after_cut = header.sequence > 0
         return False

@@ -15,6 +15,7 @@ from volcano_py.api.effects import Bind, ClaimBinding, PodCondition, PodGroupSta
 from volcano_py.api.objects import ApiObject, Condition, metadata_of
 from volcano_py.state.budgets import Budgets
 from volcano_py.state.classes.class_book import ClassBook
+from volcano_py.state.foreign_groups import Both
 from volcano_py.state.groups import Groups, PriorityClasses
 from volcano_py.state.infos import NodeInfo
 from volcano_py.state.namespaces import Namespaces
@@ -42,13 +43,15 @@ _PRIORITY_CLASS: Final = "PriorityClass"
 
 
 class ClusterState:
-    """See the module. `scheduler_names`: this scheduler's; `default_queue` takes PodGroups that name no queue."""
+    """See the module. `scheduler_names`: this scheduler's; `default_queue` takes PodGroups that name no queue;
+    `follows_jobs`: Volcano Jobs are passed on as well, all of them."""
 
     def __init__(
         self,
         *,
         scheduler_names: Iterable[str] = (names.DEFAULT_SCHEDULER_NAME,),
         default_queue: str = names.DEFAULT_QUEUE,
+        follows_jobs: bool = False,
         on_change: ChangeListener = lambda _decisive: None,
     ) -> None:
         self.scheduler_names = frozenset(scheduler_names)
@@ -64,7 +67,14 @@ class ClusterState:
         self._quotas = Quotas()
         self._budgets = Budgets()
         priorities = PriorityClasses()
-        self._groups = Groups(self.ledger, self._queue_slots, priorities, default_queue)
+        self._groups = Groups(
+            self.ledger,
+            self._queue_slots,
+            priorities,
+            default_queue,
+            self.scheduler_names,
+            follows_jobs=follows_jobs,
+        )
         self._nodes = Nodes(self.ledger)
         self._charges = Charges(self.ledger, self._queue_slots)
         self._claims = PodClaims(self.ledger, self._classes)
@@ -85,9 +95,12 @@ class ClusterState:
         self._put_off = (self._spread_defaults, self._classes, self._groups, self._terms)
         self._loads = Loads(self.ledger, self._nodes)
         self._hyper_nodes = HyperNodes()
+        owners, selections = self._groups.foreign.owners, self._spread_defaults.selections.stores
         self._stores: dict[str, Store] = {
             **self._claims.volumes.stores,
-            **self._spread_defaults.selections.stores,
+            **owners,
+            **selections,
+            **{kind: Both(owners[kind], selections[kind]) for kind in owners.keys() & selections},
             "Pod": self._pods,
             "Node": self._nodes,
             "Namespace": Namespaces(self._terms),
@@ -212,11 +225,15 @@ class ClusterState:
         self._pods.regroup()
         ledger, terms = self.ledger.copy(), self._terms.picture()
         ledger.charge_waiting()
+        jobs, left = self._groups.infos.copy(), ledger.leave_foreign()
+        for row in left:
+            jobs[row] = None
+        left_queues = set() if names.DEFAULT_SCHEDULER_NAME in self.scheduler_names else ledger.jobs.queue[left]
         return Snapshot(
             number=self._snapshots,
             ledger=ledger,
             tasks=self._pods.infos.copy(),
-            jobs=self._groups.infos.copy(),
+            jobs=jobs,
             job_keys=self._groups.keys.copy(),
             nodes=self._nodes.infos.copy(),
             classes=self._classes.all(),
@@ -237,6 +254,7 @@ class ClusterState:
             queues_version=self._queues.version,
             hyper_nodes=self._hyper_nodes.all(),
             hyper_nodes_version=self._hyper_nodes.version,
+            left_queues=frozenset(self._queue_slots.names[slot] for slot in left_queues),
         )
 
     def node(self, name: str) -> NodeInfo | None:

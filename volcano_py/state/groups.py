@@ -10,6 +10,7 @@ from volcano_py.api import names
 from volcano_py.api.effects import PodGroupStatusUpdate
 from volcano_py.api.objects import PodGroup, PriorityClass
 from volcano_py.api.reasons import Reason
+from volcano_py.state.foreign_groups import ForeignGroups
 from volcano_py.state.infos import JobInfo, running_estimate
 from volcano_py.state.readers import ParsedJob, read_job
 from volcano_py.state.snapshot import Phase
@@ -22,7 +23,7 @@ from volcano_py.state.task_class import Refusal
 from volcano_py.state.topology.limits import SubGroupPolicy, membership
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from volcano_py.api.objects import ApiObject
     from volcano_py.state.table.ledger import Ledger
@@ -42,9 +43,19 @@ class Groups:
         infos: by row; None while the PodGroup does not exist.
         keys: by row, namespace/name; "" for rows that are free.
         namespaces: slots of the job table's `namespace` column.
+        foreign: which of them belong to other schedulers; see there for `follows_jobs`.
     """
 
-    def __init__(self, ledger: Ledger, queue_slots: Interner, priorities: PriorityClasses, default_queue: str) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        queue_slots: Interner,
+        priorities: PriorityClasses,
+        default_queue: str,
+        scheduler_names: Collection[str],
+        *,
+        follows_jobs: bool = False,
+    ) -> None:
         self._ledger = ledger
         self._queue_slots = queue_slots
         self._priorities = priorities
@@ -54,6 +65,7 @@ class Groups:
         self.infos: list[JobInfo | None] = []
         self.keys: list[str] = []
         self.namespaces = Interner()
+        self.foreign = ForeignGroups(scheduler_names, follows_jobs=follows_jobs, changed=self._judge)
         self._assumed: dict[str, tuple[JobInfo, float]] = {}
         self._width = self._goal = len(ledger.axis)
         self._to_read: list[str] = []
@@ -69,14 +81,16 @@ class Groups:
         if old is None:
             self._assumed.pop(key, None)  # of an older one with this name
         row = self.row(key)
+        self.foreign.group_seen(key, group.metadata.controller)
         reading = self._read(group)
         self._follow_policies(row, reading.info)
         self.infos[row] = self._as_assumed(key, reading.info)
+        judged = self._judge(key)
         fields_changed = old is None or _written_fields(old) != _written_fields(group)
         if fields_changed:
             self._write_fields(row, group, reading)
         status_changed = self._write_status(row, group, is_new=old is None)
-        return Change.DECISION if fields_changed or status_changed else Change.NONE
+        return Change.DECISION if fields_changed or status_changed else judged
 
     def delete(self, group: PodGroup) -> Change:
         if self._objects.take(group) is None:
@@ -86,6 +100,7 @@ class Groups:
         jobs.clear(row, keep=_OF_PODS)
         self._follow_policies(row, None)
         self.infos[row] = None
+        self.foreign.group_gone(group.metadata.key)
         self._assumed.pop(group.metadata.key, None)
         self._uncounted.discard(group.metadata.key)
         self.forget_if_empty(row)
@@ -109,6 +124,17 @@ class Groups:
 
     def known(self) -> list[ApiObject]:
         return [*self._objects.all()]
+
+    def _judge(self, key: str) -> Change:
+        """Note whether the PodGroup, if it exists, belongs to another scheduler."""
+        row = self._rows.get(key)
+        if row is None or self.infos[row] is None:
+            return Change.NONE
+        foreign, jobs = self.foreign.is_foreign(key), self._ledger.jobs
+        if bool(jobs.foreign[row]) is foreign:
+            return Change.NONE
+        jobs.foreign[row] = foreign
+        return Change.DECISION
 
     def row(self, key: str) -> int:
         """The row of a group, made for it when need be: pods may come before their PodGroup."""

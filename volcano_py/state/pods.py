@@ -102,8 +102,9 @@ class Pods:
 
     def upsert(self, pod: Pod) -> Change:
         uid, status = pod.metadata.uid, status_of(pod)
-        ousted = self._oust_namesake(pod)
         ours = pod.spec.scheduler_name in self._scheduler_names
+        judged = self._groups.foreign.pod_gone(uid) if ours else self._groups.foreign.pod_seen(pod)
+        ousted = max(judged, self._oust_namesake(pod))
         if not (ours or pod.spec.node_name):
             return max(ousted, self._remove(uid))
         info = task_info(pod, ours=ours)
@@ -131,7 +132,8 @@ class Pods:
         return Change.DECISION
 
     def delete(self, pod: Pod) -> Change:
-        return self._remove(pod.metadata.uid)
+        uid = pod.metadata.uid
+        return max(self._groups.foreign.pod_gone(uid), self._remove(uid))
 
     def _uses_devices(self, row: int) -> bool:
         """Whether the pod asks for more than cpu, memory and a place: nodes may keep cores for devices that are idle
@@ -141,7 +143,8 @@ class Pods:
 
     def known(self) -> list[ApiObject]:
         refs = [info.ref for info in self.infos if info is not None]
-        return [Pod(metadata=ObjectMeta(namespace=ref.namespace, name=ref.name, uid=ref.uid)) for ref in refs]
+        seen = [Pod(metadata=ObjectMeta(namespace=ref.namespace, name=ref.name, uid=ref.uid)) for ref in refs]
+        return [*seen, *self._groups.foreign.pods()]
 
     def has(self, uid: str) -> bool:
         return uid in self._rows

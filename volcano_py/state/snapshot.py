@@ -85,6 +85,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     """By name."""
     hyper_nodes_version: int = 0
     """Another number whenever one of them has changed."""
+    left_queues: frozenset[str] = frozenset()
+    """Queues with PodGroups of the scheduler `volcano`, where this is another one: that one writes what they hold."""
 
     def with_classes_split(self) -> Snapshot:
         """The same, whose ledger is changed, with classes split by the terms that match their pods."""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from volcano_py.api.objects import Queue
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.watching import kinds
@@ -16,6 +18,7 @@ from volcano_py.daemon.controllers.hyper_nodes import HyperNodeControl
 from volcano_py.daemon.controllers.job_control import JobControl
 from volcano_py.daemon.controllers.job_makers import NAMES as JOB_MAKERS
 from volcano_py.daemon.controllers.job_makers import JobMakers
+from volcano_py.daemon.fan_out import OnlyKind
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.operator.kube_api import IsActive, Learn, Record
 from volcano_py.operator.podgroups.controller import PodGroupController
@@ -46,10 +49,11 @@ class Controllers:
         bad_object: BadObjectHandler,
         queue_created: Callable[[Queue], None],
         pod_created: Callable[[float], None],
+        jobs_seen: Sink | None = None,
     ) -> None:
         """`learn` gets what answers show of Jobs, their pods and PodGroups. `queue_created` is called with each queue
         that had to be created, as the server answered; `pod_created` for each pod created for a Volcano Job, with the
-        seconds since the job was created."""
+        seconds since the job was created. `jobs_seen` is fed with Volcano Jobs, whichever controllers there are."""
         wanted = options.controllers
         rules = GroupRules(
             scheduler_names=frozenset(options.scheduler_names),
@@ -71,12 +75,13 @@ class Controllers:
             if "hypernode" in wanted
             else None
         )
+        also = () if jobs_seen is None else (jobs_seen,)
         self._makers = (
-            JobMakers(options, client, active=active, record=record, learn=learn, bad_object=bad_object)
+            JobMakers(options, client, active=active, record=record, learn=learn, bad_object=bad_object, followers=also)
             if wanted & JOB_MAKERS
             else None
         )
-        followers = self._makers.sinks if self._makers is not None else ()
+        followers = (*self._makers.sinks, *also) if self._makers is not None else also
         self._jobs = (
             JobControl(
                 options,
@@ -102,6 +107,10 @@ class Controllers:
         fed = (self._pod_groups, self._queues, jobs, *of_network)
         self.sinks: list[Sink] = [each for each in fed if each is not None]
         self.watched: list[Kind] = _watched_by(wanted)
+        if jobs_seen is not None and self._makers is None and self._jobs is None:
+            # (a cluster need not have the API)
+            self.watched.append(msgspec.structs.replace(kinds.VOLCANO_JOB, optional=True))
+            self.sinks.append(OnlyKind(kinds.VOLCANO_JOB.name, jobs_seen))
 
     def ahead(self, sink: Sink, bindings_passed: Callable[[], bool]) -> Sink:
         """What to feed instead of the scheduler's `sink`, and after `sinks`; see `PodGroupController.ahead`."""

@@ -29,7 +29,7 @@ class JobMakers:
     """Those of the two controllers that are wanted.
 
     Volcano Jobs come from the job controller's informer: it has to feed `sinks`. Where there is no such controller
-    they have an informer for Jobs, too.
+    they have an informer for Jobs, too, which also feeds `followers`.
     """
 
     def __init__(
@@ -41,6 +41,7 @@ class JobMakers:
         record: Record,
         learn: Learn,
         bad_object: BadObjectHandler,
+        followers: Sequence[Sink] = (),
     ) -> None:
         wanted = options.controllers
         self._cron = (
@@ -57,7 +58,8 @@ class JobMakers:
             return Informers(client, sink, watched, on_bad_object=bad_object, resync_every=resync)
 
         self.sinks: Sequence[Sink] = [each for each in (self._cron, self._flow) if each is not None]
-        self._jobs = informers(FanOut(*self.sinks), kinds.VOLCANO_JOB) if "job" not in wanted else None
+        fed = FanOut(*self.sinks, *followers)
+        self._jobs = informers(fed, kinds.VOLCANO_JOB) if "job" not in wanted else None
         self._runs: list[tuple[Informers, Callable[[], Awaitable[None]]]] = []
         if self._cron is not None:
             self._runs.append((informers(self._cron, kinds.CRON_JOB), self._cron.run))

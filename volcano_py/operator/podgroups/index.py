@@ -54,9 +54,13 @@ class PodGroupIndex:
         return self._groups.get(key)
 
     def scaled_owner(self, key: str) -> tuple[str, Workload] | None:
-        """Kind and object of the ReplicaSet or StatefulSet that the group belongs to."""
+        """Kind and object of the ReplicaSet or StatefulSet that the group belongs to; None if its pods are those of
+        another scheduler."""
         kind, workload = self._workloads.get(key.partition("/")[2].removeprefix(GENERATED_GROUP_PREFIX), ("", None))
-        return (kind, workload) if workload is not None and kind in SCALED_OWNERS else None
+        if workload is None or kind not in SCALED_OWNERS:
+            return None
+        scheduler = workload.spec.template.spec.scheduler_name
+        return (kind, workload) if not scheduler or scheduler in self._rules.scheduler_names else None
 
     def workload(self, uid: str) -> Workload | None:
         """The owner with this UID."""

@@ -117,9 +117,11 @@ class TaskTable(Table):
 
 
 class JobTable(Table):
-    """Row per PodGroup, or per group name that pods carry. `known` is true once the PodGroup exists."""
+    """Row per PodGroup, or per group name that pods carry. `known` is true once the PodGroup exists; in a cycle, only
+    if it is not left to another scheduler."""
 
     known: NDArray[np.bool_]
+    foreign: NDArray[np.bool_]
     queue: NDArray[np.int32]
     namespace: NDArray[np.int32]
     phase: NDArray[np.int8]
@@ -136,6 +138,8 @@ class JobTable(Table):
     allocated: NDArray[np.int64]
     columns = {
         "known": Column(np.bool_, False),
+        # it belongs to another scheduler, unless it has pods of ours
+        "foreign": Column(np.bool_, False),
         "queue": Column(np.int32, NOWHERE),
         "namespace": Column(np.int32, NOWHERE),
         "phase": Column(np.int8, 0),

@@ -129,6 +129,15 @@ class Ledger:
         rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
         tasks.queue[rows] = self.jobs.queue[tasks.job[rows]]
 
+    def leave_foreign(self) -> list[int]:
+        """From now on PodGroups of other schedulers count as unknown; returns their rows."""
+        jobs = self.jobs
+        rows = np.flatnonzero(jobs.foreign & jobs.known)
+        rows = rows[~jobs.counts[rows].any(axis=1)]
+        jobs.known[rows] = False
+        left: list[int] = rows.tolist()
+        return left
+
     def reassess(self, task_class: int, request: NDArray[np.int64]) -> None:
         """What a task of the class asks for [R] is another amount."""
         rows = np.flatnonzero(self.tasks.task_class == task_class)

@@ -53,3 +53,15 @@ def test_a_root_that_does_not_exist_is_not_written() -> None:
         default_queue=False,
     )  # fmt: skip
     assert allocated(session) == {"a": "1"}
+
+
+def test_queues_that_volcanos_podgroups_use_are_left_to_it() -> None:
+    """And those above them: a trial under another name knows only what its own pods hold."""
+    session = open_session(
+        node("n1", cpu="32"), below("root", ""), below("a", ""), below("a1", "a"), below("b", ""),
+        gang("j", pods=3, queue="a1", cpu="1", running_on=["n1"] * 3),
+        gang("k", pods=2, queue="b", cpu="1", running_on=["n1"] * 2),
+        tiers=[[]], default_queue=False,
+    )  # fmt: skip
+    session.ssn.snapshot = msgspec.structs.replace(session.ssn.snapshot, left_queues=frozenset({"a1"}))
+    assert allocated(session) == {"b": "2"}

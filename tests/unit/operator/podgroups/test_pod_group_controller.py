@@ -52,7 +52,15 @@ class Cluster(Controlled[PodGroupController]):
         self.controller.upsert("Pod", pod)
         return pod
 
-    def workload(self, kind: str = "ReplicaSet", *, replicas: int = 3, revision: str = "", **annotations: str) -> None:
+    def workload(
+        self,
+        kind: str = "ReplicaSet",
+        *,
+        replicas: int = 3,
+        revision: str = "",
+        scheduler: str = "volcano",
+        **annotations: str,
+    ) -> None:
         keys = {"minimum": "scheduling.volcano.sh/group-min-member", "preemptable": "volcano.sh/preemptable"}
         body = {
             "metadata": {
@@ -61,7 +69,7 @@ class Cluster(Controlled[PodGroupController]):
                 "uid": "rs",
                 "annotations": {keys[key]: value for key, value in annotations.items()},
             },
-            "spec": {"replicas": replicas},
+            "spec": {"replicas": replicas, "template": {"spec": {"schedulerName": scheduler}}},
             "status": {"updateRevision": revision},
         }
         self.controller.upsert(kind, msgspec.convert(body, Workload))
@@ -293,6 +301,17 @@ async def test_an_owner_without_replicas_has_no_group(cluster: Cluster) -> None:
     cluster.pod("web-1", owner=REPLICA_SET, group="podgroup-rs")  # still terminating
     await cluster.settle()
     assert f"{GROUPS}/podgroup-rs" not in cluster.api.objects
+
+
+async def test_the_group_of_another_schedulers_owner_is_left_alone(cluster: Cluster) -> None:
+    """Without replicas, too: the other scheduler's controller looks after it."""
+    cluster.workload(scheduler="default-scheduler")
+    cluster.api.put(f"{GROUPS}/podgroup-rs", {"metadata": {"name": "podgroup-rs", "namespace": "ns", "uid": "other"}})
+    cluster.see("podgroup-rs")
+    await cluster.settle()
+    cluster.workload(replicas=0, scheduler="default-scheduler")
+    await cluster.settle()
+    assert cluster.api.requests == []
 
 
 async def test_owners_without_replicas_and_without_group_cost_nothing(cluster: Cluster) -> None:
