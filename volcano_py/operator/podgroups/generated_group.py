@@ -40,6 +40,7 @@ from volcano_py.api.queues.choice import queue_for
 from volcano_py.api.quota_usage import pod_limits, quota_usage
 from volcano_py.api.requests import Amounts, RequestError, pod_requests
 from volcano_py.api.workloads import Workload
+from volcano_py.operator.podgroups.ignored_keys import ignored_group_key
 
 # (API group, kind) of the owners whose annotations a group inherits; their pods come in informers of ours. A Volcano
 # Job is a `Job` as well, but of another API group, and brings its own PodGroups.
@@ -153,6 +154,8 @@ def plan_group(pod: Pod, owner: Workload | None, namespace: Mapping[str, str], r
     `namespace` are the annotations of the pod's namespace.
     """
     warnings: list[str] = []
+    if ignored := ignored_group_key(pod.metadata.annotations, pod.metadata.labels):
+        warnings.append(ignored)
     if (controller := _controller_to_inherit_from(pod)) is not None and not _can_exist(controller):
         name = f"{controller.api_version} {controller.kind} {controller.name}"[:_LONGEST_NAME]
         warnings.append(f"the pod's controller has no valid name, {name!r}; nothing is inherited from it")

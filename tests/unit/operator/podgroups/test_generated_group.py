@@ -450,3 +450,31 @@ def test_the_deadline_of_a_batch_job_says_how_long_its_pods_run(
 def test_a_bare_pod_may_say_how_long_it_runs() -> None:
     made = plan(pod(annotations={"volcano.sh/running-estimate": "45m"})).group
     assert made.metadata.annotations == {"volcano.sh/running-estimate": "45m"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [
+        ("labels", "scheduling.k8s.io/group-name"),
+        ("labels", "scheduling.volcano.sh/group-name"),
+        ("annotations", "scheduling.volcano.sh/group-name"),
+        ("annotations", "scheduling.k8s.io/groupName"),
+        ("annotations", "volcano.sh/pod-group"),
+        ("annotations", "scheduling.k8s.io/group_name"),
+        ("labels", "pod-group.scheduling.sigs.k8s.io"),
+        ("labels", "scheduling.x-k8s.io/pod-group"),
+    ],
+)
+def test_a_pod_that_names_a_group_in_the_wrong_place_gets_a_warning(kind: str, key: str) -> None:
+    (warning,) = plan_group(pod(**{kind: {key: "train"}}), None, {}, RULES).warnings
+    assert warning == (
+        f"the {kind.removesuffix('s')} {key} does not name a PodGroup, so the pod is scheduled without train: "
+        "write it as the annotation scheduling.k8s.io/group-name"
+    )
+
+
+@pytest.mark.parametrize(
+    "key", ["group", "team.example.com/group-name", "volcano.sh/queue-name", "scheduling.volcano.sh/group-min-member"]
+)
+def test_other_keys_are_no_names_of_groups(key: str) -> None:
+    assert plan_group(pod(annotations={key: "1"}, labels={key: "1"}), None, {}, RULES).warnings == ()
