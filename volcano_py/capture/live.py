@@ -24,6 +24,7 @@ from volcano_py.cluster.kubernetes.watching.kinds import POD, PRIORITY_CLASS, VO
 from volcano_py.cluster.load.source import METRICS_SERVER, PROMETHEUS
 from volcano_py.cluster.manifests import Stored
 from volcano_py.config import default_configuration_text, parse_configuration
+from volcano_py.config.config_key import config_key, no_config_key
 from volcano_py.scheduler import builtin_registry
 
 _BUILT_IN_COUNTS: Final = "decisions follow from the built-in configuration"
@@ -143,10 +144,10 @@ async def _configuration(client: KubernetesClient, namespace: str) -> _Text:
         return _Text(built_in)  # as the daemon does it
     except ForbiddenError as error:
         return _Text(built_in, unread=(Unread(what, error.message or "forbidden", _BUILT_IN_COUNTS),))
-    text = found.data.get(names.CONFIG_KEY)
-    if text is None:
-        return _Text(built_in, unread=(Unread(what, f"it has no key {names.CONFIG_KEY}", _BUILT_IN_COUNTS),))
-    return _Text(text, what)
+    key = config_key(found.data)
+    if key is None:
+        return _Text(built_in, unread=(Unread(what, no_config_key(found.data), _BUILT_IN_COUNTS),))
+    return _Text(found.data[key], what)
 
 
 async def _load(client: KubernetesClient, configuration: str) -> _Listed:

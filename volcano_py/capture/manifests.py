@@ -11,6 +11,7 @@ from volcano_py.capture.contents import stripped
 from volcano_py.capture.model import BUILT_IN, Capture, CaptureError
 from volcano_py.cluster.manifests import EPOCH, Document, ManifestError, stored
 from volcano_py.config import default_configuration_text
+from volcano_py.config.config_key import config_key, no_config_key
 
 
 def of_manifests(documents: Iterable[Document]) -> Capture:
@@ -37,7 +38,11 @@ def _is_configuration(body: Mapping[str, Any]) -> bool:
 
 def _text(document: Document) -> str:
     data = document.body.get("data")
-    text = data.get(names.CONFIG_KEY) if isinstance(data, dict) else None
+    keys = data if isinstance(data, dict) else {}
+    key = config_key(keys)
+    if key is None:
+        raise CaptureError(f"{document.where}: {no_config_key(keys)}")
+    text = keys[key]
     if not isinstance(text, str):
-        raise CaptureError(f"{document.where}: it has no text data.{names.CONFIG_KEY}")
+        raise CaptureError(f"{document.where}: data.{key} is no text")
     return text

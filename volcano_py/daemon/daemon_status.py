@@ -62,7 +62,7 @@ class DaemonStatus(msgspec.Struct, frozen=True, eq=False):
             "leader": self.leadership.is_leading(),
             "leaseHolder": self.leadership.holder,
             "otherScheduler": self.other_scheduler.status(),
-            "configuration": configuration_status(self.configuration.current),
+            "configuration": configuration_status(self.configuration.current, self.configuration.rejected),
             "notListed": self.unsynced() or "",
             "behind": {} if self.unsynced() else self.picture.behind(),
             "nodeLoad": self.node_load.status(),

@@ -8,7 +8,6 @@ from typing import Final
 
 import structlog
 
-from volcano_py.api import names
 from volcano_py.api.effects import Event, ObjectRef
 from volcano_py.api.objects import ApiObject
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
@@ -22,6 +21,7 @@ from volcano_py.config import (
     format_problems,
     in_short,
 )
+from volcano_py.config.config_key import config_key, no_config_key
 from volcano_py.config.text.document import MAX_BYTES
 
 log = structlog.get_logger(__name__)
@@ -66,6 +66,8 @@ class LiveConfiguration:
         self._seen: tuple[int, int, int] | None = None
         self._unreadable = False
         self._map: ObjectRef | None = None
+        self.rejected = ""
+        """What is wrong with the text that was read last, with lines and columns; "" while it is in force."""
 
     @property
     def current(self) -> SchedulerConfiguration | None:
@@ -134,13 +136,11 @@ class LiveConfiguration:
         if isinstance(obj, ConfigMap) and self._counts(obj):
             meta = obj.metadata
             self._map = ObjectRef("ConfigMap", meta.namespace, meta.name, meta.uid)
-            text = obj.data.get(names.CONFIG_KEY)
-            origin = _origin(self._map)
-            if text is None:
-                outcome = self._reloader.offer_failure(f"it has no key {names.CONFIG_KEY}", origin)
-                self._digest(outcome, self._map)
+            key, origin = config_key(obj.data), _origin(self._map)
+            if key is None:
+                self._digest(self._reloader.offer_failure(no_config_key(obj.data), origin), self._map)
             else:
-                self._offer(text, origin, self._map)
+                self._offer(obj.data[key], origin, self._map)
 
     def delete(self, kind: str, obj: ApiObject) -> None:
         """`Sink`. A deleted ConfigMap leaves the last good configuration in force. If there was none, the default holds
@@ -158,7 +158,7 @@ class LiveConfiguration:
         """There is neither a file nor a ConfigMap."""
         if self._map is not None:
             self._on_outcome(self._reloader.withdraw(_origin(self._map)))
-            self._map = None
+            self._map, self.rejected = None, ""
         if self.current is None:
             self._offer(default_configuration_text(), _DEFAULT_ORIGIN)
 
@@ -175,6 +175,8 @@ class LiveConfiguration:
 
     def _digest(self, outcome: Outcome, about: ObjectRef | None) -> None:
         self._on_outcome(outcome)
+        if outcome.valid:
+            self.rejected = ""
         if outcome.kind is OutcomeKind.UNCHANGED:
             return
         problems = format_problems(outcome.problems, outcome.text, source=outcome.origin) if outcome.problems else ""
@@ -188,6 +190,7 @@ class LiveConfiguration:
                 self._record(Event(about, "Normal", "ConfigurationLoaded", f"in force, digest {digest[:12]}"))
             return
         kept = "the last good one stays in force" if outcome.configuration else "nothing is scheduled until it is fixed"
+        self.rejected = problems
         log.error("configuration rejected", origin=outcome.origin, consequence=kept, problems=problems)
         target = about or self._map
         if target is not None:

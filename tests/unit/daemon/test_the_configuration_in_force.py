@@ -367,3 +367,35 @@ async def test_a_file_that_is_missing_at_the_start_is_taken_when_it_comes(tmp_pa
     file.write(GOOD)
     await followed(bench)
     assert bench.actions == ["allocate"]
+
+
+def test_a_config_map_whose_key_has_the_name_of_its_file_counts() -> None:
+    bench = Bench()
+    bench.live.upsert("ConfigMap", with_data({"volcano-scheduler-ci.conf": GOOD}))
+    assert bench.actions == ["allocate"]
+
+
+def test_of_several_keys_none_is_guessed() -> None:
+    bench = Bench()
+    bench.live.upsert("ConfigMap", with_data({"a.conf": GOOD, "b.conf": GOOD}))
+    assert bench.actions == []
+    assert "not clear which of a.conf, b.conf" in bench.live.rejected
+
+
+def test_what_is_wrong_with_the_newest_text_is_known_until_it_is_fixed_or_gone() -> None:
+    """`/status` shows it."""
+    bench = Bench()
+    bench.live.upsert("ConfigMap", config_map(GOOD))
+    assert bench.live.rejected == ""
+    bench.live.upsert("ConfigMap", config_map(BAD, "2"))
+    assert "gnag" in bench.live.rejected
+    assert ":4:11: error" in bench.live.rejected
+    bench.live.upsert("ConfigMap", config_map(GOOD, "3"))
+    assert bench.live.rejected == ""
+    bench.live.upsert("ConfigMap", config_map(BAD + "\n", "4"))
+    bench.live.delete("ConfigMap", config_map(BAD + "\n", "4"))
+    assert bench.live.rejected == ""
+
+
+def with_data(data: dict[str, str]) -> ConfigMap:
+    return ConfigMap(metadata=config_map(None).metadata, data=data)

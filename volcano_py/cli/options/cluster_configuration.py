@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from volcano_py.api.names import CONFIG_KEY, CONFIG_MAP
+from volcano_py.api.names import CONFIG_MAP
+from volcano_py.config.config_key import config_key, no_config_key
 
 if TYPE_CHECKING:
     from volcano_py.cluster.kubernetes.http.client import KubernetesClient
@@ -41,5 +42,5 @@ async def configuration_of_cluster(client: KubernetesClient, namespace: str) -> 
         found = await client.read(ApiPath("v1", "configmaps", namespace).of(CONFIG_MAP), ConfigMap)
     except ApiError as error:
         return None, f"{source} cannot be read: {error}"
-    text = found.data.get(CONFIG_KEY)
-    return text, "" if text is not None else f"{source} has no {CONFIG_KEY}"
+    key = config_key(found.data)
+    return (found.data[key], "") if key is not None else (None, f"{source}: {no_config_key(found.data)}")

@@ -14,6 +14,7 @@ from volcano_py.config import (
     format_problems,
     parse_configuration,
 )
+from volcano_py.config.config_key import config_key
 from volcano_py.config.text.document import MAX_BYTES, MappingNode, ScalarNode, SequenceNode, read_document
 from volcano_py.config.text.problems import Problems
 from volcano_py.framework.registry import Registry
@@ -37,13 +38,13 @@ def configuration_text(path: Path | None) -> tuple[str, str]:
     document = read_document(text, Problems(strict=False))
     if not isinstance(document, MappingNode) or "kind" not in document.entries:
         return text, str(path)
-    inner = _of_config_map(document, path)
+    key, inner = _of_config_map(document, path)
     in_place = _in_place(inner.text, inner.position.line, text)
-    return (in_place, str(path)) if in_place else (inner.text, f"{path}, text of data.{CONFIG_KEY}")
+    return (in_place, str(path)) if in_place else (inner.text, f"{path}, text of data.{key}")
 
 
-def _of_config_map(manifest: MappingNode, path: Path) -> ScalarNode:
-    """The configuration in a ConfigMap, or in one of a List."""
+def _of_config_map(manifest: MappingNode, path: Path) -> tuple[str, ScalarNode]:
+    """The configuration in a ConfigMap, or in one of a List, with its key."""
     items = manifest.get("items")
     parts = items.items if isinstance(items, SequenceNode) else (manifest,)
     found = []
@@ -52,8 +53,9 @@ def _of_config_map(manifest: MappingNode, path: Path) -> ScalarNode:
         found_kind = kind.text if isinstance(kind, ScalarNode) else "something without a kind"
         if found_kind == "ConfigMap":
             keys = data.entries if isinstance(data, MappingNode) else {}
-            if CONFIG_KEY in keys and isinstance(inner := keys[CONFIG_KEY].value, ScalarNode):
-                return inner
+            key = config_key(keys)
+            if key is not None and isinstance(inner := keys[key].value, ScalarNode):
+                return key, inner
             found_kind += f" with {', '.join(keys) or 'nothing'} in its data"
         found.append(found_kind)
     raise click.ClickException(

@@ -8,14 +8,15 @@ from volcano_py.api.report import CycleReport
 from volcano_py.config import SchedulerConfiguration
 
 
-def configuration_status(configuration: SchedulerConfiguration | None) -> dict[str, Any]:
-    """The one in force."""
+def configuration_status(configuration: SchedulerConfiguration | None, rejected: str) -> dict[str, Any]:
+    """The one in force, and what is wrong with the one that was read last, if that is another."""
     if configuration is None:
-        return {"digest": None, "actions": [], "plugins": []}
+        return {"digest": None, "actions": [], "plugins": [], "rejected": rejected}
     return {
         "digest": configuration.digest,
         "actions": list(configuration.actions),
         "plugins": [entry.name for entry in configuration.plugins()],
+        "rejected": rejected,
     }
 
 
