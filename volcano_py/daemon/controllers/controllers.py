@@ -26,6 +26,7 @@ from volcano_py.operator.podgroups.generated_group import GroupRules
 from volcano_py.operator.podgroups.index import WORKLOAD_KINDS
 from volcano_py.operator.queues.commands import CommandController
 from volcano_py.operator.queues.controller import QueueController
+from volcano_py.operator.queues.initial import InitialQueues
 
 
 class Controllers:
@@ -67,6 +68,17 @@ class Controllers:
             if "queue" in wanted
             else None
         )
+        # in Volcano, too, the scheduler creates these queues
+        self._initial = (
+            InitialQueues(
+                client,
+                active=active,
+                default_queue=options.default_queue,
+                found=queue_created,
+            )
+            if self._queues is None and options.scheduling
+            else None
+        )
         self._pod_groups = (
             PodGroupController(client, rules, active=active, record=record) if "podgroup" in wanted else None
         )
@@ -102,7 +114,7 @@ class Controllers:
             if (self._queues is not None or jobs is not None) and "command" in wanted
             else None
         )
-        self.queue_sinks: list[Sink] = [each for each in (self._queues,) if each is not None]
+        self.queue_sinks: list[Sink] = [each for each in (self._queues, self._initial) if each is not None]
         of_network = self._hyper_nodes.sinks if self._hyper_nodes is not None else ()
         fed = (self._pod_groups, self._queues, jobs, *of_network)
         self.sinks: list[Sink] = [each for each in fed if each is not None]
@@ -125,14 +137,17 @@ class Controllers:
     def leadership_gained(self) -> None:
         """This replica has the Lease now."""
         jobs = self._jobs.controller if self._jobs is not None else None
-        for controller in (self._queues, self.commands, self._pod_groups, jobs, self._makers, self._hyper_nodes):
-            if controller is not None:
-                controller.leadership_gained()
+        parts = (self._queues, self._initial, self.commands, self._pod_groups, jobs, self._makers, self._hyper_nodes)
+        for part in parts:
+            if part is not None:
+                part.leadership_gained()
 
     def children(self) -> Iterator[tuple[str, Callable[[], Any]]]:
         """What is to run when everything has been listed, by name."""
         if self._queues is not None:
             yield "queue controller", self._queues.run
+        if self._initial is not None:
+            yield "initial queues", self._initial.run
         if self.commands is not None:
             yield "command controller", self.commands.run
         if self._pod_groups is not None:
@@ -148,7 +163,9 @@ class Controllers:
     async def queues_exist(self) -> None:
         """Return when the queues that must exist do, or cannot be created."""
         if self._queues is not None:
-            await self._queues.initial_queues.wait()
+            await self._queues.initial.exist.wait()
+        if self._initial is not None:
+            await self._initial.exist.wait()
 
 
 def _watched_by(wanted: Collection[str]) -> list[Kind]:

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 import structlog
 
-from volcano_py.api.effects import Event, JsonObject, ObjectRef
+from volcano_py.api.effects import Event, ObjectRef
 from volcano_py.api.json_values import Reader
 from volcano_py.api.names import CLOSED_BY_PARENT, DEFAULT_QUEUE
 from volcano_py.api.objects import ApiObject, PodGroup, Queue
@@ -28,17 +28,16 @@ from volcano_py.operator.kube_api import (
     IsActive,
     KubeApi,
     Record,
-    created_or_found,
     is_another_object,
     queue_path,
 )
+from volcano_py.operator.queues.initial import InitialQueues
 from volcano_py.operator.queues.states import (
     PodGroupCounts,
     QueueAction,
     QueueChange,
     QueueState,
     UnknownQueueStateError,
-    initial_queues,
     parent_state,
     reconcile_queue,
 )
@@ -52,11 +51,6 @@ INTERVAL: Final = 1.0
 """Seconds between two writes of a queue's counts: under load they change hundreds of times a second."""
 MAX_REQUEUES: Final = 15
 """As Volcano's `--max-requeue-num`."""
-
-# As Volcano's scheduler does at its start.
-_INITIAL_TRIES: Final = 60
-_INITIAL_PAUSE: Final = 1.0  # seconds
-_INITIAL_PAUSE_AFTERWARDS: Final = 30.0  # seconds; by then an operator has to help
 
 _WORKERS: Final = 4
 _QUEUE: Final = Reader(Queue)
@@ -75,7 +69,7 @@ class QueueController(Controller[str]):
 
     Without the Lease (`active`) it only keeps what it has seen. `max_requeues`: how often a write that is refused is
     tried again before the queue gets a Warning event instead; negative means forever. `on_created` gets each of
-    the queues that must exist and had to be created.
+    the queues that must exist, as the server answered when one was missing.
     """
 
     def __init__(
@@ -99,14 +93,8 @@ class QueueController(Controller[str]):
         self._phases: dict[str, Counter[str]] = {}  # queue → PodGroups by phase
         self._requests: dict[str, _Request] = {}
         self._written: dict[str, float] = {}  # queue → when its counts were written last, by the loop's clock
-        self._initial = initial_queues(default_queue)
-        self._initial_wanted = asyncio.Event()
-        self._unseen = {str(body["metadata"]["name"]) for body in self._initial}
-        self.initial_queues = asyncio.Event()
-        """Set once the feed has brought the queues that must exist, or one of them could not be created.
-
-        A decision before that would report to all pods of a new cluster that their queue does not exist.
-        """
+        self.initial = InitialQueues(api, active=active, default_queue=default_queue, found=self._initial_found)
+        """Those that must exist."""
 
     # What is fed in.
 
@@ -122,14 +110,12 @@ class QueueController(Controller[str]):
         for obj in objects:
             self.upsert(kind, obj)
 
-    def upsert(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
+    def upsert(self, kind: str, obj: ApiObject) -> None:
         """`Sink`: new or changed."""
         match obj:
             case Queue():
                 self._queue_seen(obj)
-                self._unseen.discard(obj.metadata.name)
-                if not self._unseen:
-                    self.initial_queues.set()
+                self.initial.upsert(kind, obj)
             case PodGroup():
                 self._count(obj.metadata.key, (obj.spec.queue or self._default_queue, obj.status.phase))
 
@@ -148,7 +134,7 @@ class QueueController(Controller[str]):
 
     def leadership_gained(self) -> None:
         """To be called when this replica gets the Lease."""
-        self._initial_wanted.set()
+        self.initial.leadership_gained()
         super().leadership_gained()
 
     def _keys(self) -> Iterable[str]:
@@ -169,8 +155,7 @@ class QueueController(Controller[str]):
         if self._queues.pop(name, None) is None:
             return
         self._written.pop(name, None)
-        if any(body["metadata"]["name"] == name for body in self._initial):
-            self._initial_wanted.set()
+        self.initial.gone(name)
 
     def _count(self, key: str, now: tuple[str, str] | None) -> None:
         """The PodGroup `key` is in this queue and phase; None when it is gone."""
@@ -204,38 +189,9 @@ class QueueController(Controller[str]):
         """Work until cancelled. To be started when queues and PodGroups have been listed."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(super().run())
-            tasks.create_task(self._keep_initial_queues(), name="initial queues")
+            tasks.create_task(self.initial.run(), name="initial queues")
 
-    async def _keep_initial_queues(self) -> None:
-        while True:
-            await self._initial_wanted.wait()
-            self._initial_wanted.clear()
-            if self._active():
-                await self._create_initial_queues()
-
-    async def _create_initial_queues(self) -> None:
-        tries = 0
-        missing = [body for body in self._initial if body["metadata"]["name"] not in self._queues]
-        while missing and self._active():
-            try:
-                await self._create(missing[0])
-                missing.pop(0)
-            except RequestError as error:
-                tries += 1
-                self.initial_queues.set()
-                is_hopeless = tries >= _INITIAL_TRIES
-                write = log.error if is_hopeless else log.warning
-                write("queue cannot be created", queue=missing[0]["metadata"]["name"], tries=tries, error=str(error))
-                await asyncio.sleep(_INITIAL_PAUSE_AFTERWARDS if is_hopeless else _INITIAL_PAUSE)
-
-    async def _create(self, body: JsonObject) -> None:
-        answer, created = await created_or_found(self._api, queue_path(), body)
-        if created:
-            log.info("queue created", queue=body["metadata"]["name"])
-        queue = _readable(answer)
-        if queue is None:
-            self.initial_queues.set()  # it exists, but may stay unreadable: do not wait for it
-            return
+    def _initial_found(self, queue: Queue) -> None:
         self._queue_seen(queue)
         self._on_created(queue)
 

@@ -100,11 +100,11 @@ async def test_the_queues_that_must_exist_are_there_once_all_have_been_seen(api:
     cluster = Cluster(api, events)
     async with cluster.running() as controller:
         await asyncio.sleep(1)
-        assert not controller.initial_queues.is_set()
+        assert not controller.initial.exist.is_set()
         cluster.see("root")
-        assert not controller.initial_queues.is_set()
+        assert not controller.initial.exist.is_set()
         cluster.see("default")
-        assert controller.initial_queues.is_set()
+        assert controller.initial.exist.is_set()
 
 
 @pytest.mark.parametrize("theirs", [(), ("root",), ("root", "default")], ids=["none", "one", "both"])
@@ -122,7 +122,7 @@ async def test_queues_that_had_to_be_created_are_known_without_a_watch(
     for name in theirs:
         api.put(f"{QUEUES}/{name}", {"metadata": {"name": name, "uid": f"uid-{name}"}})
     async with world.running() as controller:
-        await controller.initial_queues.wait()
+        await controller.initial.exist.wait()
 
     assert made == ["root", "default"]
 
@@ -132,7 +132,7 @@ async def test_queues_that_cannot_be_created_are_not_waited_for(api: Any, events
     api.refuse_all("POST", "queues", api_error("POST", QUEUES, 403, b""))
     async with cluster.running() as controller:
         await asyncio.sleep(0.5)
-        assert controller.initial_queues.is_set()
+        assert controller.initial.exist.is_set()
 
 
 async def test_a_queue_that_another_replica_has_just_created_is_no_failure(cluster: Cluster) -> None:
@@ -472,7 +472,7 @@ async def test_a_queue_that_must_exist_and_cannot_be_read_is_not_waited_for(api:
     world = Cluster(api, events)
     api.put(f"{QUEUES}/default", {"metadata": {"name": "default", "uid": "uid-default"}, "spec": SPOILT})
     async with world.running() as controller:
-        await controller.initial_queues.wait()
+        await controller.initial.exist.wait()
         assert f"{QUEUES}/root" in api.objects
         await asyncio.sleep(1)
         assert api.count("POST") == 2
