@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -154,6 +154,14 @@ class Members:
             if member.version >= self.job.status.version and is_victim(member.pod):
                 found.setdefault(member.task, set()).add(member.index)
         return {task: frozenset(numbers) for task, numbers in found.items()}
+
+    def letting_go(self, goes: Callable[[Member], bool]) -> Members:
+        """The same when those of the current ones that `goes` is true for are being deleted."""
+        stay = {
+            task: {index: member for index, member in members.items() if not goes(member)}
+            for task, members in self.current.items()
+        }
+        return replace(self, current=stay, leaving=[*self.leaving, *filter(goes, self.all_current)])
 
     def phases_of(self, task: str) -> Counter[str]:
         """Current pods of one task by phase."""

@@ -76,6 +76,9 @@ def stepped(
 ) -> JobStatus:
     """The status after a step. `target` is the part that is restarted; `edit` what is noted of edits, `lost` the pods
     that are still waited for."""
+    if target:
+        parts = target.split()
+        members = members.letting_go(lambda member: is_target(parts, job, member))
     status = counted(job, members, edit=edit, lost=lost)
     moment = datetime.fromtimestamp(now, UTC).replace(microsecond=0)
     state = JobState(

@@ -371,6 +371,8 @@ def test_a_part_of_the_job_is_restarted(action: str, gone: list[str]) -> None:
     there[1] = failed(there[1], 1)
     of = msgspec.structs.replace(of, status=decided(plan(world(of, pods=there))))
     assert names(only(plan(world(of, pods=there)), DeletePods).pods) == gone
+    assert of.status.terminating == len(gone)
+    assert of.status.running + of.status.failed == len(there) - len(gone)
 
 
 def test_a_restart_of_nothing_in_particular_does_nothing() -> None:
