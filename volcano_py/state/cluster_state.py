@@ -225,10 +225,11 @@ class ClusterState:
         self._pods.regroup()
         ledger, terms = self.ledger.copy(), self._terms.picture()
         ledger.charge_waiting()
-        jobs, left = self._groups.infos.copy(), ledger.leave_foreign()
+        jobs, (left, shared) = self._groups.infos.copy(), ledger.leave_foreign()
         for row in left:
             jobs[row] = None
-        left_queues = set() if names.DEFAULT_SCHEDULER_NAME in self.scheduler_names else ledger.jobs.queue[left]
+        is_volcano = names.DEFAULT_SCHEDULER_NAME in self.scheduler_names
+        left_queues: list[int] = [] if is_volcano else ledger.jobs.queue[left].tolist()
         return Snapshot(
             number=self._snapshots,
             ledger=ledger,
@@ -254,6 +255,7 @@ class ClusterState:
             queues_version=self._queues.version,
             hyper_nodes=self._hyper_nodes.all(),
             hyper_nodes_version=self._hyper_nodes.version,
+            strangers=self._groups.strangers(shared),
             left_queues=frozenset(self._queue_slots.names[slot] for slot in left_queues),
         )
 

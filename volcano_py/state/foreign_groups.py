@@ -12,6 +12,7 @@ from typing import Final
 
 from volcano_py.api.names import DEFAULT_SCHEDULER_NAME, GROUP_NAME
 from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference, Pod, metadata_of
+from volcano_py.api.wording.explain_gangs import Strangers
 from volcano_py.api.workloads import Workload
 from volcano_py.jobs.model import BATCH_API, VolcanoJob
 from volcano_py.state.table.change import Change
@@ -38,10 +39,10 @@ class ForeignGroups:
         self._scheduler_names = scheduler_names
         self._follows_jobs = follows_jobs
         self._changed = changed
-        self._pods: dict[str, tuple[str, str]] = {}
-        """UID → the PodGroup that the pod names and its own key, for pods of other schedulers."""
-        self._counts: dict[str, int] = {}
-        """PodGroup → how many these are."""
+        self._pods: dict[str, tuple[str, str, str]] = {}
+        """UID → the PodGroup that the pod names, its own key, and its scheduler, for pods of other schedulers."""
+        self._members: dict[str, set[str]] = {}
+        """PodGroup → UIDs of these."""
         self._groups: dict[str, str] = {}
         """PodGroups that exist → UID of the owner, "" without one."""
         self._of_jobs: set[str] = set()
@@ -55,7 +56,7 @@ class ForeignGroups:
 
     def is_foreign(self, key: str) -> bool:
         """Whether the PodGroup belongs to another scheduler, unless it has pods of ours."""
-        if key in self._counts:
+        if key in self._members:
             return True
         ours = self._templates.get(self._groups.get(key, ""))
         if ours is not None:
@@ -101,8 +102,8 @@ class ForeignGroups:
         if known is not None and known[0] == group:
             return Change.NONE
         change = self.pod_gone(uid)
-        self._pods[uid] = group, pod.metadata.key
-        self._counts[group] = self._counts.get(group, 0) + 1
+        self._pods[uid] = group, pod.metadata.key, pod.spec.scheduler_name
+        self._members.setdefault(group, set()).add(uid)
         return max(change, self._changed(group))
 
     def pod_gone(self, uid: str) -> Change:
@@ -110,15 +111,24 @@ class ForeignGroups:
         known = self._pods.pop(uid, None)
         if known is None:
             return Change.NONE
-        group, _ = known
-        self._counts[group] -= 1
-        if not self._counts[group]:
-            del self._counts[group]
+        group, members = known[0], self._members[known[0]]
+        members.discard(uid)
+        if not members:
+            del self._members[group]
         return self._changed(group)
 
     def pods(self) -> list[ApiObject]:
         """Those of other schedulers that name a PodGroup; what identifies them."""
-        return [Pod(metadata=ObjectMeta.known_by(key, uid)) for uid, (_, key) in self._pods.items()]
+        return [Pod(metadata=ObjectMeta.known_by(key, uid)) for uid, (_, key, _) in self._pods.items()]
+
+    def has_pods(self, group: str) -> bool:
+        """Whether pods of other schedulers name this PodGroup."""
+        return group in self._members
+
+    def strangers(self, group: str) -> Strangers:
+        """The pods of other schedulers that name this PodGroup; there is one."""
+        found = sorted((self._pods[uid][1], self._pods[uid][2]) for uid in self._members[group])
+        return Strangers(pod=found[0][0], scheduler=found[0][1], count=len(found))
 
     def template_names(self, uid: str, *, ours: bool | None) -> Change:
         """Whether the template of this owner names a scheduler of ours; None: it is gone."""

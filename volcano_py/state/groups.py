@@ -23,9 +23,10 @@ from volcano_py.state.task_class import Refusal
 from volcano_py.state.topology.limits import SubGroupPolicy, membership
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from volcano_py.api.objects import ApiObject
+    from volcano_py.api.wording.explain_gangs import Strangers
     from volcano_py.state.table.ledger import Ledger
 
 # Seconds after which a status that was handed to the writer, but does not show, is worked out again.
@@ -135,6 +136,11 @@ class Groups:
             return Change.NONE
         jobs.foreign[row] = foreign
         return Change.DECISION
+
+    def strangers(self, rows: Iterable[int]) -> dict[str, Strangers]:
+        """Of the PodGroups in these rows, those that pods of other schedulers name, by namespace/name."""
+        keys = (self.keys[row] for row in rows)
+        return {key: self.foreign.strangers(key) for key in keys if self.foreign.has_pods(key)}
 
     def row(self, key: str) -> int:
         """The row of a group, made for it when need be: pods may come before their PodGroup."""

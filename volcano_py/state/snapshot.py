@@ -8,6 +8,7 @@ from enum import IntEnum
 import msgspec
 from msgspec.structs import replace
 
+from volcano_py.api.wording.explain_gangs import Strangers
 from volcano_py.state.budgets import Budget
 from volcano_py.state.classes.class_split import split_by_company
 from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, TaskInfo
@@ -85,6 +86,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     """By name."""
     hyper_nodes_version: int = 0
     """Another number whenever one of them has changed."""
+    strangers: Mapping[str, Strangers] = msgspec.field(default_factory=dict)
+    """PodGroups of ours that pods of other schedulers name as well, by namespace/name."""
     left_queues: frozenset[str] = frozenset()
     """Queues with PodGroups of the scheduler `volcano`, where this is another one: that one writes what they hold."""
 

@@ -20,6 +20,24 @@ class PodMaker(msgspec.Struct, frozen=True):
     role_minimum: str = "minTaskMember"
 
 
+class Strangers(msgspec.Struct, frozen=True):
+    """Pods of other schedulers that name a gang: the first of them (namespace/name), its scheduler, how many."""
+
+    pod: str
+    scheduler: str
+    count: int
+
+    @property
+    def fix(self) -> str:
+        """What would help, as the end of a sentence."""
+        if self.count == 1:
+            return f"; {self.pod} names it, too, but scheduler {self.scheduler}: create it again with this scheduler"
+        return (
+            f"; {self.count} pods name it, too, but other schedulers ({self.pod}: {self.scheduler}): "
+            "create them again with this scheduler"
+        )
+
+
 class ShortRole(msgspec.Struct, frozen=True):
     """A role with fewer pods than its minimum."""
 
@@ -75,26 +93,37 @@ def gang_unschedulable(missing: int, total: int, summary: str) -> str:
 
 
 def not_enough_tasks(
-    group: str, existing: int, min_member: int, *, ended: int = 0, maker: PodMaker | None = None
+    group: str,
+    existing: int,
+    min_member: int,
+    *,
+    ended: int = 0,
+    maker: PodMaker | None = None,
+    strangers: Strangers | None = None,
 ) -> str:
     """The gang cannot start because pods of it do not exist; `group` as namespace/name, `ended` are the pods that have
-    failed or are being deleted, which do not count."""
+    failed or are being deleted, which do not count, like `strangers`."""
     ends = f" ({ended} more failed or {'is' if ended == 1 else 'are'} being deleted)" if ended else ""
     missing = max(min_member - existing, 0)
     fix = f": create {missing} more or lower minMember"
     if maker is not None:
         fix = f"{_to_create(missing, maker)} or lower {maker.minimum}"
-    # Those with another schedulerName may well exist; they do not count.
+    if strangers is not None:
+        fix = strangers.fix
     exist = "of this scheduler exists" if existing == 1 else "of this scheduler exist"
     return f"PodGroup {group}: {counted(existing, 'pod')} {exist}{ends}, minMember is {min_member}{fix}"
 
 
-def not_enough_of_roles(group: str, roles: Sequence[ShortRole], *, maker: PodMaker | None = None) -> str:
+def not_enough_of_roles(
+    group: str, roles: Sequence[ShortRole], *, maker: PodMaker | None = None, strangers: Strangers | None = None
+) -> str:
     """As `not_enough_tasks`, when it is the minimums of these roles that are not met."""
     missing = sum(role.minimum - role.existing for role in roles)
     fix = f": create {missing} more of this scheduler with annotation {TASK_SPEC} or lower minTaskMember"
     if maker is not None:
         fix = f"{_to_create(missing, maker)} or lower {maker.role_minimum}"
+    if strangers is not None:
+        fix = strangers.fix
     return f"PodGroup {group}: minTaskMember is not met ({summarize([role.text for role in roles])}){fix}"
 
 

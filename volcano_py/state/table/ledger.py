@@ -129,14 +129,14 @@ class Ledger:
         rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
         tasks.queue[rows] = self.jobs.queue[tasks.job[rows]]
 
-    def leave_foreign(self) -> list[int]:
-        """From now on PodGroups of other schedulers count as unknown; returns their rows."""
+    def leave_foreign(self) -> tuple[list[int], list[int]]:
+        """From now on PodGroups of other schedulers count as unknown; returns their rows, and of those that would be
+        theirs without pods of ours."""
         jobs = self.jobs
         rows = np.flatnonzero(jobs.foreign & jobs.known)
-        rows = rows[~jobs.counts[rows].any(axis=1)]
-        jobs.known[rows] = False
-        left: list[int] = rows.tolist()
-        return left
+        has_ours = jobs.counts[rows].any(axis=1)
+        jobs.known[rows[~has_ours]] = False
+        return rows[~has_ours].tolist(), rows[has_ours].tolist()
 
     def reassess(self, task_class: int, request: NDArray[np.int64]) -> None:
         """What a task of the class asks for [R] is another amount."""
