@@ -96,7 +96,7 @@ def _template(_: str, raw: Mapping[str, Any], world: QueueWorld, context: JobCon
 
 
 def _flow(name: str, raw: Mapping[str, Any], *_: object) -> Iterator[Violation]:
-    """Each job is named once, and waits for others of the flow, never for itself."""
+    """Each job waits for others of the flow, never for itself."""
     flows = converted(raw, _FlowSpec).flows
     targets = sum(len(flow.depends_on.targets) for flow in flows if flow.depends_on is not None)
     too_large = (
@@ -108,9 +108,8 @@ def _flow(name: str, raw: Mapping[str, Any], *_: object) -> Iterator[Violation]:
         return
     first: dict[str, int] = {}
     for index, flow in enumerate(flows):
-        if (other := first.setdefault(flow.name, index)) != index:
-            rule, fix = f"is already the name of spec.flows[{other}]", "name each job template once"
-            yield Violation(field=f"spec.flows[{index}].name", value=flow.name, rule=rule, fix=fix)
+        if first.setdefault(flow.name, index) != index:
+            continue  # of several with one name the first counts, and an event says so
         made = flow_job_name(JobFlow(metadata=ObjectMeta(name=name)), flow.name)
         if len(made) > LONGEST_LABEL:
             yield Violation(
@@ -119,6 +118,7 @@ def _flow(name: str, raw: Mapping[str, Any], *_: object) -> Iterator[Violation]:
                 rule=f"makes a job name of {len(made)} characters ({made}), the limit is {LONGEST_LABEL}",
                 fix="shorten it, or the flow's name",
             )
+    flows = [flows[index] for index in first.values()]
     yield from dependency_violations(
         "job",
         {flow.name: f"spec.flows[{first[flow.name]}].dependsOn.targets" for flow in flows},

@@ -46,7 +46,7 @@ def flow_row(found: JsonObject, now: float) -> Cells:
         cell(flow.metadata.namespace),
         cell(flow.metadata.name),
         phase_text(cell(status.state.phase)),
-        cell(len(flow.spec.flows)),
+        cell(len(flow.spec.steps)),
         *(cell(len(names)) for names in jobs),
         age_of(flow.metadata.creation_timestamp, now),
     )
@@ -66,7 +66,7 @@ def flow_facts(flow: JobFlow, now: float) -> Facts:
 
 def step_rows(flow: JobFlow, now: float) -> list[Cells]:
     """Each step with what it waits for, and its Job as the flow knows it; under `STEP_HEADER`."""
-    return [_step_row(flow, step, now) for step in flow.spec.flows]
+    return [_step_row(flow, step, now) for step in flow.spec.steps]
 
 
 def _step_row(flow: JobFlow, step: Step, now: float) -> Cells:

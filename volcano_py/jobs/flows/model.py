@@ -96,6 +96,14 @@ class JobFlowSpec(ApiObject, frozen=True):
     flows: list[Step] = []
     job_retain_policy: str = ""
 
+    @property
+    def steps(self) -> list[Step]:
+        """Each step once: of several with one name the first counts, as there is one Job for a name."""
+        first: dict[str, Step] = {}
+        for step in self.flows:
+            first.setdefault(step.name, step)
+        return list(first.values())
+
 
 class RunningHistory(ApiObject, frozen=True):
     """A phase that a Job was in, since when and until when."""

@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from volcano_py.api.bounds import FLOW_STEPS, FLOW_TARGETS
+from volcano_py.api.wording.summarize import summarize
 from volcano_py.jobs.event_note import EventNote
 from volcano_py.jobs.flows.jobs import flow_job_name
 from volcano_py.jobs.flows.model import FINAL, FlowPhase, JobFlow, JobFlowStatus, JobTemplate, Probe, Step, TaskStatus
@@ -63,18 +64,14 @@ class FlowPlan(msgspec.Struct, frozen=True):
 
 
 def flow_problems(steps: Iterable[Step]) -> list[str]:
-    """What is wrong with the steps: duplicate or unknown names, and cycles. Empty when nothing is."""
+    """What is wrong with the steps: unknown names and cycles. Empty when nothing is."""
     steps = list(steps)
     targets = sum(len(step.targets) for step in steps)
     if len(steps) > FLOW_STEPS.most or targets > FLOW_TARGETS.most:
         found = f"spec.flows has {len(steps)} steps with {targets} targets"
         return [f"{found}; at most {FLOW_STEPS.most} with {FLOW_TARGETS.most} are allowed; split the flow"]
-    names = Counter(step.name for step in steps)
-    problems = [
-        f"spec.flows has {name!r} {count} times; a JobTemplate can be used once in a flow"
-        for name, count in names.items()
-        if count > 1
-    ]
+    names = {step.name for step in steps}
+    problems: list[str] = []
     for step in steps:
         problems += [
             f"spec.flows[{step.name}].dependsOn.targets has {target!r}, which is not a step of the flow"
@@ -115,14 +112,15 @@ def plan_flow(
         return FlowPlan(status, remove=remove)
     if phase in FINAL or phase is FlowPhase.TERMINATING:
         return FlowPlan(status)
-    if problems := flow_problems(flow.spec.flows):
+    steps = flow.spec.steps
+    if problems := flow_problems(steps):
         more = f"; and {len(problems) - _MOST_SHOWN} more" if len(problems) > _MOST_SHOWN else ""
         message = f"no Jobs are created: {'; '.join(problems[:_MOST_SHOWN])}{more}"
         return FlowPlan(status, events=(EventNote("Warning", BAD_FLOW, message, dedup_key=message),))
     create: list[Step] = []
     probes: set[PodProbe] = set()
-    events: list[EventNote] = []
-    for step in flow.spec.flows:
+    events = _repeated(flow)
+    for step in steps:
         if step.name in phases:
             continue
         waits = _Waits(flow, step, jobs, phases, answers)
@@ -136,6 +134,16 @@ def plan_flow(
             message = f"step {step.name} waits: JobTemplate {step.name!r} does not exist in the namespace; create it"
             events.append(EventNote("Warning", NO_TEMPLATE, message, dedup_key=message))
     return FlowPlan(status, create=tuple(create), probes=frozenset(probes), events=tuple(events))
+
+
+def _repeated(flow: JobFlow) -> list[EventNote]:
+    """A warning for names that several steps have."""
+    counts = Counter(step.name for step in flow.spec.flows)
+    twice = [name for name, count in counts.items() if count > 1]
+    if not twice:
+        return []
+    message = f"spec.flows names {summarize(twice)} more than once: the first counts, as there is one Job for a name"
+    return [EventNote("Warning", BAD_FLOW, message, dedup_key=message)]
 
 
 class _Waits:

@@ -34,7 +34,7 @@ def phases_of(flow: JobFlow, jobs: Mapping[str, VolcanoJob]) -> dict[str, JobPha
     """Phase of each step's Job that is there, or that has completed and gone; `jobs` are by name."""
     recorded = {each.name: each.state for each in flow.status.job_status_list}
     phases: dict[str, JobPhase] = {}
-    for step in flow.spec.flows:
+    for step in flow.spec.steps:
         name = flow_job_name(flow, step.name)
         if name in jobs:
             phases[step.name] = jobs[name].status.phase
@@ -52,7 +52,7 @@ def phase_of(flow: JobFlow, phases: Mapping[str, JobPhase]) -> FlowPhase:
         return before
     if any(phase in _BROKEN for phase in phases.values()):
         return FlowPhase.FAILED
-    steps = flow.spec.flows
+    steps = flow.spec.steps
     if steps and all(phases.get(step.name) is JobPhase.COMPLETED for step in steps):
         return FlowPhase.SUCCEED
     has_begun = any(phase not in _WAITING for phase in phases.values())

@@ -231,7 +231,7 @@ class JobFlowController(Controller[tuple[str, str]]):
     def _index_templates(self, flow: JobFlow, *, remove: bool = False) -> None:
         """Note which templates the flow uses, or that it uses them no more."""
         key, namespace = flow.metadata.key, flow.metadata.namespace
-        for template in {f"{namespace}/{step.name}" for step in flow.spec.flows}:
+        for template in {f"{namespace}/{step.name}" for step in flow.spec.steps}:
             users = self._flows_by_template.setdefault(template, {})
             if remove:
                 users.pop(key, None)
@@ -287,7 +287,7 @@ class JobFlowController(Controller[tuple[str, str]]):
 
     def _plan(self, flow: JobFlow) -> FlowPlan:
         namespace = flow.metadata.namespace
-        names = [step.name for step in flow.spec.flows]
+        names = [step.name for step in flow.spec.steps]
         templates = {name: self._templates[key] for name in names if (key := f"{namespace}/{name}") in self._templates}
         jobs = self._jobs_of(flow)
         answers = self._answers.get(flow.metadata.uid)

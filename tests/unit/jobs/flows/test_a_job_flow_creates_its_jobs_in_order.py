@@ -75,7 +75,6 @@ def test_a_template_that_is_missing_is_reported_and_the_others_go_on() -> None:
 @pytest.mark.parametrize(
     ("steps", "problem"),
     [
-        ([step("a"), step("a")], "spec.flows has 'a' 2 times"),
         ([step("a", "x")], r"spec.flows\[a\].dependsOn.targets has 'x', which is not a step of the flow"),
         ([step("a", "a")], "spec.flows has a cycle: a → a"),
         ([step("a", "c"), step("b", "a"), step("c", "b")], "has a cycle: (a → b → c → a|b → c → a → b|c → a → b → c)"),
@@ -87,6 +86,15 @@ def test_what_is_no_order_is_refused_as_a_whole(steps: list[dict[str, Any]], pro
     assert re.search(problem, found)
     made = plan(flow)
     assert (created(made), reasons(made), made.status.state.phase) == ([], ["InvalidJobFlow"], "Pending")
+
+
+def test_of_two_steps_with_one_name_the_first_counts_and_an_event_says_so() -> None:
+    made = plan(job_flow(step("a"), step("b", "a"), step("a", "b")))
+    assert (created(made), reasons(made)) == (["a"], ["InvalidJobFlow"])
+    assert made.events[0].message == (
+        "spec.flows names a more than once: the first counts, as there is one Job for a name"
+    )
+    assert made.status.pending_jobs == []
 
 
 # Probes.
