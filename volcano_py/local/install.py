@@ -6,14 +6,17 @@ The daemon then runs as the shipped ServiceAccount, so all rights it has are tho
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import yaml
 
-from volcano_py.api.names import ADMISSION, SYSTEM_NAMESPACE
+from volcano_py.api.names import ADMISSION, SCHEDULING_API, SYSTEM_NAMESPACE
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
+from volcano_py.local.client import APIError
 from volcano_py.local.controlplane import ControlPlane
+from volcano_py.local.errors import LocalError
 from volcano_py.local.kubectl import Kubectl
 from volcano_py.local.shipped import shipped
 
@@ -21,6 +24,12 @@ SERVICE_ACCOUNT: Final = "volcano-scheduler"
 """The daemon's, in the namespace volcano-system; the name is Volcano's own."""
 
 _ESTABLISHED_SECONDS = 60
+
+_PROBE: Final = "volcano-py-admission-probe"
+_NOWHERE: Final = "volcano-py-nowhere"
+_DRY_RUN: Final = f"/apis/{SCHEDULING_API}/queues?dryRun=All"
+_ANSWER_TRIES: Final = 300
+_ANSWER_PAUSE: Final = 0.2  # seconds
 
 
 async def daemon_kubeconfig(plane: ControlPlane) -> Path:
@@ -47,6 +56,40 @@ async def install_admission(kubectl: Kubectl, url: str) -> None:
         for webhook in document.get("webhooks") or ():
             webhook["clientConfig"] = {"url": url + webhook["clientConfig"]["service"]["path"]}
     await apply(kubectl, [each for each in documents if each["metadata"]["name"] == ADMISSION])
+
+
+class Creating(Protocol):
+    """What creates objects: an `APIClient`."""
+
+    async def create(self, path: str, body: Mapping[str, Any]) -> Any:
+        """The object as the server answers."""
+
+
+async def admission_answers(client: Creating, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Return when the API server asks, trusts and understands both webhooks of queues.
+
+    It learns of the webhooks' certificate by a watch of its own, after the webhooks are ready: until then objects get
+    in that must be refused, because `failurePolicy` is Ignore. Nothing is stored by asking.
+
+    Raises:
+        LocalError: it still does not after a minute.
+    """
+    body = {"apiVersion": SCHEDULING_API, "kind": "Queue", "metadata": {"name": _PROBE}, "spec": {"weight": 1}}
+    refused: dict[str, Any] = body | {"spec": {"weight": 1, "parent": _NOWHERE}}
+    answer = "nothing"
+    for _ in range(_ANSWER_TRIES):
+        try:
+            await client.create(_DRY_RUN, refused)
+            answer = "it accepts a queue whose parent does not exist"
+        except APIError as error:
+            answer = str(error)
+            if f"{_NOWHERE} does not exist" in answer:
+                filled = await client.create(_DRY_RUN, body)
+                if "reclaimable" in filled["spec"]:
+                    return
+                answer = "it fills in no defaults"
+        await clock.sleep(_ANSWER_PAUSE)
+    raise LocalError(f"the API server is not answered by the admission webhooks: {answer}")
 
 
 def is_crd(document: dict[str, Any]) -> bool:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from volcano_py.api.names import CONFIG_MAP
-from volcano_py.config.config_key import config_key, no_config_key
 
 if TYPE_CHECKING:
     from volcano_py.cluster.kubernetes.http.client import KubernetesClient
@@ -36,6 +35,7 @@ async def configuration_of_cluster(client: KubernetesClient, namespace: str) -> 
     from volcano_py.cluster.kubernetes.http.errors import ApiError
     from volcano_py.cluster.kubernetes.http.paths import ApiPath
     from volcano_py.cluster.kubernetes.watching.kinds import ConfigMap
+    from volcano_py.config.config_key import config_key, no_config_key
 
     source = source_name(namespace)
     try:

@@ -24,7 +24,7 @@ from volcano_py.cluster.kubernetes.watching.informers import Informers
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.creation import create_objects
 from volcano_py.local.errors import LocalError
-from volcano_py.local.install import daemon_kubeconfig, install, install_admission
+from volcano_py.local.install import admission_answers, daemon_kubeconfig, install, install_admission
 from volcano_py.local.processes.ports import LOOPBACK, free_port
 from volcano_py.local.scheduler import SchedulerProcess
 from volcano_py.observe.logs import LogFormat, configure_logs
@@ -150,6 +150,8 @@ class LocalCluster:
         await informers.wait_synced()
         goal = self._plan.goal
         deadline = None if goal is None else time.monotonic() + goal.timeout
+        if self._plan.admission:
+            await admission_answers(plane.client)
         await plane.create_nodes(self._plan.extra_nodes)
         await create_objects(plane, self._plan.documents)
         if goal is None or deadline is None:

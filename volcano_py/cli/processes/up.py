@@ -6,8 +6,10 @@ import asyncio
 import signal
 import sys
 from pathlib import Path
+from typing import Final
 
 import click
+from click.core import ParameterSource
 
 from volcano_py.cli.live.display import output, say
 from volcano_py.cli.options.configuration import load_configuration
@@ -29,6 +31,9 @@ Examples:
   volcano-py up --topology 2x4x8 --no-sample
   volcano-py up --admission
   volcano-py up --scheduler-conf volcano-scheduler.conf
+  volcano-py up -- --controllers=-podgroup --log-level debug
+
+What follows -- are flags of the scheduler, see volcano-py run --help.
 
 The control plane is a real one: etcd, kube-apiserver, kube-controller-manager and kubectl, and KWOK, which plays the
 kubelets of simulated nodes. Binaries in $KUBEBUILDER_ASSETS or on PATH are used; what is missing is built once, which
@@ -46,6 +51,27 @@ deleted, and a simulated node is always ready, unless you say otherwise:
 _CALM_SECONDS = 5.0
 """Controllers and the scheduler answer within a part of it, even on a busy machine. The sample needs none: what is
 expected is known."""
+
+
+# Flags of `run` that `up` gives itself.
+_GIVEN: Final = ("kubeconfig", "context", "listen_addresses", "healthz_address")
+
+
+def _checked(_context: click.Context, parameter: click.Parameter, flags: tuple[str, ...]) -> tuple[str, ...]:
+    """The flags, if `run` takes them: a mistake ends the verb before anything is started."""
+    from volcano_py.cli.processes.run import run
+
+    if flags and not flags[0].startswith("-"):
+        raise click.BadParameter(f"{flags[0]} is no flag; flags of the scheduler come after --", param=parameter)
+    try:
+        context = run.make_context("volcano-py run", list(flags))
+    except click.UsageError as error:
+        raise click.BadParameter(f"volcano-py run: {error.format_message()}", param=parameter) from error
+    for name in _GIVEN:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = next(each for each in run.params if each.name == name)
+            raise click.BadParameter(f"{option.opts[0]} is given by up itself; leave it out", param=parameter)
+    return flags
 
 
 @click.command(epilog=EPILOG)
@@ -90,6 +116,7 @@ expected is known."""
     type=click.Path(path_type=Path, file_okay=False),
     help="New or empty directory for logs, certificates and data, kept at the end. [default: a temporary one]",
 )
+@click.argument("run_flags", nargs=-1, type=click.UNPROCESSED, metavar="[-- FLAGS OF RUN]", callback=_checked)
 def up(
     once: bool,
     timeout: float,
@@ -100,6 +127,7 @@ def up(
     scheduler_conf: Path | None,
     admission: bool,
     work_dir: Path | None,
+    run_flags: tuple[str, ...],
 ) -> None:
     """Try everything on a local control plane: a real API server with simulated nodes, this scheduler and a sample.
 
@@ -117,7 +145,10 @@ def up(
     plan = Plan(
         documents=(*(() if topology is None else network(*topology)), *(document.body for document in documents)),
         extra_nodes=nodes,
-        scheduler_arguments=() if scheduler_conf is None else (f"--scheduler-conf={scheduler_conf.resolve()}",),
+        scheduler_arguments=(
+            *(() if scheduler_conf is None else (f"--scheduler-conf={scheduler_conf.resolve()}",)),
+            *run_flags,
+        ),
         goal=goal if once else None,
         work_dir=work_dir,
         admission=admission,

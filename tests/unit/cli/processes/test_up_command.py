@@ -227,3 +227,26 @@ def test_options_that_make_no_sense_are_refused(stage: Stage, up: Up, wrong: tup
 
 def test_help_has_examples(up: Up) -> None:
     assert "volcano-py up --once" in up("--help").output
+
+
+def test_what_follows_two_dashes_are_flags_of_the_scheduler(stage: Stage, up: Up) -> None:
+    assert up("--no-sample", "--", "--controllers=none", "--log-level", "debug").exit_code == 0
+    assert plan_of(stage).scheduler_arguments == ("--controllers=none", "--log-level", "debug")
+
+
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        (["--", "--contrlers=none"], "volcano-py run: No such option '--contrlers'"),
+        (["--", "--schedule-period", "soon"], "volcano-py run: Invalid value for '--schedule-period'"),
+        (["jobs/"], "jobs/ is no flag; flags of the scheduler come after --"),
+        (["--", "--kubeconfig=other"], "--kubeconfig is given by up itself; leave it out"),
+    ],
+)
+def test_wrong_flags_of_the_scheduler_end_it_before_anything_starts(
+    flags: list[str], problem: str, stage: Stage, up: Up
+) -> None:
+    result = up(*flags)
+    assert result.exit_code == 2
+    assert problem in " ".join(result.output.split())
+    assert stage.plan is None
