@@ -86,6 +86,7 @@ class InitialQueues:
 
     async def run(self) -> None:
         """Work until cancelled. To be started when queues have been listed."""
+        self._wanted.set()
         while True:
             await self._wanted.wait()
             self._wanted.clear()

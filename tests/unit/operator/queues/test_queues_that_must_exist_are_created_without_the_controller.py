@@ -20,7 +20,6 @@ def a_queue(name: str) -> Queue:
 @asynccontextmanager
 async def running(queues: InitialQueues) -> AsyncIterator[None]:
     task = asyncio.create_task(queues.run())
-    queues.leadership_gained()
     yield
     task.cancel()
     with suppress(asyncio.CancelledError):
@@ -63,8 +62,13 @@ async def test_one_that_is_deleted_is_created_again(api: Any) -> None:
     assert api.requests == [f"POST {QUEUES}"]
 
 
-async def test_without_the_lease_nothing_is_created(api: Any) -> None:
-    queues = InitialQueues(api, active=lambda: False)
+async def test_without_the_lease_nothing_is_created_and_with_it_they_are(api: Any) -> None:
+    leads = False
+    queues = InitialQueues(api, active=lambda: leads)
     async with running(queues):
         await asyncio.sleep(1)
-    assert api.requests == []
+        assert api.requests == []
+        leads = True
+        queues.leadership_gained()
+        await asyncio.sleep(1)
+    assert sorted(api.objects) == [f"{QUEUES}/default", f"{QUEUES}/root"]
