@@ -55,9 +55,9 @@ def test_one_pod_of_ours_makes_it_ours() -> None:
 def test_that_it_becomes_ours_or_theirs_starts_a_cycle() -> None:
     watched = Watched(pod_group("g"))
     watched.put(pod("a", group="g", scheduler=OTHER))
-    assert watched.told() == [True]
+    assert watched.reported() == [True]
     watched.put(pod("b", group="g", scheduler=OTHER))
-    assert watched.told() == []
+    assert watched.reported() == []
 
 
 def test_pods_that_name_no_podgroup_or_another_one_make_it_nobodys() -> None:

@@ -466,7 +466,9 @@ def test_a_bare_pod_may_say_how_long_it_runs() -> None:
     ],
 )
 def test_a_pod_that_names_a_group_in_the_wrong_place_gets_a_warning(kind: str, key: str) -> None:
-    (warning,) = plan_group(pod(**{kind: {key: "train"}}), None, {}, RULES).warnings
+    keys = {key: "train"}
+    found = pod(labels=keys) if kind == "labels" else pod(annotations=keys)
+    (warning,) = plan_group(found, None, {}, RULES).warnings
     assert warning == (
         f"the {kind.removesuffix('s')} {key} does not name a PodGroup, so the pod is scheduled without train: "
         "write it as the annotation scheduling.k8s.io/group-name"
