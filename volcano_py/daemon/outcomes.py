@@ -10,7 +10,7 @@ import structlog
 
 from volcano_py.api.effects import Bind, Event, Evict
 from volcano_py.api.objects import ObjectMeta, Pod
-from volcano_py.cluster.kubernetes.http.errors import ApiError, ConflictError
+from volcano_py.cluster.kubernetes.http.errors import ApiError, ConflictError, ForbiddenError
 from volcano_py.observe.metrics import Metrics
 from volcano_py.observe.metrics.effects import Outcome
 from volcano_py.observe.metrics.latency import SchedulingStage, TaskStage
@@ -85,7 +85,11 @@ class OutcomeRecorder:
             return
         pause = self._next_pause(bind.pod.uid)
         self._state.bind_failed(bind.pod.uid, retry_at=self._clock() + pause)
-        log.warning("binding failed", pod=bind.pod.key, node=bind.node, error=str(error), retry_in=pause)
+        ends = isinstance(error, ForbiddenError) and error.namespace_ends
+        write = log.debug if ends else log.warning
+        write("binding failed", pod=bind.pod.key, node=bind.node, error=str(error), retry_in=pause)
+        if ends:
+            return  # it takes no events either
         text = f"SchedulerError: binding to node {bind.node} failed: {error}; tried again in {pause:g} s"
         self._record(Event(bind.pod, "Warning", "FailedScheduling", text))
 

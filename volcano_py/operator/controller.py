@@ -8,7 +8,7 @@ from typing import Final, Generic
 
 import structlog
 
-from volcano_py.cluster.kubernetes.http.errors import RequestError
+from volcano_py.cluster.kubernetes.http.errors import ForbiddenError, RequestError
 from volcano_py.operator.kube_api import IsActive
 from volcano_py.operator.work_queue import KeyT, WorkQueue
 
@@ -64,7 +64,10 @@ class Controller(ABC, Generic[KeyT]):
             await self._reconcile(key)
 
     def _log_failure(self, event: str, error: Exception, failures: int, **about: str) -> bool:
-        """Log the first failure in a row, and every tenth. Whether it did."""
+        """Log the first failure in a row, and every tenth, unless the namespace is being deleted. Whether it did."""
+        if isinstance(error, ForbiddenError) and error.namespace_ends:
+            log.debug(event, **about, failures=failures, error=str(error))
+            return False
         if failures > 1 and failures % _LOG_EVERY:
             return False
         # An error that does not come from the API is a bug: show where.

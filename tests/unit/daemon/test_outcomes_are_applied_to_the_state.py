@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from tests.support.sessions import NAMESPACE, gang, node, pod
 from volcano_py.api.effects import Bind, Event, Evict, ObjectRef
@@ -215,3 +216,24 @@ def test_what_a_pods_claims_take_is_distinguished_from_its_binding(bench: Bench)
     bench.now += 3
     bench.recorder.prepared(bind)
     assert bench.value("volcano_scheduling_stage_duration_seconds_sum", stage="PreBind") == 3
+
+
+def test_a_binding_in_a_namespace_that_is_being_deleted_is_no_warning(bench: Bench) -> None:
+    """There is one for each pod and try, and neither can be helped."""
+    body = b'{"reason": "Forbidden", "details": {"causes": [{"reason": "NamespaceTerminating", "field": ""}]}}'
+    error = api_error("POST", "/api/v1/namespaces/team/pods/g-0/binding", 403, body)
+    with capture_logs() as logs:
+        bench.recorder.bind_failed(bench.bind(), error, gone=False)
+    assert [entry["log_level"] for entry in logs] == ["debug"]
+    assert bench.reported == []
+    assert bench.state.next_retry(bench.now) is not None, "it is tried again all the same"
+
+
+@pytest.mark.parametrize("causes", ["null", '["x"]', '[{"reason": "Other"}]'])
+def test_other_refusals_are_warnings(causes: str, bench: Bench) -> None:
+    body = f'{{"reason": "Forbidden", "details": {{"causes": {causes}}}}}'.encode()
+    error = api_error("POST", "/api/v1/namespaces/team/pods/g-0/binding", 403, body)
+    with capture_logs() as logs:
+        bench.recorder.bind_failed(bench.bind(), error, gone=False)
+    assert [entry["log_level"] for entry in logs] == ["warning"]
+    assert len(bench.reported) == 1

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from tests.support.controllers import Controlled
 from tests.support.virtual_time import LoopClock
@@ -301,6 +302,19 @@ async def test_an_owner_without_replicas_has_no_group(cluster: Cluster) -> None:
     cluster.pod("web-1", owner=REPLICA_SET, group="podgroup-rs")  # still terminating
     await cluster.settle()
     assert f"{GROUPS}/podgroup-rs" not in cluster.api.objects
+
+
+async def test_a_namespace_that_is_being_deleted_takes_no_groups_and_gives_no_warnings(
+    cluster: Cluster, events: list[Event]
+) -> None:
+    body = b'{"reason": "Forbidden", "details": {"causes": [{"reason": "NamespaceTerminating"}]}}'
+    cluster.api.refuse_all("POST", "podgroups", api_error("POST", GROUPS, 403, body))
+    cluster.pod("solo")
+    with capture_logs() as logs:
+        async with cluster.running():
+            await asyncio.sleep(60)
+    assert {entry["log_level"] for entry in logs if entry["event"] == "PodGroup not written yet"} == {"debug"}
+    assert events == []
 
 
 async def test_the_group_of_another_schedulers_owner_is_left_alone(cluster: Cluster) -> None:

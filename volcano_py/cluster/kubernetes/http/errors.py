@@ -136,6 +136,14 @@ class UnauthorizedError(ApiError):
 class ForbiddenError(ApiError):
     """403: the ServiceAccount may not do this; or the namespace is being deleted."""
 
+    @property
+    def namespace_ends(self) -> bool:
+        """Whether nothing can be created because the namespace is being deleted: no fault, and soon over."""
+        causes = self.details.get("causes")
+        return isinstance(causes, list) and any(
+            isinstance(cause, dict) and cause.get("reason") == "NamespaceTerminating" for cause in causes
+        )
+
     just_restarted = False
     """Set when the server was unreachable a moment ago: it serves before it has read the RBAC rules."""
 
