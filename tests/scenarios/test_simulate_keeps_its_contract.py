@@ -294,7 +294,7 @@ spec:
 @pytest.mark.parametrize(
     ("part", "fast", "said"),
     [
-        ("plugins: {svc: [--port=1]}", "'true'", "spec.plugins.svc: '--port=1' is not one of its arguments"),
+        ("plugins: {mpi: [--port=0]}", "'true'", "spec.plugins.mpi: --port is '0'; give a whole number"),
         ("plugins: {ray: []}", "'true'", "spec.plugins.ray: task 'head' does not exist"),
         (
             "volumes: [{mountPath: /data, volumeClaimName: data}]",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any, Final
 
@@ -186,6 +187,14 @@ def _plugins(path: str, job: VolcanoJob, plugins: JobPlugins) -> Iterator[Violat
         if master is not None and job.task(master) is None:
             rule, fix = f"needs a task {master!r}, which does not exist", "add it, or name another one with --master"
             yield Violation(field=field, value=name, rule=rule, fix=fix)
+
+
+def plugin_warnings(job: VolcanoJob, plugins: JobPlugins) -> Iterator[str]:
+    """Of plugins that can be used: what of their arguments is ignored."""
+    for name in job.spec.plugins:
+        if name in plugins.classes:
+            with suppress(PluginArgumentError):
+                yield from plugins.plugin_for(job, name).warnings
 
 
 def _volumes(path: str, volumes: Sequence[VolumeSpec]) -> Iterator[Violation]:

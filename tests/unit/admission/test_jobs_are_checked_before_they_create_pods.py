@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.support.queue_worlds import queue, world
-from volcano_py.admission.jobs import JobContext, defaults, validate_create, validate_update
+from volcano_py.admission.jobs import JobContext, defaults, plugin_warnings, validate_create, validate_update
 from volcano_py.admission.queue_world import QueueFacts, QueueWorld
 from volcano_py.admission.templates import judge
 from volcano_py.api.names import QUEUE_NAME
@@ -288,12 +288,20 @@ def test_a_plugin_that_cannot_serve_the_job_is_refused() -> None:
 
 def test_an_answer_shows_no_keys() -> None:
     context = JobContext(JobRules(), JobPlugins.of((SshPlugin,)))
-    (only,) = validate_create(job(spec(plugins={"ssh": ["--ssh-private-key=hush", "--port=22"]})), WORLD, context)
-    known = "--ssh-key-file-path, --ssh-private-key, --ssh-public-key, --ssh-port, --ssh-key-type"
+    (only,) = validate_create(job(spec(plugins={"ssh": ["--ssh-private-key=hush", "--ssh-port=0"]})), WORLD, context)
     assert str(only) == (
-        f"spec.plugins[ssh]: ssh cannot be used: '--port=22' is not one of its arguments (known: {known}); "
-        "correct the arguments"
+        "spec.plugins[ssh]: ssh cannot be used: --ssh-port is '0'; give a whole number from 1 to 65535"
     )
+
+
+def test_an_unknown_argument_of_a_plugin_is_a_warning() -> None:
+    context = JobContext(JobRules(), JobPlugins.of((SshPlugin,)))
+    odd = job(spec(plugins={"ssh": ["--no-root"], "gone": []}))
+    known = "--ssh-key-file-path, --ssh-private-key, --ssh-public-key, --ssh-port, --ssh-key-type"
+    assert list(plugin_warnings(odd, context.plugins)) == [
+        f"spec.plugins.ssh: '--no-root' is not one of its arguments, and is ignored (known: {known})"
+    ]
+    assert validate_create(job(spec(plugins={"ssh": ["--no-root"]})), WORLD, context) == ()
 
 
 def test_a_name_that_is_no_label_is_refused() -> None:

@@ -17,15 +17,22 @@ _LONGEST_SHOWN: Final = 40  # characters of a value in a message; keys are long,
 class Arguments:
     """The arguments of one plugin of one Job. Of an argument that is given twice the last one holds.
 
-    `known` are the names a plugin has, `switches` those among them that need no value.
+    `known` are the names a plugin has, `switches` those among them that need no value. What is none of them is left
+    out, as in Volcano, and described in `warnings`.
     """
 
     def __init__(
-        self, plugin: str, given: Sequence[str], known: Sequence[str], switches: frozenset[str] = frozenset()
+        self,
+        plugin: str,
+        given: Sequence[str],
+        known: Sequence[str],
+        switches: frozenset[str] = frozenset(),
+        *,
+        warnings: list[str],
     ) -> None:
         """
         Raises:
-            PluginArgumentError: an argument is none of those, or has no value; or there are too many.
+            PluginArgumentError: an argument has no value; or there are too many.
         """
         self._plugin = plugin
         self._values: dict[str, str] = {}
@@ -36,7 +43,9 @@ class Arguments:
             name, has_value, value = text.lstrip("-").partition("=")
             if not text.startswith("-") or name not in known:
                 expected = ", ".join(f"--{each}" for each in known) or "it takes none"
-                raise self.error(f"{text[:_LONGEST_SHOWN]!r} is not one of its arguments (known: {expected})")
+                what = f"{text[:_LONGEST_SHOWN]!r} is not one of its arguments, and is ignored (known: {expected})"
+                warnings.append(str(self.error(what)))
+                continue
             if not has_value:
                 if name in switches:
                     value = "true"

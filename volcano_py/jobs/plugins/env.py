@@ -22,7 +22,7 @@ class EnvPlugin(JobPlugin):
 
     def __init__(self, arguments: Sequence[str] = ()) -> None:
         super().__init__(arguments)
-        Arguments(self.name, arguments, known=())
+        Arguments(self.name, arguments, known=(), warnings=self.warnings)
 
     def on_pod_create(self, pod: JsonObject, job: VolcanoJob, task: Task, index: int) -> None:
         del job, task

@@ -24,7 +24,7 @@ class HcclRankPlugin(JobPlugin):
 
     def __init__(self, arguments: Sequence[str] = ()) -> None:
         super().__init__(arguments)
-        given = Arguments(self.name, arguments, known=("master", "worker"))
+        given = Arguments(self.name, arguments, known=("master", "worker"), warnings=self.warnings)
         self._master, self._worker = given.text("master", "master"), given.text("worker", "worker")
 
     def on_pod_create(self, pod: JsonObject, job: VolcanoJob, task: Task, index: int) -> None:

@@ -24,7 +24,7 @@ class MpiPlugin(JobPlugin):
 
     def __init__(self, arguments: Sequence[str] = ()) -> None:
         super().__init__(arguments)
-        given = Arguments(self.name, arguments, known=("master", "worker", "port"))
+        given = Arguments(self.name, arguments, known=("master", "worker", "port"), warnings=self.warnings)
         self.master = given.text("master", "master")
         self.worker = given.text("worker", "worker")
         self._port = given.port("port", 22)

@@ -49,9 +49,11 @@ class JobPlugin:
         """`arguments` are those of the Job's `spec.plugins`, such as `--port=22`.
 
         Raises:
-            PluginArgumentError: an argument is unknown or cannot be read.
+            PluginArgumentError: an argument cannot be read.
         """
         self.arguments = tuple(arguments)
+        self.warnings: list[str] = []
+        """Sentences for the Job's author: arguments that are ignored, for example."""
 
     def on_pod_create(self, pod: JsonObject, job: VolcanoJob, task: Task, index: int) -> None:
         """Change the pod, in place, before it is created. `index` is its number within the task, from 0.

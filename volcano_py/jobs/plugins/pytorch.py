@@ -49,7 +49,7 @@ class PytorchPlugin(JobPlugin):
     def __init__(self, arguments: Sequence[str] = ()) -> None:
         super().__init__(arguments)
         known = ("master", "worker", "port", _WAIT, _WAIT_SECONDS, _WAIT_IMAGE)
-        given = Arguments(self.name, arguments, known=known, switches=frozenset({_WAIT}))
+        given = Arguments(self.name, arguments, known=known, switches=frozenset({_WAIT}), warnings=self.warnings)
         self._master = given.text("master", "master")
         self._worker = given.text("worker", "worker")
         self._port = given.port("port", DEFAULT_PORT)

@@ -33,7 +33,7 @@ class RayPlugin(JobPlugin):
 
     def __init__(self, arguments: Sequence[str] = ()) -> None:
         super().__init__(arguments)
-        given = Arguments(self.name, arguments, known=_KNOWN)
+        given = Arguments(self.name, arguments, known=_KNOWN, warnings=self.warnings)
         self._head, self._worker = given.text("head", "head"), given.text("worker", "worker")
         self._head_container = given.text("headContainer", "head")
         self._worker_container = given.text("workerContainer", "worker")

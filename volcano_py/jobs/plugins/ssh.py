@@ -53,7 +53,9 @@ class SshPlugin(JobPlugin):
 
     def __init__(self, arguments: Sequence[str] = ()) -> None:
         super().__init__(arguments)
-        given = Arguments(self.name, arguments, known=(_PATH, _PRIVATE, _PUBLIC, _PORT, _KEY_TYPE))
+        given = Arguments(
+            self.name, arguments, known=(_PATH, _PRIVATE, _PUBLIC, _PORT, _KEY_TYPE), warnings=self.warnings
+        )
         self._path = given.text(_PATH, DEFAULT_PATH)
         if not self._path.startswith("/") or ":" in self._path:
             raise given.error(f"--{_PATH} is {self._path!r}; give an absolute path without ':'")

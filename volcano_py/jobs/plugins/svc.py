@@ -37,7 +37,7 @@ class SvcPlugin(JobPlugin):
 
     def __init__(self, arguments: Sequence[str] = ()) -> None:
         super().__init__(arguments)
-        given = Arguments(self.name, arguments, known=_SWITCHES, switches=frozenset(_SWITCHES))
+        given = Arguments(self.name, arguments, known=_SWITCHES, switches=frozenset(_SWITCHES), warnings=self.warnings)
         self._publishes_not_ready = given.switch(_PUBLISH, False)
         self._shields = not given.switch(_NO_POLICY, False)
         self._injects = given.switch(_HOSTS_ENV, True)

@@ -27,7 +27,7 @@ class TensorflowPlugin(JobPlugin):
 
     def __init__(self, arguments: Sequence[str] = ()) -> None:
         super().__init__(arguments)
-        given = Arguments(self.name, arguments, known=(*_ROLES, "port"))
+        given = Arguments(self.name, arguments, known=(*_ROLES, "port"), warnings=self.warnings)
         self._role_of = {given.text(role, role): role for role in _ROLES}
         self._port = given.port("port", DEFAULT_PORT)
 

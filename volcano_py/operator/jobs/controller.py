@@ -58,6 +58,7 @@ MAX_REQUEUES: Final = 15
 INTERVAL: Final = 0.5
 """Seconds between two writes of a job's counts: while its pods start they change with each of them."""
 
+_MOST_PLUGIN_WARNINGS: Final = 3  # events about arguments of one plugin; further ones come when these are fixed
 _MOST_STEPS: Final = 64  # in one turn; a job that needs more continues in its next turn, after others had theirs
 # Seconds until a job looks again for something that no watch reports; and until one that took all its steps continues,
 # because its steps may form a loop.
@@ -362,6 +363,9 @@ class JobController(Controller[str]):
                 plugins, problem = self._plugins.for_job(job), ""
             except PluginArgumentError as error:
                 plugins, problem = (), str(error)
+            for plugin in plugins:
+                for warning in plugin.warnings[:_MOST_PLUGIN_WARNINGS]:
+                    self._record_event(job, EventNote("Warning", names.PLUGIN_ERROR, warning))
             problem = problem or self._problem(job)
             memory.plugins = (job.metadata.generation, plugins, problem)
         return plugins, problem

@@ -218,7 +218,7 @@ class AdmissionHandlers:
         else:
             found = await self._judged(lambda world: jobs.validate_create(after, world, context))
         _refuse("job", review.name, found)
-        _warn(network.job_warnings(after.spec))
+        _warn((*network.job_warnings(after.spec), *jobs.plugin_warnings(after, context.plugins)))
 
     async def _hyper_node(self, review: Review) -> None:
         after = _decoded(review.new or {}, HyperNode, "hypernode")

@@ -1,4 +1,4 @@
-"""Arguments of job plugins: whatever Volcano's plugins take is read, everything else is refused with a reason."""
+"""Arguments of job plugins: what Volcano's plugins take is read, unknown ones are ignored, wrong values refused."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from volcano_py.jobs.plugins import BUILTIN, JobPlugin, PluginArgumentError
 from volcano_py.jobs.plugins.arguments import Arguments
 
 
-def arguments(*given: str) -> Arguments:
-    return Arguments("demo", given, known=("port", "on", "name"), switches=frozenset({"on"}))
+def arguments(*given: str, warnings: list[str] | None = None) -> Arguments:
+    found = [] if warnings is None else warnings
+    return Arguments("demo", given, known=("port", "on", "name"), switches=frozenset({"on"}), warnings=found)
 
 
 @pytest.mark.parametrize("spelling", [["--port=80"], ["-port=80"], ["--port", "80"], ["--port=1", "--port=80"]])
@@ -40,16 +41,24 @@ def test_a_port_is_a_number_from_1_to_65535(value: str) -> None:
 @pytest.mark.parametrize(
     ("spelling", "message"),
     [
-        (["--prot=22"], r"spec.plugins.demo: '--prot=22' is not one of its arguments \(known: --port, --on, --name\)"),
-        (["22"], "'22' is not one of its arguments"),
-        (["port=22"], "'port=22' is not one of its arguments"),
         (["--port"], "--port has no value; write --port=VALUE"),
         (["--port=1"] * 101, "101 arguments are given; at most 100 are read"),
     ],
 )
-def test_an_argument_that_is_not_known_or_not_whole_is_refused(spelling: list[str], message: str) -> None:
+def test_an_argument_that_is_not_whole_is_refused(spelling: list[str], message: str) -> None:
     with pytest.raises(PluginArgumentError, match=message):
         arguments(*spelling)
+
+
+@pytest.mark.parametrize("spelling", ["--prot=22", "22", "port=22", "--prot"])
+def test_an_argument_that_is_not_known_is_ignored_with_a_warning(spelling: str) -> None:
+    """Volcano logs it, and the Job runs. The other arguments count."""
+    warnings: list[str] = []
+    given = arguments(spelling, "--port=23", warnings=warnings)
+    assert given.port("port", 22) == 23
+    assert warnings == [
+        f"spec.plugins.demo: '{spelling}' is not one of its arguments, and is ignored (known: --port, --on, --name)"
+    ]
 
 
 def test_a_switch_is_true_or_false() -> None:
@@ -63,12 +72,10 @@ def test_an_empty_name_is_refused() -> None:
 
 
 @pytest.mark.parametrize("plugin", BUILTIN, ids=lambda plugin: plugin.name)
-def test_each_plugin_works_without_arguments_and_refuses_what_it_does_not_know(plugin: type[JobPlugin]) -> None:
-    assert plugin().arguments == ()
-    with pytest.raises(
-        PluginArgumentError, match=rf"spec.plugins.{plugin.name}: '--nonsense' is not one of its arguments"
-    ):
-        plugin(["--nonsense"])
+def test_each_plugin_works_without_arguments_and_with_those_that_it_does_not_know(plugin: type[JobPlugin]) -> None:
+    assert (plugin().arguments, plugin().warnings) == ((), [])
+    (warning,) = plugin(["--nonsense"]).warnings
+    assert warning.startswith(f"spec.plugins.{plugin.name}: '--nonsense' is not one of its arguments, and is ignored")
 
 
 @given(st.sampled_from(BUILTIN), st.lists(st.text(max_size=30), max_size=4))
