@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
+from volcano_py.admission.amounts import read
 from volcano_py.admission.dependencies import dependency_violations
 from volcano_py.admission.network import topology_violations
 from volcano_py.admission.policies import policy_violations
 from volcano_py.admission.violation import NOT_SET, Violation
+from volcano_py.api.objects import ResourceList
 from volcano_py.api.quantity import QuantityError, parse_quantity
 from volcano_py.jobs.model import Task
 from volcano_py.jobs.names import LONGEST_LABEL, pod_name
@@ -94,6 +96,9 @@ def _pod(field: str, task: Task) -> Iterator[Violation]:
     if not containers:
         where = f"{field}.template.spec.containers"
         yield Violation(field=where, value="", rule="at least one container is required", fix="add one")
+    for name in ("containers", "initContainers"):
+        for index, container in enumerate(containers_of(task.template, name)):
+            yield from _amounts(f"{field}.template.spec.{name}[{index}].resources", container.get("resources"))
     if task.topology_policy not in _NO_NUMA:
         for index, container in enumerate(containers):
             yield from _whole_cpus(f"{field}.template.spec.containers[{index}]", task.topology_policy, container)
@@ -116,8 +121,35 @@ def _whole_cpus(field: str, policy: str, container: Mapping[str, Any]) -> Iterat
         )
 
 
-def containers_of(template: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The containers of a pod template, as far as it is one."""
+def _amounts(field: str, resources: Any) -> Iterator[Violation]:
+    """Kubernetes' own rules for amounts, which it would apply to each pod: the Job would try and end a minute later."""
+    if not isinstance(resources, Mapping):
+        return
+    given = {kind: _list_of(resources.get(kind)) for kind in ("requests", "limits")}
+    requests, faults = read(given["requests"], f"{field}.requests")
+    limits, faults_of_limits = read(given["limits"], f"{field}.limits")
+    yield from (*faults, *faults_of_limits)
+    for name in requests.keys() & limits.keys():
+        if requests[name] > limits[name]:
+            yield Violation(
+                field=f"{field}.requests[{name}]",
+                value=str(given["requests"][name]),
+                rule=f"is more than the limit, {given['limits'][name]}",
+                fix="lower it, or raise the limit",
+            )
+
+
+def _list_of(found: Any) -> ResourceList:
+    """A resource list as it came, in which anything can stand."""
+    if not isinstance(found, Mapping):
+        return {}
+    return {
+        str(name): amount if isinstance(amount, str | int | float) else str(amount) for name, amount in found.items()
+    }
+
+
+def containers_of(template: Mapping[str, Any], kind: str = "containers") -> list[Mapping[str, Any]]:
+    """The containers of a pod template, or its `initContainers`, as far as it is one."""
     spec = template.get("spec")
-    found = spec.get("containers") if isinstance(spec, Mapping) else None
+    found = spec.get(kind) if isinstance(spec, Mapping) else None
     return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []

@@ -57,6 +57,12 @@ def numa(cpu: str | None) -> dict[str, Any]:
     return task(topologyPolicy="restricted", template={"spec": {"containers": [container]}})
 
 
+def asking(resources: dict[str, Any], where: str = "containers") -> dict[str, Any]:
+    """A task whose pods ask for so much in a container of that list."""
+    containers = {"containers": [{"name": "main"}], where: [{"name": "main", "resources": resources}]}
+    return task(template={"spec": containers})
+
+
 EVENTS = "*, PodFailed, PodEvicted, PodPending, Unknown, TaskCompleted, TaskFailed, JobUpdated"
 ACTIONS = "AbortJob, RestartJob, RestartTask, RestartPod, RestartPartition, TerminateJob, CompleteJob, ResumeJob"
 
@@ -128,6 +134,36 @@ ACTIONS = "AbortJob, RestartJob, RestartTask, RestartPod, RestartPartition, Term
             "spec.tasks[0].template.spec.containers[0].resources.requests[cpu]: (not set) is not a whole number of "
             "CPUs, which topologyPolicy restricted requires; request whole CPUs, or remove topologyPolicy",
             id="no cpu",
+        ),
+        pytest.param(
+            spec(asking({"requests": {"cpu": "-1"}})),
+            "spec.tasks[0].template.spec.containers[0].resources.requests[cpu]: -1 is negative; "
+            "write an amount such as 2, 500m or 1.5Gi",
+            id="a negative request",
+        ),
+        pytest.param(
+            spec(asking({"limits": {"memory": "much"}})),
+            "spec.tasks[0].template.spec.containers[0].resources.limits[memory]: much is not a quantity; "
+            "write an amount such as 2, 500m or 1.5Gi",
+            id="a limit that is no quantity",
+        ),
+        pytest.param(
+            spec(asking({"requests": {"nvidia.com/gpu": "1.5"}}, "initContainers")),
+            "spec.tasks[0].template.spec.initContainers[0].resources.requests[nvidia.com/gpu]: 1.5 is not a whole "
+            "number, and devices cannot be divided; write a whole number such as 2",
+            id="a part of a device",
+        ),
+        pytest.param(
+            spec(asking({"requests": {"cpu": ["1"]}, "limits": "none"})),
+            "spec.tasks[0].template.spec.containers[0].resources.requests[cpu]: ['1'] is not a quantity; "
+            "write an amount such as 2, 500m or 1.5Gi",
+            id="a list as an amount",
+        ),
+        pytest.param(
+            spec(asking({"requests": {"cpu": "2"}, "limits": {"cpu": 1}})),
+            "spec.tasks[0].template.spec.containers[0].resources.requests[cpu]: 2 is more than the limit, 1; "
+            "lower it, or raise the limit",
+            id="more than the limit",
         ),
         pytest.param(
             spec(task("a", dependsOn={"name": ["b"]})),
