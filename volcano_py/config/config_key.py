@@ -30,6 +30,6 @@ def no_config_key(keys: Iterable[str]) -> str:
     """Why `config_key` finds none."""
     found = sorted(keys)
     if not found:
-        return f"it is empty: put the configuration into data.{CONFIG_KEY}"
+        return f"it has no key {CONFIG_KEY}"
     listed = ", ".join(found[:_MOST_KEYS]) + (", …" if len(found) > _MOST_KEYS else "")
     return f"it has no key {CONFIG_KEY}, and it is not clear which of {listed} is meant: rename that one"

@@ -31,5 +31,5 @@ def test_without_a_clear_key_the_message_says_which_there_are() -> None:
     assert no_config_key(["b.conf", "a.conf"]) == (
         "it has no key volcano-scheduler.conf, and it is not clear which of a.conf, b.conf is meant: rename that one"
     )
-    assert no_config_key([]) == "it is empty: put the configuration into data.volcano-scheduler.conf"
+    assert no_config_key([]) == "it has no key volcano-scheduler.conf"
     assert no_config_key("fedcba").count(",") == 6

@@ -24,6 +24,7 @@ SCHEDULER_WRITES = {
     ("persistentvolumeclaims", "patch"),
     ("podgroups", "patch"),
     ("podgroups/status", "patch"),
+    ("queues", "create"),
     ("queues/status", "patch"),
     ("events", "create"),
     ("events", "patch"),

@@ -91,7 +91,7 @@ data:
         ("kind: Pod\nmetadata: {name: 7}\n", "document 1 (Pod 7): metadata.name is 7, expected text: put it in quotes"),
         (
             "kind: ConfigMap\nmetadata: {name: volcano-scheduler-configmap}\n",
-            "document 1 (ConfigMap volcano-scheduler-configmap): it has no text data.volcano-scheduler.conf",
+            "document 1 (ConfigMap volcano-scheduler-configmap): it has no key volcano-scheduler.conf",
         ),
     ],
 )
