@@ -23,6 +23,7 @@ from volcano_py.framework.registry import Registry
 from volcano_py.framework.session import Memories, Session
 from volcano_py.framework.statement import Emit
 from volcano_py.framework.status.closing import Closing
+from volcano_py.framework.status.queue_gates import open_gates
 from volcano_py.framework.status.queue_reports import queue_reports
 from volcano_py.framework.status.requeue import requeue_if_unblocked
 from volcano_py.framework.status.resting import Resting
@@ -134,6 +135,7 @@ class Scheduler:
             ssn.reservations.hold()
             times.actions, times.action_errors = self._run_actions(ssn)
             requeue_if_unblocked(ssn)
+            tally(tuple(open_gates(ssn)))
 
         # 3. Close: plugins first, then statuses.
         times.plugins_close = ssn.dispatch.life("on_session_close", ssn)

@@ -92,6 +92,12 @@ class PodGroupStatusUpdate(msgspec.Struct, frozen=True):
     provisional: bool = False
 
 
+class OpenGate(msgspec.Struct, frozen=True):
+    """Take the scheduling gate `queue-allocation-gate` off the pod, which has no other: its queue has room."""
+
+    pod: ObjectRef
+
+
 class QueueAllocated(msgspec.Struct, frozen=True):
     """`status.allocated` of a queue, quantities as canonical text."""
 
@@ -121,6 +127,6 @@ class Event(msgspec.Struct, frozen=True):
     related: ObjectRef | None = None
 
 
-Effect = Bind | Evict | PodCondition | PodGroupStatusUpdate | QueueAllocated | QueueConditions | Event
+Effect = Bind | Evict | OpenGate | PodCondition | PodGroupStatusUpdate | QueueAllocated | QueueConditions | Event
 
 JsonObject = dict[str, Any]

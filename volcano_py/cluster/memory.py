@@ -14,6 +14,7 @@ from volcano_py.api.effects import (
     Effect,
     Event,
     Evict,
+    OpenGate,
     PodCondition,
     PodGroupStatusUpdate,
     QueueAllocated,
@@ -145,6 +146,8 @@ class MemoryCluster:
                 (self._prepare if effect.claims else self._bind)(effect)
             elif isinstance(effect, Evict):
                 self._evict(effect)
+            elif isinstance(effect, OpenGate):
+                self._open_gate(effect)
             elif isinstance(effect, PodCondition):
                 self._write_condition(effect)
             elif isinstance(effect, PodGroupStatusUpdate):
@@ -206,6 +209,11 @@ class MemoryCluster:
             metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=moment)
             status = msgspec.structs.replace(pod.status, conditions=_evicted(pod.status.conditions))
             self.put("Pod", msgspec.structs.replace(pod, metadata=metadata, status=status))
+
+    def _open_gate(self, effect: OpenGate) -> None:
+        pod = self._pod(effect.pod.key, effect.pod.uid)
+        if pod is not None:
+            self.put("Pod", msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, scheduling_gates=[])))
 
     def _write_condition(self, update: PodCondition) -> None:
         pod = self._pod(update.pod.key, update.pod.uid)

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.api.names import GROUP_NAME, QUEUE_NAME
+from volcano_py.api.names import GROUP_NAME, QUEUE_ALLOCATION_GATE, QUEUE_NAME
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.summarize import plural, summarize
 
@@ -82,6 +82,8 @@ def plugin_failed(plugin: str = "") -> str:
 
 
 def scheduling_gated(gates: Sequence[str]) -> str:
+    if all(gate == QUEUE_ALLOCATION_GATE for gate in gates):
+        return f"has the scheduling gate {QUEUE_ALLOCATION_GATE}: it is taken off when the queue has room for the pod"
     listed, it = summarize(gates), _it(gates)
     which = plural("scheduling gate", len(gates))
     return f"has the {which} {listed}: the controller or user that set {it} must remove {it}"

@@ -6,6 +6,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Final
 
+from volcano_py.api.names import QUEUE_ALLOCATION_GATE
 from volcano_py.api.wording.amounts import numbers, with_name
 from volcano_py.api.wording.explain_nodes import no_node_offers
 
@@ -132,6 +133,13 @@ def queue_overused(queue: str) -> str:
     return (
         f"queue {queue} holds all it deserves of every resource: wait until its jobs finish or other queues ask for "
         "less, or raise its weight"
+    )
+
+
+def queue_gate_closed(queue: str) -> str:
+    return (
+        f"queue {queue} has room for no pods beyond those without a gate that wait for a place: its pods keep their "
+        f"gate {QUEUE_ALLOCATION_GATE} until then"
     )
 
 

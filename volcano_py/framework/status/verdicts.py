@@ -88,8 +88,9 @@ def _faults_of_pods(ssn: Session, waiting: Rows) -> Iterator[Refusal]:
     tasks = ssn.ledger.tasks
     classes = [ssn.snapshot.classes[row] for row in np.unique(tasks.task_class[waiting]).tolist()]
     yield from (each.problem for each in classes if each is not None and each.problem is not None)
-    gates = sorted({gate for row in waiting[tasks.gated[waiting]].tolist() for gate in ssn.task_info(row).gates})
-    if gates:
+    found = {gate for row in waiting[tasks.gated[waiting]].tolist() for gate in ssn.task_info(row).gates}
+    # (that one the scheduler itself takes off, and says why not)
+    if gates := sorted(found - {names.QUEUE_ALLOCATION_GATE}):
         yield Refusal(Reason.SCHEDULING_GATED, f"a pod {explain.scheduling_gated(gates)}")
 
 

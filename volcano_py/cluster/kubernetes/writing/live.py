@@ -14,6 +14,7 @@ from volcano_py.api.effects import (
     Event,
     Evict,
     ObjectRef,
+    OpenGate,
     PodCondition,
     PodGroupStatusUpdate,
     QueueAllocated,
@@ -107,7 +108,7 @@ class LiveCluster:
                     binds.append(effect)
                 case Evict():
                     evictions.append(effect)
-                case PodCondition() | PodGroupStatusUpdate() | QueueAllocated() | QueueConditions():
+                case OpenGate() | PodCondition() | PodGroupStatusUpdate() | QueueAllocated() | QueueConditions():
                     statuses.append(effect)
                 case Event():
                     events.append(effect)

@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from volcano_py.api.effects import PodCondition, PodGroupStatusUpdate, QueueAllocated, QueueConditions
+from volcano_py.api.effects import OpenGate, PodCondition, PodGroupStatusUpdate, QueueAllocated, QueueConditions
 from volcano_py.api.names import POD_SCHEDULED, SCHEDULING_API
 from volcano_py.api.objects import Condition, Queue
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
@@ -32,7 +32,7 @@ from volcano_py.cluster.protocol import ConditionLookup
 
 log = structlog.get_logger(__name__)
 
-Status = PodCondition | PodGroupStatusUpdate | QueueAllocated | QueueConditions
+Status = OpenGate | PodCondition | PodGroupStatusUpdate | QueueAllocated | QueueConditions
 Key = tuple[type[Status], str]
 """Type of effect, and the object's UID (for `QueueAllocated` the queue's name)."""
 
@@ -71,7 +71,7 @@ class StatusStats(msgspec.Struct, frozen=True):
 
 
 class StatusWriter:
-    """Carries out `PodCondition`, `PodGroupStatusUpdate`, `QueueAllocated` and `QueueConditions` effects."""
+    """Carries out effects that write statuses, and `OpenGate`."""
 
     def __init__(
         self,
@@ -123,6 +123,7 @@ class StatusWriter:
     def forget_object(self, uid: str) -> None:
         """The pod, PodGroup or queue is gone."""
         self._forget((PodCondition, uid))
+        self._forget((OpenGate, uid))
         self._forget((PodGroupStatusUpdate, uid))
         self._forget((QueueConditions, uid))
 
@@ -180,6 +181,8 @@ class StatusWriter:
             raise StoppedError("status", LEASE_IS_OVER)
         try:
             match update:
+                case OpenGate():
+                    await self._open_gate(update)
                 case PodCondition():
                     await self._write_condition(key, update)
                 case PodGroupStatusUpdate():
@@ -220,6 +223,13 @@ class StatusWriter:
             {"metadata": {"uid": update.pod.uid}, "status": status},
             PatchType.STRATEGIC,
             within=_ANSWER_WITHIN,
+        )
+
+    async def _open_gate(self, update: OpenGate) -> None:
+        """Gates can only be taken off, so one that was there is the only one there can be."""
+        body = {"metadata": {"uid": update.pod.uid}, "spec": {"schedulingGates": []}}
+        await self._client.patch(
+            ApiPath("v1", "pods", update.pod.namespace).of(update.pod.name), body, within=_ANSWER_WITHIN
         )
 
     async def _write_group(self, update: PodGroupStatusUpdate) -> None:
@@ -300,6 +310,8 @@ class StatusWriter:
 
 def _key(update: Status) -> Key:
     match update:
+        case OpenGate():
+            return OpenGate, update.pod.uid
         case PodCondition():
             return PodCondition, update.pod.uid
         case PodGroupStatusUpdate():
@@ -313,7 +325,7 @@ def _key(update: Status) -> Key:
 def _namespace(update: Status) -> str:
     """Whose turn it is when this is written."""
     match update:
-        case PodCondition():
+        case OpenGate() | PodCondition():
             return update.pod.namespace
         case PodGroupStatusUpdate():
             return update.group.namespace
@@ -329,7 +341,7 @@ def _patience(update: Status) -> float:
 
 def _name(update: Status) -> str:
     match update:
-        case PodCondition():
+        case OpenGate() | PodCondition():
             return f"Pod {update.pod.key}"
         case PodGroupStatusUpdate():
             return f"PodGroup {update.group.key}"
@@ -342,6 +354,8 @@ def _name(update: Status) -> str:
 def _content(update: Status) -> Content:
     """Digests, because the texts of many thousand pods would fill the memory."""
     match update:
+        case OpenGate():
+            return 0, "", _NOTHING
         case PodCondition():
             return hash((update.reason, update.message)), update.nominated_node, _NOTHING
         case PodGroupStatusUpdate():
