@@ -53,15 +53,16 @@ async def test_pods_keep_the_gate_until_their_queue_has_room(
     await configure(WITH_CEILINGS)
     team = f"team-{namespace.name}"
     await create_queues(queue(team, capability={"cpu": "2"}))
-    asks = {"annotations": {GATE: "true"}, "node_selector": pool.selector, "group": "work"}
-    await namespace.apply(pod_group("work", 1, queue=team), *(pod(f"work-{number}", **asks) for number in range(3)))
+    asked = {GATE: "true"}
+    pods = [pod(f"work-{n}", annotations=asked, node_selector=pool.selector, group="work") for n in range(3)]
+    await namespace.apply(pod_group("work", 1, queue=team), pods)
 
-    pods = await namespace.wait_phases(Running=2, Pending=1)
-    (kept,) = [each for each in pods if each.phase == "Pending"]
+    found = await namespace.wait_phases(Running=2, Pending=1)
+    (kept,) = [each for each in found if each.phase == "Pending"]
     assert kept.spec["schedulingGates"] == [{"name": GATE}]
     assert kept.condition("PodScheduled")["reason"] == "SchedulingGated"
 
-    gone = next(each.name for each in pods if each.phase == "Running")
+    gone = next(each.name for each in found if each.phase == "Running")
     await namespace.delete_pod(gone)
 
     async def opened() -> None:
