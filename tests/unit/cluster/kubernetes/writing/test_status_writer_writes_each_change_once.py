@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from tests.unit.cluster.fakes import FakeApi, FakeClock, Reply, Request, eventually, pod_ref, refusal, settle
-from volcano_py.api.effects import ObjectRef, PodCondition, PodGroupStatusUpdate, QueueAllocated, QueueConditions
+from volcano_py.api.effects import (
+    ObjectRef,
+    OpenGate,
+    PodCondition,
+    PodGroupStatusUpdate,
+    QueueAllocated,
+    QueueConditions,
+)
 from volcano_py.api.objects import Condition
 from volcano_py.api.reasons import Reason
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
@@ -102,6 +109,19 @@ async def test_a_nominated_node_is_never_cleared_by_an_empty_one(subject: Subjec
     await subject.write(condition("another reason"))
 
     assert ["nominatedNodeName" in patch.body["status"] for patch in subject.patches] == [True, False]
+
+
+async def test_the_queue_gate_is_taken_off_a_pod_once(subject: Subject, api: FakeApi) -> None:
+    """It cannot come back, and a namesake of the pod keeps its own."""
+    path = POD.removesuffix("/status")
+    api.on("PATCH", path, Reply())
+    await subject.write(OpenGate(pod_ref("a")))
+    await subject.write(OpenGate(pod_ref("a")))
+
+    (patch,) = subject.patches
+    assert patch.path == path
+    assert patch.headers["Content-Type"] == "application/merge-patch+json"
+    assert patch.body == {"metadata": {"uid": "uid-a"}, "spec": {"schedulingGates": []}}
 
 
 async def test_a_new_message_is_no_transition(subject: Subject) -> None:
