@@ -89,6 +89,11 @@ def queues_below(world: World, queue: str) -> set[str]:
 def _group(world: World, kind: str, name: str) -> str:
     cluster = world.simulation.cluster
     if kind == "podgroup":
+        if world.simulation.state.leaves_alone(name):
+            raise ExplainError(
+                f"PodGroup {name} belongs to another scheduler, by its pods or by its owner: this scheduler "
+                f"({', '.join(sorted(world.rules.scheduler_names))}) leaves it alone"
+            )
         if world.group(name) is not None:
             return name
     elif kind == "pod":

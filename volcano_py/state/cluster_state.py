@@ -272,6 +272,10 @@ class ClusterState:
         """Whether the API server shows this pod without a node, whatever was decided about it since."""
         return self._pods.is_shown_waiting(uid)
 
+    def leaves_alone(self, group: str) -> bool:
+        """Whether the PodGroup (namespace/name) belongs to another scheduler."""
+        return self._groups.is_left(group)
+
     def is_any_placed(self) -> bool:
         """Whether a pod of this scheduler has a node: it has run here before."""
         return self._pods.is_any_placed()

@@ -137,6 +137,11 @@ class Groups:
         jobs.foreign[row] = foreign
         return Change.DECISION
 
+    def is_left(self, key: str) -> bool:
+        """Whether the PodGroup is left to another scheduler."""
+        row, jobs = self._rows.get(key), self._ledger.jobs
+        return row is not None and bool(jobs.foreign[row]) and not jobs.counts[row].any()
+
     def strangers(self, rows: Iterable[int]) -> dict[str, Strangers]:
         """Of the PodGroups in these rows, those that pods of other schedulers name, by namespace/name."""
         keys = (self.keys[row] for row in rows)

@@ -95,6 +95,25 @@ def test_a_pod_of_another_scheduler_is_not_explained(manifests: Path) -> None:
     assert "has schedulerName default-scheduler" in result.output
 
 
+FOREIGN = """
+kind: PodGroup
+metadata: {name: theirs, namespace: default}
+spec: {minMember: 1}
+---
+kind: Pod
+metadata: {name: theirs-0, namespace: default, annotations: {scheduling.k8s.io/group-name: theirs}}
+spec: {schedulerName: default-scheduler, containers: [{name: main}]}
+"""
+
+
+def test_a_podgroup_of_another_scheduler_is_not_explained(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.yaml"
+    path.write_text(FOREIGN)
+    result = explained(path, "podgroup", "theirs")
+    assert result.exit_code == 1
+    assert "PodGroup default/theirs belongs to another scheduler" in result.output
+
+
 def test_what_could_not_be_read_is_said(tmp_path: Path) -> None:
     whole = of_manifests(read_text(CLUSTER, "cluster"))
     unread = (Unread("Queue", "forbidden", CONSEQUENCES["Queue"]),)
