@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.actions.turns.turn import Work
+from volcano_py.actions.turns.turn import Work, expect_single_tasks
 from volcano_py.actions.turns.turns import turn_of
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording import explain_ceilings
@@ -48,6 +50,8 @@ class Allocate(Action):
                 self._drop(ssn, queue, works)
                 continue
             work = works.pop()
+            if not queues:
+                expect_single_tasks(ssn, chain((work,), works.in_order()))
             alone = not queues and not works
             if turn_of(ssn, work, alone=alone).take() and len(work.tasks):
                 works.push(work)

@@ -31,7 +31,7 @@ from volcano_py.framework.domain_scores import DomainScore
 from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.placement.refused import Refused
-from volcano_py.framework.views import Codes, Counts, NodeView, Scores
+from volcano_py.framework.views import ClassesView, Codes, Counts, NodeView, Scores
 from volcano_py.framework.votes import Ballot, Room
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.table.table import Rows
@@ -285,6 +285,14 @@ class Plugin:
         """[K] finite numbers, more is better, a function of the node alone. Scores of all plugins are added."""
         raise NotImplementedError
 
+    def node_orders(self, view: ClassesView) -> Scores:
+        """[C, K] `node_order` of several classes at once: each row to the last bit what `node_order` says of its class.
+
+        Optional; it makes gangs cheap whose pods are all different. What nodes have in use is to be read from `view`,
+        which may show tasks on them that are not placed yet.
+        """
+        raise NotImplementedError
+
     def batch_node_order(self, task_class: TaskClass, view: NodeView) -> Scores | None:
         """[K] scores that depend on other nodes, too; `view` has all feasible nodes. None is 0 everywhere. Added."""
         raise NotImplementedError
@@ -302,6 +310,10 @@ class Plugin:
         placed later. Where there is one, scores that differ by less than a millionth count as equal.
         """
         raise NotImplementedError
+
+    def scores_nodes_alone(self, task_class: TaskClass) -> bool:  # noqa: ARG002
+        """Whether `batch_node_order` and `domain_order` are None for the class throughout the cycle."""
+        return False
 
     def best_node(self, task_class: TaskClass, view: NodeView, scores: Scores) -> int | None:
         """Position in `view` of the node to take regardless of the scores, or None. The first answer counts."""
@@ -424,6 +436,7 @@ POINTS: Final = (
     "domain_filter",
     "predicate_advice",
     "node_order",
+    "node_orders",
     "batch_node_order",
     "domain_order",
     "best_node",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -102,3 +104,26 @@ class NodeView:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+
+class ClassesView(NodeView):
+    """K nodes for C classes of tasks at once.
+
+    Attributes:
+        classes: [C]
+        request: [C, R] what a task of each class asks for.
+        nonzero_request: [C, 2] cpu and memory with defaults for containers without requests.
+    """
+
+    __slots__ = ("classes", "nonzero_request", "request")
+
+    def __init__(self, table: NodeTable, rows: Rows, classes: Sequence[TaskClass]) -> None:
+        super().__init__(table, rows)
+        self.classes = classes
+        self.request = np.stack([each.request for each in classes])
+        self.nonzero_request = np.stack([each.nonzero_request for each in classes])
+
+    def suppose(self, placed: Sequence[TaskClass]) -> None:
+        """Show a task of `placed` [K] on each node, as if it were there already."""
+        self._used = self.used + np.stack([each.request for each in placed])
+        self._nonzero_used = self.nonzero_used + np.stack([each.nonzero_request for each in placed])

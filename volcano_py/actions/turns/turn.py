@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
+from typing import Final
+
 import msgspec
 import numpy as np
 
@@ -12,6 +16,11 @@ from volcano_py.framework.statement import Statement
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
+
+# From so many tasks on that are all different, it is worth planning for them together; of jobs of one task, so many
+# are looked at ahead.
+_FEWEST_UNLIKE: Final = 8
+_MOST_JOBS: Final = 128
 
 
 class Work(msgspec.Struct, eq=False):
@@ -26,13 +35,38 @@ class Work(msgspec.Struct, eq=False):
 
     def run_length(self, ssn: Session) -> int:
         """How many tasks at the front are alike: same class and role."""
-        if len(self.tasks) == 1:
-            return 1
         tasks = ssn.ledger.tasks
+        first_two = tasks.task_class[self.tasks[:2]].tolist()
+        if first_two[0] != first_two[-1] or len(first_two) == 1:
+            return 1
         alike = (tasks.task_class[self.tasks] == tasks.task_class[self.tasks[0]]) & (
             tasks.role[self.tasks] == tasks.role[self.tasks[0]]
         )
         return len(alike) if alike.all() else int(np.argmin(alike))
+
+    def unlike(self, ssn: Session, most: int) -> Rows:
+        """[K] up to `most` tasks at the front of which none is of the same class as the one before it."""
+        front = self.tasks[: most + 1]
+        classes = ssn.ledger.tasks.task_class[front]
+        alike = np.flatnonzero(classes[1:] == classes[:-1])
+        return front[: alike[0] if len(alike) else most]
+
+
+def expect_single_tasks(ssn: Session, works: Iterable[Work]) -> None:
+    """Let the placer look ahead if the next jobs have one task each, all different; `works` come in their order."""
+    if not ssn.placer.expects_nothing:
+        return
+    classes: list[TaskClass] = []
+    for work in islice(works, _MOST_JOBS):
+        if len(work.tasks) != 1:
+            break
+        task_class = ssn.task_class(int(work.tasks[0]))
+        if classes and classes[-1].row == task_class.row:
+            classes.pop()
+            break
+        classes.append(task_class)
+    if len(classes) >= _FEWEST_UNLIKE:
+        ssn.placer.expect(classes)
 
 
 class Turn:
@@ -51,6 +85,7 @@ class Turn:
     def take(self) -> bool:
         """True when the job is ready and what was placed is committed."""
         ready = self._ssn.ask.job_ready(self._job)
+        self._expect(ready)
         while len(self._work.tasks):
             go_on = self._place_front(ready)
             ready = self._ssn.ask.job_ready(self._job)
@@ -70,6 +105,16 @@ class Turn:
         elif len(self._statement):
             self._ssn.findings.keep_places(self._job)
         return False
+
+    def _expect(self, was_ready: bool) -> None:
+        """Let the placer look ahead if the next tasks are all different."""
+        ssn, length = self._ssn, len(self._work.tasks)
+        if length < _FEWEST_UNLIKE or (was_ready and not self._alone):
+            return
+        most = length if was_ready else min(length, ssn.ask.tasks_to_ready(self._job))
+        unlike = self._work.unlike(ssn, most)
+        if len(unlike) >= _FEWEST_UNLIKE:
+            ssn.placer.expect([ssn.task_class(row) for row in unlike.tolist()])
 
     def _settle(self) -> None:
         """What is left to do with what was placed, before it is committed."""

@@ -182,11 +182,23 @@ def _integers_or_none(answer: Any, asked: Any) -> None:
         _integers(answer, asked)
 
 
+_NOT_FINITE: Final = "a score is not a finite number"
+
+
 def _scores(answer: Any, asked: Any) -> None:
     _numbers(answer, asked)
     # The dot product is finite when all scores are, and an order of magnitude cheaper than asking each of them.
     if not math.isfinite(answer.dot(answer)) and not np.isfinite(answer).all():
-        raise NonsenseError("a score is not a finite number")
+        raise NonsenseError(_NOT_FINITE)
+
+
+def _scores_of_classes(answer: Any, asked: Any) -> None:
+    if type(answer) is not np.ndarray or answer.ndim != 2 or answer.dtype.kind not in "biuf":
+        raise NonsenseError(f"the answer is {type(answer).__name__}, expected numbers by class and node")
+    if answer.shape != (len(asked.classes), len(asked)):
+        raise NonsenseError(f"the answer has the shape {answer.shape}, expected {len(asked.classes)} × {len(asked)}")
+    if not np.isfinite(answer).all():
+        raise NonsenseError(_NOT_FINITE)
 
 
 def _scores_or_none(answer: Any, asked: Any) -> None:
@@ -304,6 +316,7 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "domain_filter": _domain_filter_or_none,
     "predicate_advice": _texts,
     "node_order": _scores,
+    "node_orders": _scores_of_classes,
     "batch_node_order": _scores_or_none,
     "domain_order": _domain_score_or_none,
     "best_node": _position_or_none,
@@ -319,6 +332,7 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "predicate_reach": _reach,
     "predicate_for_good": _integers_or_none,
     "batch_node_order_reach": _reach,
+    "scores_nodes_alone": _yes_or_no,
     "possible_victims": _mask_or_none,
     "judge_unit": _verdict_or_none,
 }

@@ -69,6 +69,7 @@ CLOSED: Final[dict[str, Callable[..., Any]]] = {
     "domain_filter": lambda _plugin, _task_class, view: closed_filter(len(view), PLUGIN_ERROR_CODE),
     "predicate_advice": lambda _plugin, _task_class, _refused: (),
     "node_order": lambda _plugin, _task_class, view: np.zeros(len(view)),
+    "node_orders": lambda _plugin, view: np.zeros((len(view.classes), len(view))),
     "batch_node_order": lambda _plugin, _task_class, _view: None,
     "domain_order": lambda _plugin, _task_class, _view: None,
     "best_node": lambda _plugin, _task_class, _view, _scores: None,

@@ -26,6 +26,7 @@ _FLAG_LIKE: Final = {
     "predicate_room": "predicate",
     "domain_filter": "predicate",
     "predicate_advice": "predicate",
+    "node_orders": "node_order",
     "domain_order": "batch_node_order",
     "gathering_order": "node_order",
 }

@@ -32,6 +32,15 @@ class Heap(Generic[T]):
         """All elements, in no particular order."""
         return (element for _, _, element in self._heap)
 
+    def in_order(self) -> Iterator[T]:
+        """The elements as they would be popped; each costs about as much as a pop."""
+        front = [(self._heap[0], 0)] if self._heap else []
+        while front:
+            (_, _, element), place = heapq.heappop(front)
+            yield element
+            for child in range(2 * place + 1, min(2 * place + 3, len(self._heap))):
+                heapq.heappush(front, (self._heap[child], child))
+
     def push(self, element: T) -> None:
         self._pushes += 1
         heapq.heappush(self._heap, (self._key(element), self._pushes, element))

@@ -22,6 +22,10 @@ class Waiting(Protocol[T]):
 
     def __iter__(self) -> Iterator[T]: ...
 
+    def in_order(self) -> Iterator[T]:
+        """What would be popped next if no turn changed the order, as far as that can be said."""
+        ...
+
     def push(self, element: T) -> None: ...
 
     def pop(self) -> T: ...
@@ -74,6 +78,10 @@ class _ByNamespace(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         for heap in self._elements.values():
             yield from heap
+
+    def in_order(self) -> Iterator[T]:
+        """Nothing: with every turn another namespace may be next."""
+        return iter(())
 
     def push(self, element: T) -> None:
         namespace = self._namespace_of(element)

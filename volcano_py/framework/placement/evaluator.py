@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -20,9 +22,12 @@ from volcano_py.framework.placement.class_filters import DomainFilters
 from volcano_py.framework.placement.class_state import ClassState, reaches_of, widest
 from volcano_py.framework.placement.sweep import Ladder
 from volcano_py.framework.plugin import Reach
-from volcano_py.framework.views import FITS, Codes, Counts, NodeView, Scores
+from volcano_py.framework.views import FITS, ClassesView, Codes, Counts, NodeView, Scores
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
+
+_NO_OFFER: Final = -np.inf
+_NOT_ASKED: Final = np.iinfo(np.int64).min
 
 
 class StageSeconds(msgspec.Struct):
@@ -53,6 +58,10 @@ class Evaluator:
         self._batch_scores = dispatch.calls("batch_node_order")
         self._domain_scores = dispatch.calls("domain_order")
         self._best = dispatch.calls("best_node")
+        self._class_scores = dispatch.calls("node_orders")
+        self._of_other_nodes = [*self._batch_scores, *self._domain_scores]
+        self._scores_in_bulk = plugins_of(self._class_scores) == plugins_of(self._scores) and not self._best
+        """Whether scores of several classes can be asked for at once."""
         self.all_rows: Rows = np.arange(self._nodes.size)
         self.is_promised = bool(self._nodes.pipelined.any())
         self.has_best_node = bool(self._best)
@@ -75,9 +84,7 @@ class Evaluator:
         """The class over all nodes, as of `position` in the log of touched nodes."""
         rows = self.all_rows
         reaches = self._predicate_reaches(task_class)
-        started = time.perf_counter()
-        codes = self.codes(task_class, rows)
-        self.stages.predicate.append(time.perf_counter() - started)
+        codes = self.codes_of_all(task_class)
         state = ClassState(
             task_class=task_class,
             predicate_reach=widest(Reach.STATIC, reaches.values()),
@@ -109,6 +116,34 @@ class Evaluator:
             state.filters = self.filters(task_class)
         state.position = position
 
+    # -- several classes at once -----------------------------------------------------------------------------------
+
+    def is_plain(self, task_class: TaskClass) -> bool:
+        """Whether a task of the class, wherever it is placed, changes only the room and the score of its own node, and
+        plugins score several such classes at once."""
+        reaches = self._predicate_reaches(task_class).values()
+        return (
+            self._scores_in_bulk
+            and all(reach is Reach.STATIC for reach in reaches)
+            and all(call.ask("scores_nodes_alone", task_class, otherwise=False) for call in self._of_other_nodes)
+            and self.filters(task_class) is None
+        )
+
+    def offers(self, classes: Sequence[TaskClass], rows: Rows, placed: Sequence[TaskClass] | None = None) -> Scores:
+        """[C, K] the scores of the nodes for each class, minus infinity where there is no room for one more of its
+        tasks. Refusals are left out. `placed` [K]: suppose that each node holds a task of that class besides."""
+        view = ClassesView(self._nodes, rows, classes)
+        if placed is not None:
+            view.suppose(placed)
+        total = np.zeros((len(classes), len(rows)))
+        for call in self._class_scores:
+            total += call(view)
+        request = np.where(view.request > 0, view.request, _NOT_ASKED)
+        free = view.free if self.is_promised else view.idle
+        for dim in np.flatnonzero((view.request > 0).any(axis=0)).tolist():
+            total[free[:, dim] < request[:, dim, None]] = _NO_OFFER
+        return total
+
     # -- refusals --------------------------------------------------------------------------------------------------
 
     def codes(self, task_class: TaskClass, rows: Rows, *, released: bool = False) -> Codes:
@@ -120,6 +155,13 @@ class Evaluator:
                 break
             answer = call(task_class, NodeView(self._nodes, rows, released=released))
             codes = np.where(open_rows, answer, codes)
+        return codes
+
+    def codes_of_all(self, task_class: TaskClass) -> Codes:
+        """[N] the first refusal of each node."""
+        started = time.perf_counter()
+        codes = self.codes(task_class, self.all_rows)
+        self.stages.predicate.append(time.perf_counter() - started)
         return codes
 
     def filters(self, task_class: TaskClass, *, released: bool = False) -> DomainFilters | None:
@@ -252,3 +294,7 @@ class Evaluator:
         for call in self._scores:
             total += call(task_class, view)
         return total
+
+
+def plugins_of(calls: Sequence[Call]) -> list[str]:
+    return [call.plugin.name for call in calls]

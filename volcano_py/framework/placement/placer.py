@@ -8,6 +8,7 @@ are placed at a time is decided in strategies.py.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -22,6 +23,7 @@ from volcano_py.framework.placement.class_filters import DomainFilters
 from volcano_py.framework.placement.class_state import Candidates, ClassState, distinct
 from volcano_py.framework.placement.evaluator import Evaluator, StageSeconds
 from volcano_py.framework.placement.fit import explain_misfit
+from volcano_py.framework.placement.mixed.run import MixedRun
 from volcano_py.framework.placement.strategies import Strategies
 from volcano_py.framework.plugin import Reach
 from volcano_py.framework.topology.confinement import Confinement
@@ -58,6 +60,7 @@ class Placer:
         self._tie_rank = tie_rank
         self._evaluator = Evaluator(cluster, dispatch)
         self._strategies = Strategies(self._evaluator, tie_rank)
+        self._mixed = MixedRun(self._evaluator, tie_rank)
         self._states: dict[int, ClassState] = {}
         self._log: list[int] = []
         """The nodes that were touched, in order."""
@@ -74,11 +77,22 @@ class Placer:
 
     # -- choices ---------------------------------------------------------------------------------------------------
 
+    def expect(self, classes: Sequence[TaskClass]) -> None:
+        """Tasks of these classes will be placed next, one after the other; if not, nothing is lost but time."""
+        self._mixed.expect(classes)
+
+    @property
+    def expects_nothing(self) -> bool:
+        """Whether all tasks that were expected have come."""
+        return self._mixed.is_over
+
     def choose(self, task_class: TaskClass, count: int, within: Confinement | None = None) -> Choice:
         """Nodes for up to `count` tasks of the class, in the order in which they would be placed one by one; `within`:
         of those that their job may use."""
         if within is not None:
             return self._choose_within(task_class, count, within)
+        if (nodes := self._mixed.next(task_class, count, self._log)) is not None:
+            return Choice(nodes)
         known = self._states.get(task_class.row)
         if known is not None and (planned := known.plan.next(count, self._log)) is not None:
             return Choice(planned)

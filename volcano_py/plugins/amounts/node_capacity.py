@@ -51,13 +51,12 @@ class NodeCapacity:
 
 
 def with_one_more(used: NDArray[np.int64], request: NDArray[np.int64]) -> Floats:
-    """[D, K] what is in use ([K, D]) with one more request ([D])."""
+    """[D, K] what is in use ([K, D]) with one more request ([D]); [C, D, K] for several requests ([C, D])."""
     amounts: Floats = used.T.astype(np.float64, order="C")
-    amounts += request[:, None]
-    return amounts
+    return amounts + request[..., None]
 
 
 def total(values: Floats) -> Floats:
-    """[K] the rows of [D, K] added in their order."""
-    summed: Floats = reduce(np.add, values)
+    """[K] the rows of [D, K] added in their order; [C, K] for [C, D, K]."""
+    summed: Floats = reduce(np.add, (values[..., dim, :] for dim in range(values.shape[-2])))
     return summed

@@ -9,6 +9,7 @@ balances.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -19,7 +20,7 @@ from volcano_py.config.flags import Flags
 from volcano_py.framework.domain_scores import DomainScore, sum_of
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
-from volcano_py.framework.views import NodeView, Scores
+from volcano_py.framework.views import ClassesView, NodeView, Scores
 from volcano_py.plugins.amounts.node_capacity import HIGHEST, NodeCapacity, Positions, with_one_more
 from volcano_py.plugins.nodeorder.arguments import NodeOrderArguments
 from volcano_py.plugins.nodeorder.images import image_key, image_scores
@@ -35,16 +36,24 @@ from volcano_py.plugins.nodeorder.resources import balanced, least_allocated, mo
 from volcano_py.plugins.nodeorder.topology_spread import SoftSpread
 from volcano_py.state.nodes.index import Key
 from volcano_py.state.table.axis import CPU, MEMORY
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 _CPU_AND_MEMORY: Final = slice(CPU, MEMORY + 1)
 _GPU: Final = "nvidia.com/gpu"
 
 
+class _Balanced(msgspec.Struct, frozen=True, eq=False):
+    """Which resources should be in balance, and what nodes have of them."""
+
+    positions: Positions
+    capacity: NodeCapacity
+
+
 class _Preferences(msgspec.Struct, frozen=True, eq=False):
     """What is worked out once per class and cycle. None: the score has nothing to say about the class."""
 
-    balanced: tuple[NodeCapacity, Positions] | None
+    balanced: _Balanced | None
     images: Key | None
     affinity: Key | None
     taints: Key | None
@@ -69,29 +78,60 @@ class NodeOrder(Plugin):
             self._company = PodAffinityScore(ssn)
         self._node_count = int(np.count_nonzero(nodes.present))
         self._capacity = NodeCapacity(nodes, _CPU_AND_MEMORY)
+        self._without_gpu = _Balanced(_CPU_AND_MEMORY, self._capacity)
         self._spread = SoftSpread(ssn, by_default=self._weights.spread_by_default)
         self._gpu = ssn.axis.index(_GPU)
         if self._gpu is not None:
-            self._with_gpu: Positions = np.array([CPU, MEMORY, self._gpu])
-            self._gpu_capacity = NodeCapacity(nodes, self._with_gpu)
+            with_gpu = np.array([CPU, MEMORY, self._gpu])
+            self._with_gpu = _Balanced(with_gpu, NodeCapacity(nodes, with_gpu))
 
     def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
         weights, preferences, rows = self._weights, self._preferences(task_class), view.rows
         total = np.zeros(len(rows))
-        if weights.least_requested or weights.most_requested:
-            used = with_one_more(view.nonzero_used, task_class.nonzero_request)
-            if weights.least_requested:
-                total += weights.least_requested * least_allocated(self._capacity, rows, used)
-            if weights.most_requested:
-                total += weights.most_requested * most_allocated(self._capacity, rows, used)
+        self._add_allocated(total, rows, view.nonzero_used, task_class.nonzero_request)
         if preferences.balanced is not None:
-            capacity, positions = preferences.balanced
-            used = view.used[:, positions].T.astype(np.float64, order="C")
-            request = task_class.request[positions].astype(np.float64)[:, None]
-            total += weights.balanced_resource * balanced(capacity, rows, used, request)
+            total += self._balanced_score(preferences.balanced, view, task_class.request)
         if preferences.images is not None:
             total += weights.image_locality * self._image_scores(preferences.images, task_class).take(rows)
         return total
+
+    def node_orders(self, view: ClassesView) -> Scores:
+        weights, preferences, rows = self._weights, [self._preferences(each) for each in view.classes], view.rows
+        total = np.zeros((len(view.classes), len(rows)))
+        self._add_allocated(total, rows, view.nonzero_used, view.nonzero_request)
+        for members in _alike(each.balanced for each in preferences):
+            if (by := preferences[members[0]].balanced) is not None:
+                total[members] += self._balanced_score(by, view, view.request[members])
+        for members in _alike(each.images for each in preferences):
+            if (images := preferences[members[0]].images) is not None:
+                scores = self._image_scores(images, view.classes[members[0]])
+                total[members] += weights.image_locality * scores.take(rows)
+        return total
+
+    def _add_allocated(self, total: Scores, rows: Rows, used: NDArray[np.int64], request: NDArray[np.int64]) -> None:
+        """Add the scores of what would be in use, for one class, or several: [K] or [C, K]."""
+        weights = self._weights
+        if weights.least_requested or weights.most_requested:
+            used_then = with_one_more(used, request)
+            if weights.least_requested:
+                total += weights.least_requested * least_allocated(self._capacity, rows, used_then)
+            if weights.most_requested:
+                total += weights.most_requested * most_allocated(self._capacity, rows, used_then)
+
+    def _balanced_score(self, by: _Balanced, view: NodeView, request: NDArray[np.int64]) -> Scores:
+        """[K], or [C, K] for several requests [C, R]."""
+        used = view.used[:, by.positions].T.astype(np.float64, order="C")
+        asked = request[..., by.positions].astype(np.float64)[..., None]
+        return self._weights.balanced_resource * balanced(by.capacity, view.rows, used, asked)
+
+    def scores_nodes_alone(self, task_class: TaskClass) -> bool:
+        preferences = self._preferences(task_class)
+        return (
+            preferences.affinity is None
+            and preferences.taints is None
+            and not (self._company is not None and self._company.concerns(task_class))
+            and not (self._weights.topology_spread and self._spread.concerns(task_class))
+        )
 
     def batch_node_order(self, task_class: TaskClass, view: NodeView) -> Scores | None:
         preferences, kept = self._preferences(task_class), self._index.kept
@@ -136,9 +176,17 @@ class NodeOrder(Plugin):
             )
         return preferences
 
-    def _balanced(self, task_class: TaskClass) -> tuple[NodeCapacity, Positions] | None:
+    def _balanced(self, task_class: TaskClass) -> _Balanced | None:
         """cpu and memory, and GPUs if the class asks for any; None when it asks for none of them."""
         request = task_class.request
         if self._gpu is not None and request[self._gpu] > 0:
-            return self._gpu_capacity, self._with_gpu
-        return (self._capacity, _CPU_AND_MEMORY) if request[_CPU_AND_MEMORY].any() else None
+            return self._with_gpu
+        return self._without_gpu if request[_CPU_AND_MEMORY].any() else None
+
+
+def _alike(values: Iterable[object]) -> list[list[int]]:
+    """The positions of equal values, each together."""
+    places: dict[object, list[int]] = {}
+    for place, value in enumerate(values):
+        places.setdefault(value, []).append(place)
+    return list(places.values())

@@ -61,6 +61,10 @@ class PodAffinityScore:
         lowest, highest = int(sums.min()), int(sums.max())
         return None if lowest == highest else _stretched(sums, lowest, highest)
 
+    def concerns(self, task_class: TaskClass) -> bool:
+        """Whether any pods may ever count for the class in this cycle."""
+        return bool(self._pulls(task_class))
+
     def domain_score(self, task_class: TaskClass, weight: int) -> DomainScore | None:
         """The scores times `weight`, if pods of the class care for each other."""
         pulls = self._pulls(task_class)

@@ -41,6 +41,10 @@ class SoftSpread:
         self._by_default = by_default
         self._soft_of: dict[int, _SoftConstraints] = {}
 
+    def concerns(self, task_class: TaskClass) -> bool:
+        """Whether the class has soft constraints."""
+        return bool(self._soft(task_class).spreads)
+
     def domain_score(self, task_class: TaskClass, weight: int) -> DomainScore | None:
         """The scores of the class, from 0 to 100, times `weight`; None when it has no soft constraints."""
         soft = self._soft(task_class)

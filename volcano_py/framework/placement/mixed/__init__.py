@@ -1,0 +1,1 @@
+"""Tasks of many classes, one after the other."""
