@@ -70,7 +70,7 @@ class _Search:
 
     def __init__(self, world: World, target: Target, known: int) -> None:
         self._world, self._target = world, target
-        self.left, self.seen = world.affordable(least=12, most=48), world.simulation.now
+        self.left, self.seen = world.affordable(least=8, most=48), world.simulation.now
         self._parts = self.left // 3
         """Into how many portions ends are divided each time; each is a cycle or two of the scheduler."""
         self._known: dict[str, float] = {}

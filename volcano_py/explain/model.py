@@ -37,7 +37,8 @@ class Ahead(_Part, frozen=True):
 
 
 class Position(_Part, frozen=True):
-    """Places count from 1. `ahead` has the first five of those before it in its queue, `before` what they ask for."""
+    """Places count from 1. `ahead` has the first five of those before it in its queue, `before` what they ask for.
+    `created`: seconds since the epoch."""
 
     queue: str
     place: int
@@ -46,6 +47,8 @@ class Position(_Part, frozen=True):
     queue_place: int
     queues: int
     queue_share: float
+    created: float = 0.0
+    queue_priority: int = 0
     ahead: tuple[Ahead, ...] = ()
     before: Amounts = {}
 

@@ -38,6 +38,8 @@ def position(world: World, target: Target) -> Position | None:
         queue_place=names.index(job.queue.name) + 1,
         queues=len(names),
         queue_share=round(report.share, 4) if report is not None else 0.0,
+        created=job.created,
+        queue_priority=job.queue.priority,
         ahead=tuple(_ahead(each) for each in in_queue[:place][:_MOST_LISTED]),
         before=dict(before),
     )

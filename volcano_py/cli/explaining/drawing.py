@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from volcano_py.api.go_values import format_duration
 from volcano_py.api.wording.amounts import amounts, number
 from volcano_py.api.wording.summarize import counted, summarize
 from volcano_py.cli.printing.one_line import plain
+from volcano_py.explain.history import moment
 from volcano_py.explain.model import (
     Domain,
     Forecast,
@@ -140,10 +141,11 @@ def _near(near: Near) -> str:
 
 
 def _position(position: Position) -> Iterator[str]:
+    created = moment(datetime.fromtimestamp(position.created, UTC))
     yield (
         f"number {position.place} of {position.waiting} waiting in queue {position.queue} (priority "
-        f"{position.priority}); its queue is number {position.queue_place} of {position.queues} (share "
-        f"{position.queue_share:.2f})"
+        f"{position.priority}, created {created}); its queue is number {position.queue_place} of {position.queues} "
+        f"(priority {position.queue_priority}, share {position.queue_share:.2f})"
     )
     if position.ahead:
         names = [f"{each.name} (priority {each.priority}, {counted(each.pods, 'pod')})" for each in position.ahead]
