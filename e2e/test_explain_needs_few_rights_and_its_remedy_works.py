@@ -88,6 +88,14 @@ async def test_what_could_not_be_read_is_said_and_a_remedy_starts_the_job(
     remedies = {each["text"] for each in reported["remedies"]}
     assert f"raise capability of queue {name} to 4 cpu" in remedies
 
+    assert reported["forecast"]["why"], reported  # nothing of this test has an end that would help
+
+    async def shows_events() -> None:
+        history = json.loads(await explained("-o", "json"))["history"]
+        assert any(each["text"].startswith("event ") and each["object"].endswith("/train") for each in history), history
+
+    await namespace.cluster.eventually("the history has events of the PodGroup", shows_events)
+
     await namespace.cluster.apply([queue(name, capability={"cpu": "4"})])
     await namespace.wait_phases(Running=2)
     assert (await explained()).startswith(f"{namespace.name}/train: Running, 2 of 2 pods placed")

@@ -26,8 +26,10 @@ async def test_a_gang_of_higher_priority_gets_the_nodes_of_one_of_lower_priority
     await namespace.apply(gang("low", 2, cpu="2", node_selector=pool.selector))
     await namespace.wait_phases(Running=2)
 
+    high = pod_group("high", 2, priority_class="e2e-urgent")
+    high["metadata"]["annotations"] = {"volcano.sh/running-estimate": "2h"}
     await namespace.apply(
-        pod_group("high", 2, priority_class="e2e-urgent"),
+        high,
         *(
             pod(f"high-{n}", group="high", cpu="2", priority_class="e2e-urgent", node_selector=pool.selector)
             for n in (0, 1)
@@ -47,6 +49,6 @@ async def test_a_gang_of_higher_priority_gets_the_nodes_of_one_of_lower_priority
     reported = await namespace.wait_event(
         "Evict", "Pod/low-0", saying=f"preempt: {name}/low (priority 0) makes room for {name}/high-"
     )
-    assert reported.message.endswith("the whole gang is evicted, 2 pods (minimum 2); allowed by priority"), (
-        reported.message
-    )
+    why, _, returns = reported.message.partition("; its place comes back when ")
+    assert why.endswith("the whole gang is evicted, 2 pods (minimum 2); allowed by priority"), reported.message
+    assert returns.removeprefix(f"{name}/high-")[1:] == " ends, which declares to run for 2h", reported.message
