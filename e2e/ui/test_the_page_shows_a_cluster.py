@@ -106,6 +106,8 @@ async def test_evictions_say_which_pod_went_for_which(open_tab: OpenTab, picture
         row = tab.page.get_by_role("row").filter(has_text="shop/checkout-0")
         await row.first.wait_for()
         assert "shop/serve-" in await row.first.inner_text()
+        why = row.first.locator("td.sentence")
+        assert await why.evaluate("cell => cell.scrollWidth <= cell.clientWidth"), "the sentence is cut"
         await picture(tab, pictures / "evictions.png")
 
 
