@@ -10,7 +10,9 @@ import numpy as np
 
 from volcano_py.actions.turns.gathered import GatheredTurn
 from volcano_py.actions.turns.turn import Turn, Work
-from volcano_py.api.wording.explain_gangs import sub_group_incomplete
+from volcano_py.api.reasons import Reason
+from volcano_py.api.wording.explain_gangs import sub_group_incomplete, sub_group_too_small
+from volcano_py.framework.job import FitError
 from volcano_py.framework.placement.placer import Choice
 from volcano_py.framework.session import Session
 from volcano_py.framework.topology.candidates import Demand, Rooms, candidates, misfit
@@ -108,6 +110,8 @@ class GroupedTurn(GatheredTurn):
         if number == WHOLE:
             return super()._place_front(was_ready)
         unit, rest = self._front(number)
+        if not len(unit):
+            self._note_small(number, work.tasks[: len(work.tasks) - len(rest)])
         work.tasks = rest
         shape = self._shape(number, unit)
         if shape in self._failed:
@@ -230,6 +234,15 @@ class GroupedTurn(GatheredTurn):
             if limit is not None and ssn.topology.is_structured():
                 for task_class in demand.classes(ssn):
                     ssn.findings.misfit(job, task_class, misfit(ssn, job, limit, demand, group=number))
+
+    def _note_small(self, number: int, rows: Rows) -> None:
+        """The sub-group has too few pods to be complete: its tasks `rows` wait for more."""
+        ssn, at = self._ssn, self._groups.index(number)
+        found = int(np.count_nonzero(self._groups.group == at))
+        text = sub_group_too_small(self._groups.names[at], found, int(self._groups.size[at]))
+        total = int(ssn.ledger.nodes.present.sum())
+        for task_class in Demand.of(ssn, rows).classes(ssn):
+            ssn.findings.misfit(self._job, task_class, FitError.of_all(total, Refusal(Reason.NOT_ENOUGH_TASKS, text)))
 
     def _note_short(self, number: int, unit: Rows) -> None:
         """A sub-group that is limited to no domain had places for some of its tasks: those that were noted lack one

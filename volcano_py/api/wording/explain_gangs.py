@@ -87,6 +87,13 @@ def sub_group_incomplete(name: str, placed: int, total: int, cause: str) -> str:
     return f"sub-group {name}: {placed} of {counted(total, 'pod')} {have} a place; with {it} in place, {cause}"
 
 
+def sub_group_too_small(name: str, existing: int, size: int) -> str:
+    """A sub-group has fewer pods than make it complete, so none of them is placed."""
+    missing = size - existing
+    fix = f": create {missing} more or lower subGroupSize" if missing > 0 else ", some of which cannot be placed now"
+    return f"sub-group {name} has {existing} of {counted(size, 'pod')}{fix}"
+
+
 def gang_unschedulable(missing: int, total: int, summary: str) -> str:
     """Volcano's message of the condition Unschedulable: `1/3 tasks in gang unschedulable: …`."""
     return f"{missing}/{total} tasks in gang unschedulable: {summary}"
