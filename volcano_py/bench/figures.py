@@ -17,7 +17,8 @@ import numpy as np
 class Run:
     """One scheduler's figures under one load; seconds, bytes. `notes` holds what only some loads measure.
 
-    `seconds` and `pods_per_second` are 0 where a load has no throughput.
+    `seconds` and `pods_per_second` are 0 where a load has no throughput. `failure` says of a scheduler that bound
+    nothing how its process ended, with the end of its log.
     """
 
     scheduler: str
@@ -29,8 +30,11 @@ class Run:
     cpu_seconds: float
     peak_rss_bytes: int
     notes: Mapping[str, float] = field(default_factory=dict)
+    failure: str = ""
 
     def __str__(self) -> str:
+        if self.failure:
+            return self.failure
         throughput = f" in {self.seconds:.1f} s, {self.pods_per_second:,.0f}/s" if self.seconds else ""
         latency = f"p50 {self.p50_seconds:.2f} s, p99 {self.p99_seconds:.2f} s"
         return f"{self.scheduler}, {self.pods:,} pods{throughput}, {latency}"
@@ -46,6 +50,7 @@ class Run:
             "cpu_seconds": self.cpu_seconds,
             "peak_rss_bytes": self.peak_rss_bytes,
             **self.notes,
+            **({"failure": self.failure} if self.failure else {}),
         }
 
 

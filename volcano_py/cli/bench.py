@@ -220,6 +220,8 @@ def _print(comparison: Comparison, title: str) -> None:
         for name, value in run.notes.items():
             text = f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
             out.print(f"{run.scheduler}: {name.replace('_', ' ')} {text}")
+        if run.failure:
+            out.print(run.failure, markup=False, highlight=False)
 
 
 def _table(comparison: Comparison, title: str) -> Table:

@@ -37,3 +37,10 @@ def test_a_run_is_reported_in_one_line_and_without_the_throughput_that_it_does_n
     assert str(run("volcano-py", 1234.0)) == "volcano-py, 100 pods in 1.0 s, 1,234/s, p50 0.00 s, p99 0.00 s"
     at_rest = replace(run("volcano-py", 0.0), seconds=0.0)
     assert str(at_rest) == "volcano-py, 100 pods, p50 0.00 s, p99 0.00 s"
+
+
+def test_a_scheduler_that_bound_nothing_is_reported_with_the_end_of_its_log() -> None:
+    idle = replace(run("peer", 0.0), pods=0, failure="peer bound no pods (peer.log):\nno kind HyperNode is registered")
+    assert str(idle) == idle.failure
+    assert idle.as_json()["failure"] == idle.failure
+    assert "failure" not in run("peer", 100.0).as_json()

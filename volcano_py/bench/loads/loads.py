@@ -196,4 +196,5 @@ class Loads:
             cpu_seconds=cpu_seconds(pid) if pid is not None else 0.0,
             peak_rss_bytes=peak_rss(pid) if pid is not None else 0,
             notes=notes,
+            failure="" if bound else str(process.failure("bound no pods")),
         )
