@@ -19,7 +19,7 @@ from e2e.harness.objects import pod
 from volcano_py.local.controlplane import ControlPlane
 
 NO_LEASE = "--leader-elect=false"
-SILENCE = "--other-scheduler-silence=10s"
+SILENCE = "--other-scheduler-silence=15s"
 NODES, CPUS = 3, 4
 KEPT = NODES * CPUS - 2
 

@@ -224,3 +224,49 @@ async def start(cluster: Cluster, folder: Path, name: str, *arguments: str) -> D
     cluster.diagnostics.append(daemon.diagnosis)
     await daemon.start()
     return daemon
+
+
+async def test_what_stands_in_the_way_is_found_on_a_real_cluster(
+    cluster: Cluster, stock: None, namespace: Namespace, program: Program
+) -> None:
+    """Objects that say more than is read here, a webhook that nothing answers, and a configuration that is unknown."""
+    await lenient(cluster)
+    await cluster.apply(
+        [
+            {
+                "apiVersion": "scheduling.volcano.sh/v1beta1",
+                "kind": "Queue",
+                "metadata": {"name": "more"},
+                "spec": {"weight": 1, "deserved": {"cpu": "4"}},
+            }
+        ]
+    )
+    before = json.loads(await program(*CHECK, status=BLOCKED if await replicas_of(cluster, VOLCANO) else 0))
+    levels = {each["about"]: each["level"] for each in before["findings"]}
+    assert levels["Queue more"] == "differs"
+    assert levels["MutatingWebhookConfiguration volcano-admission-service-pods-mutate"] == "note"
+    dashboards = [about for about in levels if about.startswith("ConfigMap volcano-system/grafana-volcano-dashboard")]
+    assert [levels[about] for about in dashboards] == ["differs"]
+
+    await scale(cluster, "volcano-admission", 0)
+    await cluster.kubectl(
+        "patch",
+        "mutatingwebhookconfiguration",
+        "volcano-admission-service-pods-mutate",
+        "--type=json",
+        '--patch=[{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Fail"}]',
+    )
+    configuration = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: rescheduling\n"
+    path = "/api/v1/namespaces/volcano-system/configmaps/volcano-scheduler-configmap"
+    shipped_text = (await cluster.client.get(path))["data"]
+    await cluster.client.merge_patch(path, {"data": {"volcano-scheduler.conf": configuration}})
+    found = "\n".join(await program.blocking())
+    assert "nothing answers for volcano-system/volcano-admission-service" in found
+    assert "line 5: " in found
+    assert "rescheduling" in found
+    await cluster.client.merge_patch(path, {"data": shipped_text})
+    text = await program("migrate", "check", status=BLOCKED)
+    assert text.startswith("Blocks\n"), text
+    await lenient(cluster)
+    await scale(cluster, "volcano-admission", 1)
+    await cluster.delete("/apis/scheduling.volcano.sh/v1beta1/queues/more")
