@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from e2e.conftest import NodePool, SimulatedNodes, StartDaemon
 from e2e.faults.invariants import bound_twice
 from e2e.harness.cluster import Cluster
-from e2e.harness.daemon import QUICK_ELECTION, Daemon
+from e2e.harness.daemon import Daemon
 from e2e.harness.install import LEASE_PATH
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import pod
@@ -65,7 +65,7 @@ async def test_a_daemon_does_not_begin_beside_a_scheduler_without_lease(
     async with pods_keep_coming(namespace, pool):
         await wait_binds(other)
         await cluster.delete(LEASE_PATH)
-        ours = await start_daemon(*QUICK_ELECTION, SILENCE)
+        ours = await start_daemon(SILENCE)  # it looks for the duration of a Lease, 15 s
         await ours.wait_leading()
         await ours.wait_metric("volcano_other_scheduler", 1)
         await wait_binds(other)
