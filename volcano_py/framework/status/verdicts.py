@@ -57,7 +57,8 @@ def _and_no_evictions(ssn: Session, job: Job, refusal: Refusal) -> Refusal:
     why = ssn.findings.no_evictions.get(job.row)
     if why is None or refusal.reason not in _EVICTIONS_HELP:
         return refusal
-    return Refusal(refusal.reason, f"{refusal.message}\n{why[0].upper()}{why[1:]}.")
+    message = refusal.message if refusal.message.endswith(".") else f"{refusal.message}."
+    return Refusal(refusal.reason, f"{message}\n{why[0].upper()}{why[1:]}.")
 
 
 def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
