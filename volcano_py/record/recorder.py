@@ -118,7 +118,7 @@ class Recorder:
             "problem": self.problem,
             "segment": self._header.sequence,
             "bytes": self._written,
-            "cpuSeconds": round(self._cpu, 3),
+            "cpuSeconds": round(self._cpu, 6),
         }
 
     # -- in the thread -----------------------------------------------------------------------------------------------
