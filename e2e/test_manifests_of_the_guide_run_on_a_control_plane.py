@@ -20,6 +20,7 @@ from volcano_py.cluster.manifests import read_text
 pytestmark = pytest.mark.usefixtures("control_plane")
 
 GUIDE: Final = Path(__file__).parent.parent / "docs" / "guide"
+EXAMPLES: Final = Path(__file__).parent.parent / "examples"
 _UP_SECONDS: Final = 240.0
 _FILE: Final = re.compile(r"<!-- file: (\S+?)(?:;[^>]*)? -->\n```yaml\n(.*?)```", re.DOTALL)
 
@@ -52,6 +53,27 @@ async def test_the_files_of_a_page_settle(page: str, files: list[str], running: 
     if "reclaim" in blocks[configuration]:
         assert all(int(counts[name]) for name in expected), said
     assert sum(int(count) for count in counts.values()) == running, said
+
+
+@pytest.mark.parametrize(
+    ("example", "running"),
+    [
+        ("network", {"spans-two-racks": "6/6", "small": "1/1", "fits-a-rack": "4/4"}),
+        ("partitions", {"train": "8/8", "tune": "4/6"}),
+    ],
+)
+async def test_an_example_in_a_network_settles(example: str, running: dict[str, str], tmp_path: Path) -> None:
+    folder = EXAMPLES / example
+    said = await settled(
+        f"--work-dir={tmp_path / 'plane'}",
+        "--no-sample",
+        f"--scheduler-conf={folder / 'volcano-scheduler.conf'}",
+        f"--filename={folder}",
+    )
+    for name, pods in running.items():
+        assert re.search(rf"PodGroup default/{name}\S*(?: \(\w+\))?: Running in [\w-]+, {pods} pods running", said), (
+            said
+        )
 
 
 async def settled(*arguments: str) -> str:

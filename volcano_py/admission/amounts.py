@@ -39,6 +39,12 @@ def read(given: ResourceList, field: str) -> tuple[dict[str, Fraction], list[Vio
     return amounts, violations
 
 
+def may_be_overcommitted(name: str) -> bool:
+    """Whether pods may ask for less of the resource than they may use: not of devices and huge pages."""
+    is_device = "/" in name and "kubernetes.io/" not in name
+    return not is_device and not name.startswith("hugepages-")
+
+
 def shown(name: str, amount: Fraction) -> str:
     """An amount of the resource as Kubernetes would print it."""
     return canonical(name, to_units(amount, scale=1000 if name == "cpu" else 1))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-from volcano_py.admission.amounts import read
+from volcano_py.admission.amounts import may_be_overcommitted, read
 from volcano_py.admission.dependencies import dependency_violations
 from volcano_py.admission.network import topology_violations
 from volcano_py.admission.policies import policy_violations
@@ -129,8 +129,17 @@ def _amounts(field: str, resources: Any) -> Iterator[Violation]:
     requests, faults = read(given["requests"], f"{field}.requests")
     limits, faults_of_limits = read(given["limits"], f"{field}.limits")
     yield from (*faults, *faults_of_limits)
-    for name in requests.keys() & limits.keys():
-        if requests[name] > limits[name]:
+    for name in requests:
+        if name in given["limits"] and name not in limits:
+            continue  # (reported already)
+        if not may_be_overcommitted(name) and requests[name] != limits.get(name):
+            yield Violation(
+                field=f"{field}.limits[{name}]",
+                value=str(given["limits"].get(name, NOT_SET)),
+                rule=f"is not the request, {given['requests'][name]}: {name} cannot be overcommitted",
+                fix="write the same amount as limit",
+            )
+        elif name in limits and requests[name] > limits[name]:
             yield Violation(
                 field=f"{field}.requests[{name}]",
                 value=str(given["requests"][name]),

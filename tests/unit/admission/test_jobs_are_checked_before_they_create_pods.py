@@ -166,6 +166,18 @@ ACTIONS = "AbortJob, RestartJob, RestartTask, RestartPod, RestartPartition, Term
             id="more than the limit",
         ),
         pytest.param(
+            spec(asking({"requests": {"nvidia.com/gpu": "2"}})),
+            "spec.tasks[0].template.spec.containers[0].resources.limits[nvidia.com/gpu]: (not set) is not the request, "
+            "2: nvidia.com/gpu cannot be overcommitted; write the same amount as limit",
+            id="a device without a limit",
+        ),
+        pytest.param(
+            spec(asking({"requests": {"hugepages-2Mi": "2Mi"}, "limits": {"hugepages-2Mi": "4Mi"}})),
+            "spec.tasks[0].template.spec.containers[0].resources.limits[hugepages-2Mi]: 4Mi is not the request, "
+            "2Mi: hugepages-2Mi cannot be overcommitted; write the same amount as limit",
+            id="another limit of huge pages",
+        ),
+        pytest.param(
             spec(task("a", dependsOn={"name": ["b"]})),
             "spec.tasks[0].dependsOn.name: b is not a task of this object; name one of the tasks (no other)",
             id="depends on nobody",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +11,8 @@ import pytest
 import yaml
 
 from tests.unit.docs.clusters import cluster_of, documents_of, pods_of, simulate
-from tests.unit.docs.pages import PROJECT, Block, all_blocks
+from tests.unit.docs.pages import PROJECT, Block, all_blocks, yaml_documents
+from volcano_py.admission.amounts import may_be_overcommitted
 from volcano_py.api.names import DEFAULT_SCHEDULER_NAME
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.registry import Registry
@@ -135,3 +137,28 @@ def test_every_block_of_yaml_is_tried() -> None:
             known = {"kind", "actions"} & document.keys() if isinstance(document, dict) else None
             assert known, f"{block}: what is it?"
     assert not all_blocks("yml"), "write yaml"
+
+
+def amounts_of(found: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """The requests and the limits of all containers in an object, at any depth."""
+    if isinstance(found, dict):
+        if isinstance(found.get("requests"), dict):
+            yield found["requests"], found.get("limits") or {}
+        for inner in found.values():
+            yield from amounts_of(inner)
+    elif isinstance(found, list):
+        for inner in found:
+            yield from amounts_of(inner)
+
+
+SHOWN: Final = [(str(block), block.documents) for block in MANIFESTS] + [
+    (str(path.relative_to(PROJECT)), yaml_documents(path.read_text(encoding="utf-8")))
+    for path in sorted((PROJECT / "examples").rglob("*.yaml"))
+]
+
+
+@pytest.mark.parametrize(("source", "documents"), SHOWN, ids=[source for source, _ in SHOWN])
+def test_devices_have_the_limit_that_the_api_server_requires(source: str, documents: list[Any]) -> None:
+    for requests, limits in amounts_of(documents):
+        devices = {name: amount for name, amount in requests.items() if not may_be_overcommitted(name)}
+        assert devices == {name: limits.get(name) for name in devices}, source
