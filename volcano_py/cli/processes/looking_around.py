@@ -12,8 +12,8 @@ from volcano_py.cli.live.screen import Head
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.scheduler import SchedulerProcess
 
-# Of the project's own, those that speak to a cluster; the second makes `kubectl volcano`.
-_OURS = ("volcano-py", "kubectl-volcano")
+# Of the project's own, those that speak to a cluster; the others make `kubectl volcano`, and complete it.
+_OURS = ("volcano-py", "kubectl-volcano", "kubectl_complete-volcano")
 
 
 def how_to_look_around(plane: ControlPlane, scheduler: SchedulerProcess, kubernetes: str) -> Head:
