@@ -57,9 +57,9 @@ async def test_a_job_is_run_seen_suspended_resumed_and_deleted(
         """Counts may be written after the phase."""
         code, table = await volcano_py_job("list", "--selector", "rai")
         assert code == 0, table
-        header, row = (line.split() for line in table.splitlines())
+        header, row = (line.split() for line in table.replace("WHY IT WAITS", "WHY").splitlines())
         shown = dict(zip(header, row, strict=True))
-        columns = ("NAMESPACE", "NAME", "PHASE", "QUEUE", "REPLICAS", "MIN", "RUNNING")
+        columns = ("NAMESPACE", "NAME", "PHASE", "QUEUE", "REPLICAS", "MIN", "RUNNING", "WHY")
         assert {name: shown[name] for name in columns} == {
             "NAMESPACE": namespace.name,
             "NAME": "train",
@@ -68,6 +68,7 @@ async def test_a_job_is_run_seen_suspended_resumed_and_deleted(
             "REPLICAS": "3",
             "MIN": "2",
             "RUNNING": "3",
+            "WHY": "-",
         }
 
     await namespace.cluster.eventually("the list shows the job with three running pods", listed)

@@ -124,7 +124,7 @@ async def _what_waits_says_why(namespace: Namespace, queue: str, volcano_py: Typ
         assert code == 0, groups
         rows = {cells(line)[1]: line for line in groups.splitlines()[1:]}
         assert set(rows) == {"works", "waits"}
-        assert cells(rows["works"])[2:8] == [queue, "Running", "2", "2", "0", "0"]
+        assert cells(rows["works"])[2:9] == ["-", queue, "Running", "2", "2", "0", "0"]
         assert rows["works"].endswith("  -"), groups
         assert "cpu" in rows["waits"], groups
 
