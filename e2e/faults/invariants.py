@@ -242,7 +242,7 @@ class _Entry(msgspec.Struct, rename="camel"):
 
 def bound_twice(log: Path) -> dict[str, int]:
     """Pods that were bound with success more than once, by namespace/name and UID, and how often: from the API server's
-    audit log."""
+    audit log. Bindings without a UID are not the daemon's."""
     decode = msgspec.json.Decoder(_Entry).decode
     bound: Counter[str] = Counter()
     for line in log.read_bytes().splitlines():
@@ -251,6 +251,7 @@ def bound_twice(log: Path) -> dict[str, int]:
         except msgspec.MsgspecError:
             continue  # a line that the server was killed in
         reference = entry.object_ref
-        if reference.subresource == "binding" and entry.verb == "create" and entry.response_status.code < 300:
+        is_binding = reference.subresource == "binding" and entry.verb == "create" and reference.uid
+        if is_binding and entry.response_status.code < 300:
             bound[f"{reference.namespace}/{reference.name} {reference.uid}"] += 1
     return {pod: times for pod, times in bound.items() if times > 1}
