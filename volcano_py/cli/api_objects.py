@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
 
+import click
 import orjson
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.cli.options.cluster_access import is_api_missing
+from volcano_py.cli.options.cluster_access import is_api_missing, on_cluster
+from volcano_py.cli.options.manifests import CannotMakeError
 from volcano_py.cli.printing.changes import tidy
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import ConflictError, ForbiddenError, NotFoundError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath, field_selector
 from volcano_py.operator.kube_api import object_path
+
+T = TypeVar("T")
 
 
 class UnfitObjectError(Exception):
@@ -109,3 +115,15 @@ class ObjectKind:
             f"{self.verb} {namespace}/{name} does not exist: `volcano-py {self.verb} list --namespace {namespace}`"
             " shows those that do"
         )
+
+
+def on_objects(kubeconfig: Path | None, context: str | None, work: Callable[[KubernetesClient], Awaitable[T]]) -> T:
+    """As `on_cluster`; what does not fit an object, or the options, ends the verb with its text.
+
+    Raises:
+        click.ClickException: there is no cluster, it refuses, or the object is not fit for it.
+    """
+    try:
+        return on_cluster(kubeconfig, context, work)
+    except (UnfitObjectError, CannotMakeError) as error:
+        raise click.ClickException(str(error)) from error

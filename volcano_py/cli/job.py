@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import click
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.cli.api_objects import UnfitObjectError
+from volcano_py.cli.api_objects import on_objects
 from volcano_py.cli.jobs import requests, rows
 from volcano_py.cli.jobs.commands import RESUME, SUSPEND, Ask
 from volcano_py.cli.jobs.following import describe_with_events, follow, shown_jobs
@@ -22,18 +22,15 @@ from volcano_py.cli.options.cluster_access import (
     listed_namespace,
     namespace_of,
     namespace_option,
-    on_cluster,
 )
 from volcano_py.cli.options.live_names import QUEUES, names_of, no_names
-from volcano_py.cli.options.manifests import CannotMakeError, read_documents
+from volcano_py.cli.options.manifests import read_documents
 from volcano_py.cli.options.names import LABEL
 from volcano_py.cli.options.object_names import name_option
 from volcano_py.cli.printing.output import output_option, print_data
 from volcano_py.cli.printing.show import show, watch_option
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.jobs.model import BATCH_API, JOB_KIND
-
-T = TypeVar("T")
 
 EPILOG = """\b
 Examples:
@@ -122,7 +119,7 @@ def run(
                 click.echo(f"job {metadata['namespace']}/{metadata['name']} created")
         return made
 
-    made = _on_cluster(kubeconfig, context, work)
+    made = on_objects(kubeconfig, context, work)
     if output != "table":
         print_data(made[0] if len(made) == 1 else {"apiVersion": "v1", "kind": "List", "items": made}, output)
 
@@ -163,7 +160,7 @@ def list_(
         chosen = rows.Chosen(queue=queue, scheduler=scheduler, part_of_name=selector)
         await show(client, shown_jobs(client, listed(client), keep=chosen), output, watch=watch)
 
-    _on_cluster(kubeconfig, context, work)
+    on_objects(kubeconfig, context, work)
 
 
 @job.command()
@@ -187,7 +184,7 @@ def view(
         else:
             print_data(found, output)
 
-    _on_cluster(kubeconfig, context, work)
+    on_objects(kubeconfig, context, work)
 
 
 @job.command()
@@ -214,7 +211,7 @@ def _issue(ask: Ask, name: str, namespace: str | None, kubeconfig: Path | None, 
         await requests.issue(client, ask, where, name)
         return where
 
-    where = _on_cluster(kubeconfig, context, work)
+    where = on_objects(kubeconfig, context, work)
     click.echo(f"job {where}/{name} is being {ask.doing}")
 
 
@@ -230,13 +227,5 @@ def delete(name: str, namespace: str | None, kubeconfig: Path | None, context: s
         await requests.JOB.delete(client, where, name)
         return where
 
-    where = _on_cluster(kubeconfig, context, work)
+    where = on_objects(kubeconfig, context, work)
     click.echo(f"job {where}/{name} deleted")
-
-
-def _on_cluster(kubeconfig: Path | None, context: str | None, work: Callable[[KubernetesClient], Awaitable[T]]) -> T:
-    """As `on_cluster`; what does not fit the job, or the options, ends the verb with its text."""
-    try:
-        return on_cluster(kubeconfig, context, work)
-    except (UnfitObjectError, CannotMakeError) as error:
-        raise click.ClickException(str(error)) from error

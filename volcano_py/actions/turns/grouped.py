@@ -17,13 +17,11 @@ from volcano_py.framework.placement.placer import Choice
 from volcano_py.framework.session import Session
 from volcano_py.framework.topology.candidates import Demand, Rooms, candidates, misfit
 from volcano_py.framework.topology.topology import WHOLE
-from volcano_py.framework.topology.whole_groups import WholeGroups
+from volcano_py.framework.topology.whole_groups import Shape, WholeGroups
 from volcano_py.state.status import PLACED_STATUSES
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 from volcano_py.state.topology.tree import ROOT
-
-Shape = tuple[int, tuple[tuple[int, int], ...]]
 
 
 class GroupedTurn(GatheredTurn):
@@ -203,9 +201,7 @@ class GroupedTurn(GatheredTurn):
 
     def _steps(self) -> list[int]:
         """The domains to look in, the narrowest first."""
-        topology, limit = self._ssn.topology, None
-        if self._group != WHOLE:
-            limit = topology.limit(self._job, self._group)
+        topology, limit = self._ssn.topology, self._limit_of_unit()
         if limit is None or not topology.is_structured():
             return super()._steps()
         chain = topology.chain(self._job, limit, self._group)
@@ -217,9 +213,13 @@ class GroupedTurn(GatheredTurn):
             super()._settle()
 
     def _tie(self) -> int | None:
-        topology = self._ssn.topology
-        limit = None if self._group == WHOLE else topology.limit(self._job, self._group)
-        return super()._tie() if limit is None else topology.tie(self._job, self._group)
+        if self._limit_of_unit() is None:
+            return super()._tie()
+        return self._ssn.topology.tie(self._job, self._group)
+
+    def _limit_of_unit(self) -> int | None:
+        """The limit of the sub-group that is being placed; None outside of one."""
+        return None if self._group == WHOLE else self._ssn.topology.limit(self._job, self._group)
 
     # -- why not ---------------------------------------------------------------------------------------------------
 

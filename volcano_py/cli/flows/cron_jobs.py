@@ -10,11 +10,11 @@ import msgspec
 from rich.console import Console
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.cli.api_objects import ObjectKind, UnfitObjectError
+from volcano_py.cli.api_objects import ObjectKind, on_objects
 from volcano_py.cli.flows.verbs import KindView, add_verbs, name_of_kind
 from volcano_py.cli.jobs.rows import age_of, cell
 from volcano_py.cli.jobs.viewing import print_facts, print_section
-from volcano_py.cli.options.cluster_access import cluster_options, namespace_of, namespace_option, on_cluster
+from volcano_py.cli.options.cluster_access import cluster_options, namespace_of, namespace_option
 from volcano_py.cli.printing.listing import Cells, phase_text
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.jobs.crons.plan import CRON_KIND, CronJob
@@ -113,10 +113,7 @@ def _set_suspended(
         await _KIND.patch(client, where, name, {"spec": {"suspend": suspended}})
         return where
 
-    try:
-        where = on_cluster(kubeconfig, context, work)
-    except UnfitObjectError as error:
-        raise click.ClickException(str(error)) from error
+    where = on_objects(kubeconfig, context, work)
     click.echo(f"cronjob {where}/{name} is {'suspended' if suspended else 'resumed'}")
 
 

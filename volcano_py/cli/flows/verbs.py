@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 import msgspec
 from rich.console import Console
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.cli.api_objects import ObjectKind, UnfitObjectError
+from volcano_py.cli.api_objects import ObjectKind, UnfitObjectError, on_objects
 from volcano_py.cli.jobs.viewing import print_events
 from volcano_py.cli.options.cluster_access import (
     all_namespaces_option,
@@ -21,7 +21,6 @@ from volcano_py.cli.options.cluster_access import (
     listed_namespace,
     namespace_of,
     namespace_option,
-    on_cluster,
 )
 from volcano_py.cli.options.live_names import names_of
 from volcano_py.cli.options.manifests import CannotMakeError, objects_of, read_documents
@@ -32,8 +31,6 @@ from volcano_py.cli.printing.listing import Cells, Listing
 from volcano_py.cli.printing.output import console, output_option, print_data
 from volcano_py.cli.printing.show import Shown, show, watch_option
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +108,7 @@ def _create(view: KindView) -> click.Command:
                     click.echo(f"{_named(view.kind, made[-1])} created")
             return made
 
-        made = _on_cluster(kubeconfig, context, work)
+        made = on_objects(kubeconfig, context, work)
         if output != "table":
             print_data(_one_or_list(made), output)
 
@@ -138,7 +135,7 @@ def _list(view: KindView) -> click.Command:
         async def work(client: KubernetesClient) -> None:
             await show(client, view.shown(where(client)), output, watch=watch)
 
-        _on_cluster(kubeconfig, context, work)
+        on_objects(kubeconfig, context, work)
 
     return list_
 
@@ -153,7 +150,7 @@ def _get(view: KindView) -> click.Command:
         async def work(client: KubernetesClient) -> JsonObject:
             return await view.kind.read(client, namespace_of(client, namespace), name)
 
-        found = _on_cluster(kubeconfig, context, work)
+        found = on_objects(kubeconfig, context, work)
         if output == "table":
             Listing(console(), view.header, view.numbers).print([view.row(found, time.time())])
         else:
@@ -183,7 +180,7 @@ def _describe(view: KindView) -> click.Command:
                 await _print(client, view, found)
             return found
 
-        found = _on_cluster(kubeconfig, context, work)
+        found = on_objects(kubeconfig, context, work)
         if output != "table":
             print_data(found[0] if name is not None else _one_or_list(found, always_list=True), output)
 
@@ -239,7 +236,7 @@ def _delete(view: KindView) -> click.Command:
             if missing:
                 raise UnfitObjectError("\n".join(missing))
 
-        _on_cluster(kubeconfig, context, work)
+        on_objects(kubeconfig, context, work)
 
     return delete
 
@@ -260,11 +257,3 @@ def _one_or_list(found: Sequence[JsonObject], *, always_list: bool = False) -> J
     if len(found) == 1 and not always_list:
         return found[0]
     return {"apiVersion": "v1", "kind": "List", "items": list(found)}
-
-
-def _on_cluster(kubeconfig: Path | None, context: str | None, work: Callable[[KubernetesClient], Awaitable[T]]) -> T:
-    """As `on_cluster`; what does not fit ends the verb with its text."""
-    try:
-        return on_cluster(kubeconfig, context, work)
-    except (UnfitObjectError, CannotMakeError) as error:
-        raise click.ClickException(str(error)) from error

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import msgspec
 
+from volcano_py.cluster.bounded_body import BodyTooLargeError, bounded_body
 from volcano_py.cluster.load.source import LoadError, LoadSettings, LoadSink
 from volcano_py.state.nodes.loads import Load
 
@@ -85,8 +86,10 @@ class Prometheus:
                 asyncio.timeout(_ANSWERS_WITHIN),
                 self._session.get(self._url, params={"query": query}, allow_redirects=False) as response,
             ):
-                body = await _limited(response)
+                body = await bounded_body(response, _MOST_BYTES)
                 status = response.status
+        except BodyTooLargeError as error:
+            raise LoadError(f"{response.url} {error}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise LoadError(f"{self._url} does not answer: {str(error) or type(error).__name__}") from error
         try:
@@ -104,15 +107,6 @@ def _is_url(address: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # half an IPv6 address, or a port that is none
         return False
-
-
-async def _limited(response: aiohttp.ClientResponse) -> bytes:
-    body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > _MOST_BYTES:
-            raise LoadError(f"{response.url} answered more than {_MOST_BYTES} bytes")
-    return bytes(body)
 
 
 def _by_node(data: _Data) -> dict[str, tuple[float, float]]:

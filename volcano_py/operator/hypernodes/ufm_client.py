@@ -11,6 +11,7 @@ from typing import Final
 import aiohttp
 import msgspec
 
+from volcano_py.cluster.bounded_body import BodyTooLargeError, bounded_body
 from volcano_py.cluster.kubernetes.http.errors import ForbiddenError, NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.operator.hypernodes.sources import UfmSource
@@ -87,7 +88,9 @@ async def read_ports(source: UfmSource, credentials: Credentials) -> Sequence[Po
         ):
             if response.status != 200:
                 raise UfmError(f"{url} answered {response.status}{_advice(response.status)}")
-            body = await _limited(url, response)
+            body = await bounded_body(response, _MOST_BYTES)
+    except BodyTooLargeError as error:
+        raise UfmError(f"{url} {error}") from error
     except TimeoutError as error:
         raise UfmError(f"{url} did not answer within {_ANSWERS_WITHIN:g} s") from error
     except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -104,12 +107,3 @@ def _advice(status: int) -> str:
     if 300 <= status < 400:
         return ": redirects are not followed, as the password would go along; correct endpoint"
     return ""
-
-
-async def _limited(url: str, response: aiohttp.ClientResponse) -> bytes:
-    body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > _MOST_BYTES:
-            raise UfmError(f"{url} answered more than {_MOST_BYTES} bytes")
-    return bytes(body)
