@@ -47,6 +47,8 @@ async def test_each_partition_of_a_job_is_in_one_rack_and_its_pods_come_back_the
             of_partition[int(pod.name.rpartition("-")[2]) // 2].add(rack_of[pod.node])
         assert sorted(of_partition) == [0, 1], of_partition
         assert sorted(map(sorted, of_partition.values())) == [["e2e-parts-a"], ["e2e-parts-b"]], of_partition
+        group = placed[0].raw["metadata"]["annotations"]["scheduling.k8s.io/group-name"]
+        await namespace.wait_event("PlacedInHyperNode", f"PodGroup/{group}", saying="sub-group worker 1 in e2e-parts-")
         await namespace.wait_reported("train-worker-4", saying="sub-group worker 2: rack, tier 1: e2e-parts-")
 
         (before,) = [pod for pod in placed if pod.name == "train-worker-3"]

@@ -26,20 +26,24 @@ Domains = Mapping[str, tuple[int, frozenset[str]]]
 
 
 @st.composite
-def divided_gangs(draw: st.DrawFn, most: int = 2, *, alike: bool = False) -> list[dict[str, Any]]:
-    """Jobs with up to four sub-groups, and perhaps a pod in none; `alike`: all sub-groups of a job are as large."""
+def divided_gangs(draw: st.DrawFn, most: int = 2, *, alike: bool = False, tight: bool = False) -> list[dict[str, Any]]:
+    """Jobs with up to four sub-groups, and perhaps a pod in none. `alike`: all sub-groups of a job are as large.
+    `tight`: they have two pods or more, need all of them, and one sub-group is enough for the job."""
     objects: list[dict[str, Any]] = []
     for number in range(draw(st.integers(1, most))):
-        sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=4))
-        if alike:
+        sizes = draw(st.lists(st.integers(2 if tight else 1, 3), min_size=1 + tight, max_size=4))
+        if alike or tight:
             sizes = sizes[:1] * len(sizes)
-        size = draw(st.integers(1, min(sizes)))
+        size = sizes[0] if tight else draw(st.integers(1, min(sizes)))
         parts = [str(part) for part, count in enumerate(sizes) for _ in range(count)] + draw(
-            st.sampled_from([[], [""]])
+            st.sampled_from([[]] if tight else [[], [""]])
         )
         policy: dict[str, Any] = {"name": "p", "matchLabelKeys": [_PART], "subGroupSize": size}
-        policy["minSubGroups"] = draw(st.integers(0, len(sizes)))
-        spec: dict[str, Any] = {"minMember": draw(st.integers(1, len(parts))), "subGroupPolicy": [policy]}
+        policy["minSubGroups"] = draw(st.integers(0, 1 if tight else len(sizes)))
+        spec: dict[str, Any] = {
+            "minMember": draw(st.integers(1, 1 if tight else len(parts))),
+            "subGroupPolicy": [policy],
+        }
         spec["priorityClassName"] = draw(st.sampled_from(["low", "high"]))
         for holder in (spec, policy):
             if (topology := draw(st.sampled_from(_TOPOLOGIES))) is not None:
@@ -155,6 +159,31 @@ def test_a_job_starts_wherever_a_look_at_all_domains_finds_room(
     started = sum(placed.values()) > 0
     event("it starts" if started else "it waits")
     assert started == _could_start(group, policy, parts, domains, room)
+
+
+@settings(max_examples=_EXAMPLES)
+@given(networks(), divided_gangs(most=1, tight=True), st.data())
+def test_a_pod_that_comes_back_finds_its_place_whatever_its_job_waits_for(
+    network: list[dict[str, Any]], jobs: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    """Between the end of the pod and its creation, the sub-groups of its job that wait have a cycle for themselves."""
+    simulation = simulation_of([*network, *jobs])
+    simulation.run()
+    placed = sorted(pod.metadata.key for pod in simulation.cluster.objects("Pod", Pod) if pod.spec.node_name)
+    waits = len(placed) < len(jobs) - 1
+    event(f"{'sub-groups wait' if waits else 'none waits'}, {'some run' if placed else 'none runs'}")
+    if not placed:
+        return
+    gone = data.draw(st.sampled_from(placed))
+    (manifest,) = [each for each in jobs if each["kind"] == "Pod" and f"default/{each['metadata']['name']}" == gone]
+    simulation.cluster.remove("Pod", gone)
+    simulation.step()
+    for kind, item in stored([Document("again", 0, manifest)]):
+        simulation.cluster.put(kind, item)
+    simulation.run()
+    _check_limits(simulation)
+    (pod,) = [pod for pod in simulation.cluster.objects("Pod", Pod) if pod.metadata.key == gone]
+    assert pod.spec.node_name, f"{gone} has no place"
 
 
 def _could_start(

@@ -11,11 +11,12 @@ import numpy as np
 from volcano_py.actions.turns.gathered import GatheredTurn
 from volcano_py.actions.turns.turn import Turn, Work
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording.explain_gangs import sub_group_incomplete, sub_group_too_small
+from volcano_py.api.wording.explain_gangs import room_is_kept, sub_group_incomplete, sub_group_too_small
 from volcano_py.framework.job import FitError
 from volcano_py.framework.placement.placer import Choice
 from volcano_py.framework.session import Session
 from volcano_py.framework.topology.candidates import Demand, Rooms, candidates, misfit
+from volcano_py.framework.topology.coming_back import Missing, deprived, missing
 from volcano_py.framework.topology.topology import WHOLE
 from volcano_py.framework.topology.whole_groups import Shape, WholeGroups
 from volcano_py.state.status import PLACED_STATUSES
@@ -45,6 +46,8 @@ class GroupedTurn(GatheredTurn):
         """The sub-groups that fit nowhere in the domain that is tried, one for each shape."""
         self._placed_of_unit = 0
         """How many tasks of a sub-group that failed had found a place."""
+        self._deprived: list[Missing] = []
+        """The sub-groups whose pods would not find a place any more when they come back."""
 
     def take(self) -> bool:
         ssn, work, job = self._ssn, self._work, self._job
@@ -116,7 +119,11 @@ class GroupedTurn(GatheredTurn):
             return True
         if not len(unit) or not self._place_unit(number, unit):
             self._failed[shape] = unit
-            self._note_short(number, unit)
+            if self._deprived:
+                self._failed[shape] = unit[:0]  # (it is explained here)
+                self._note_kept(number, unit)
+            else:
+                self._note_short(number, unit)
         return True
 
     def _front(self, number: int) -> tuple[Rows, Rows]:
@@ -147,12 +154,15 @@ class GroupedTurn(GatheredTurn):
         leaving are gone; or none of them."""
         ssn, work, allow_later = self._ssn, self._work, self._allow_later
         rest, roles, mark = work.tasks, set(work.failed_roles), self._statement.checkpoint()
+        is_begun = bool(ssn.in_sub_groups(self._job, PLACED_STATUSES)[self._groups.index(number)])
+        lacked = [] if is_begun else missing(ssn, self._job)
+        self._deprived = []
         try:
             for later in (False, True) if allow_later else (False,):
                 for domain in self._domains_of_unit(number, unit, later=later):
                     self._group, self._allow_later, work.tasks = number, later, unit
                     with ssn.topology.inside(self._job, domain, number):
-                        if self._place_all():
+                        if self._place_all() and not self._deprives(lacked):
                             self._promise_together(mark)
                             return True
                     self._statement.rollback(mark)
@@ -179,6 +189,11 @@ class GroupedTurn(GatheredTurn):
                 return False
             placed += self._statement.placements[-1].count
         return True
+
+    def _deprives(self, lacked: list[Missing]) -> bool:
+        """Whether what was placed last takes the places of pods that are to come back."""
+        self._deprived = deprived(self._ssn, lacked)
+        return bool(self._deprived)
 
     def _promise_together(self, mark: int) -> None:
         """If some of the unit's places are not free yet, all are only promised: it is not bound in part."""
@@ -243,6 +258,14 @@ class GroupedTurn(GatheredTurn):
         total = int(ssn.ledger.nodes.present.sum())
         for task_class in Demand.of(ssn, rows).classes(ssn):
             ssn.findings.misfit(self._job, task_class, FitError.of_all(total, Refusal(Reason.NOT_ENOUGH_TASKS, text)))
+
+    def _note_kept(self, number: int, unit: Rows) -> None:
+        """The sub-group would take the places of pods that are to come back."""
+        ssn, name = self._ssn, self._groups.names[self._groups.index(number)]
+        total = int(ssn.ledger.nodes.present.sum())
+        text = room_is_kept(name, [(each.name, each.count) for each in self._deprived])
+        for task_class in Demand.of(ssn, unit).classes(ssn):
+            ssn.findings.misfit(self._job, task_class, FitError.of_all(total, Refusal(Reason.NODES_REFUSE, text)))
 
     def _note_short(self, number: int, unit: Rows) -> None:
         """A sub-group that is limited to no domain had places for some of its tasks: those that were noted lack one

@@ -94,6 +94,12 @@ def sub_group_too_small(name: str, existing: int, size: int) -> str:
     return f"sub-group {name} has {existing} of {counted(size, 'pod')}{fix}"
 
 
+def room_is_kept(name: str, others: Sequence[tuple[str, int]]) -> str:
+    """A sub-group would take places that others of its job (name, pods) need when their missing pods come back."""
+    kept = [f"{counted(pods, 'pod')} of sub-group {other}" for other, pods in others]
+    return f"sub-group {name}: the room that it needs is kept for {summarize(kept)} to come back"
+
+
 def gang_unschedulable(missing: int, total: int, summary: str) -> str:
     """Volcano's message of the condition Unschedulable: `1/3 tasks in gang unschedulable: …`."""
     return f"{missing}/{total} tasks in gang unschedulable: {summary}"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
 from volcano_py.api.wording.summarize import counted, summarize
+
+_MOST_SUB_GROUPS: Final = 16
 
 
 class DomainRoom(msgspec.Struct, frozen=True):
@@ -63,6 +66,8 @@ def unknown_tier(path: str, name: str, known: Sequence[str]) -> str:
     return f"{path}.highestTierName {name} is ignored: no HyperNode is of such a tier; {names}"
 
 
-def placed_in(domain: str, pods: int) -> str:
-    """The domain of a job whose pods have places."""
-    return f"{counted(pods, 'pod')} placed in {domain}"
+def placed_in(domain: str, pods: int, groups: Sequence[tuple[str, str]] = ()) -> str:
+    """The domain of a job whose pods have places, and of its sub-groups with a limit of their own (name, domain)."""
+    sentence = f"{counted(pods, 'pod')} placed in {domain}"
+    listed = [f"sub-group {name} in {where}" for name, where in groups]
+    return f"{sentence}: {summarize(listed, most=_MOST_SUB_GROUPS)}" if groups else sentence

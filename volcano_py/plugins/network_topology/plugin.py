@@ -25,7 +25,7 @@ from volcano_py.framework.domain_scores import DomainScore
 from volcano_py.framework.job import Job
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
-from volcano_py.framework.topology.placements import Placement, placements
+from volcano_py.framework.topology.placements import Placement, group_placements, placements
 from volcano_py.framework.views import NodeView, Scores
 from volcano_py.plugins.network_topology.arguments import NetworkTopologyArguments
 from volcano_py.plugins.network_topology.scores import Filling, Gathering
@@ -69,6 +69,7 @@ class NetworkTopologyAware(Plugin):
         self._weights = weights[self._dims]
         self._allocatable: NDArray[np.int64] | None = None
         self._placements: Mapping[int, Placement] = {}
+        self._of_groups: Mapping[int, Mapping[int, Placement]] = {}
 
     # -- domains ---------------------------------------------------------------------------------------------------
 
@@ -140,6 +141,9 @@ class NetworkTopologyAware(Plugin):
         jobs = self._jobs()
         rows = np.array([job.row for job in jobs], dtype=np.intp)
         self._placements = placements(ssn.ledger, ssn.topology.tree, rows) if jobs else {}
+        divided = [job.row for job in jobs if job.info.topology is not None and job.info.topology.limits_sub_groups]
+        divided_rows = np.array(divided, dtype=np.intp)
+        self._of_groups = group_placements(ssn.ledger, ssn.topology.tree, divided_rows) if divided else {}
         for job in jobs:
             name = ssn.topology.unknown_names.get(job.row)
             if name is not None:
@@ -168,7 +172,8 @@ class NetworkTopologyAware(Plugin):
                 return None
         else:
             domain = self._ssn.topology.tree.described(placement.domain)
-            status, reason, message = "True", _PLACED, placed_in(domain, placement.pods)
+            status, reason = "True", _PLACED
+            message = placed_in(domain, placement.pods, self._groups_of(job))
         if known is not None and (known.status, known.reason, known.message) == (status, reason, message):
             return None
         if placement is not None and not self._ssn.ask.job_ready(job):
@@ -177,6 +182,19 @@ class NetworkTopologyAware(Plugin):
         return Condition(
             type=PLACED_IN_HYPER_NODE, status=status, reason=reason, message=message, last_transition_time=since
         )
+
+    def _groups_of(self, job: Job) -> list[tuple[str, str]]:
+        """Name and domain of the job's sub-groups that have a limit of their own, in their order."""
+        found = self._of_groups.get(job.row, {})
+        groups = self._ssn.sub_groups(job) if found else None
+        if groups is None:
+            return []
+        described = self._ssn.topology.tree.described
+        return [
+            (name, described(found[number].domain))
+            for name, number, policy in zip(groups.names, groups.numbers, groups.policy.tolist(), strict=True)
+            if number in found and groups.policies[policy].limit is not None
+        ]
 
     def describe_network(self) -> Mapping[str, TierUse]:
         """By the tier of the smallest domain that has all pods of a job: the jobs, and the domains that they use."""
@@ -199,7 +217,15 @@ class NetworkTopologyAware(Plugin):
         infos = enumerate(ssn.snapshot.jobs)
         rows = [row for row, info in infos if info is not None and info.topology is not None and info.ref.uid]
         jobs = [job for row in rows if (job := ssn.job(row)) is not None]
-        return [job for job in jobs if ssn.topology.limit(job) is not None or job.row in ssn.topology.unknown_names]
+        return [job for job in jobs if self._is_kept_together(job)]
+
+    def _is_kept_together(self, job: Job) -> bool:
+        """Whether the job as a whole, or each of some of its sub-groups, is."""
+        topology = self._ssn.topology
+        if topology.limit(job) is not None or job.row in topology.unknown_names:
+            return True
+        info = job.info.topology
+        return info is not None and info.limits_sub_groups and topology.tree.has_hyper_nodes
 
 
 def _groups(tree: Tree) -> NDArray[np.intp]:

@@ -65,6 +65,11 @@ class GroupTopology(msgspec.Struct, frozen=True, eq=False):
         limits = [self.limit, *(policy.limit for policy in self.policies)]
         return any(limit is not None and limit.is_hard for limit in limits)
 
+    @property
+    def limits_sub_groups(self) -> bool:
+        """Whether sub-groups have limits of their own."""
+        return any(policy.limit is not None for policy in self.policies)
+
 
 def read_topology(spec: PodGroupSpec) -> tuple[GroupTopology | None, list[str]]:
     """None for a PodGroup that says nothing of it; and what cannot be used, as field, finding and fix."""

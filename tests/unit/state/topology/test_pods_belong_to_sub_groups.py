@@ -15,9 +15,11 @@ from volcano_py.state.topology.limits import read_sub_group
 PART = "volcano.sh/partition-id"
 
 
-def divided(parts: Sequence[str], policies: list[dict[str, Any]]) -> list[ApiObject]:
-    """A PodGroup with these policies, and a pod with each of these parts."""
-    group, *pods = gang("train", pods=len(parts), cpu="1")
+def divided(
+    parts: Sequence[str], policies: list[dict[str, Any]], running_on: Sequence[str] = (), **fields: Any
+) -> list[ApiObject]:
+    """A PodGroup with these policies, and a pod with each of these parts; `fields` as of `gang`."""
+    group, *pods = gang("train", pods=len(parts), running_on=running_on, **{"cpu": "1", **fields})
     assert isinstance(group, PodGroup)
     group = replace(group, spec=replace(group.spec, sub_group_policy=policies))
     return [group, *(labelled(pod, part) for pod, part in zip(pods, parts, strict=True))]
