@@ -72,6 +72,8 @@ class PendingJob(msgspec.Struct, frozen=True):
     reason: Reason
     message: str
     pending: int
+    created: float = 0.0
+    """Seconds since the epoch; of the oldest waiting pod where the PodGroup does not exist."""
 
 
 class CycleReport(msgspec.Struct, frozen=True):

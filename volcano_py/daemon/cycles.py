@@ -115,6 +115,11 @@ class CycleLoop:
         """Monotonic time at which the running cycle began, None between cycles."""
         state.on_change = wakeup.wake
 
+    def running_for(self) -> float:
+        """For how many seconds the running cycle has been running, 0 between cycles; may be called from any thread."""
+        since = self.running_since
+        return 0.0 if since is None else self._clock.monotonic() - since
+
     def stop(self) -> None:
         """No new cycle; the running one ends and its effects are kept."""
         self._stopping = True

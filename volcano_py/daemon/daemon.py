@@ -120,7 +120,13 @@ class Daemon:
         self._cycles = self._make_cycles()
         self._admission = self._make_admission()
         # What shows all that.
-        self._gauges = Gauges(self._metrics, (self._informers, *self._controllers.informers), self._live)
+        self._gauges = Gauges(
+            self._metrics,
+            (self._informers, *self._controllers.informers),
+            self._live,
+            requests=client.answered,
+            cycle_running=self._cycles.running_for,
+        )
         self._status = DaemonStatus(
             self._state,
             self._leadership,

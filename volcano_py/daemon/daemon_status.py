@@ -41,8 +41,7 @@ class DaemonStatus(msgspec.Struct, frozen=True, eq=False):
 
     def stuck(self) -> str | None:
         """A cycle that does not end; may be called from any thread."""
-        since = self.cycles.running_since
-        if since is not None and time.monotonic() - since > _STUCK_AFTER:
+        if self.cycles.running_for() > _STUCK_AFTER:
             return f"a cycle has been running for more than {_STUCK_AFTER:g} s"
         return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from volcano_py.cluster.kubernetes.watching.informers import Informers
@@ -26,9 +26,19 @@ def count_reload(metrics: Metrics, outcome: Outcome) -> None:
 class Gauges:
     """Brings the metrics up to date before each scrape."""
 
-    def __init__(self, metrics: Metrics, informers: Sequence[Informers], live: LiveCluster) -> None:
-        """No kind may be in two of the `informers`."""
+    def __init__(
+        self,
+        metrics: Metrics,
+        informers: Sequence[Informers],
+        live: LiveCluster,
+        *,
+        requests: Mapping[tuple[str, int], int],
+        cycle_running: Callable[[], float],
+    ) -> None:
+        """No kind may be in two of the `informers`. `requests` are those of the client, by verb and status;
+        `cycle_running` returns for how many seconds the cycle under way has been running."""
         self._metrics, self._informers, self._live = metrics, informers, live
+        self._requests, self._cycle_running = requests, cycle_running
         self._counted: dict[tuple[str, str], int] = {}
 
     def render(self, accept: str) -> tuple[bytes, str]:
@@ -46,6 +56,9 @@ class Gauges:
             intake.watch_events(kind, self._more(kind, "events", stats.events))
             # The first list is none of those that a watch has failed to spare.
             intake.relisted(kind, self._more(kind, "lists", max(stats.lists - 1, 0)))
+        self._metrics.daemon.cycle_running(self._cycle_running())
+        for (verb, status), count in list(self._requests.items()):
+            effects.requested(verb, status, self._more(verb, str(status), count))
         live = self._live.stats()
         effects.queue_depth("bind", live.binder.queued)
         effects.queue_depth("evict", live.evictor.queued)

@@ -196,7 +196,11 @@ class Closing:
                 return None  # admitted, and no pods are expected
             since = self._empty[job.key] = self._empty_before.get(job.key, self._ssn.now)
         message = explain.message(verdict.reason, verdict.message)
-        self.pending.append(PendingJob(job.key, job.queue.name, phase.text, verdict.reason, message, job.pending_tasks))
+        self.pending.append(
+            PendingJob(
+                job.key, job.queue.name, phase.text, verdict.reason, message, job.pending_tasks, created=job.created
+            )
+        )
         if verdict.reason is Reason.NOT_YET_EVALUATED or (verdict.reason in _MAY_COME and self._is_young(since)):
             self._too_early.add(job.row)
             return None
@@ -245,14 +249,16 @@ class Closing:
         known = np.flatnonzero(ssn.ledger.jobs.known)
         for row in np.setdiff1d(known, ssn.job_rows()).tolist():
             info = ssn.snapshot.jobs[row]
-            if info is None or self._is_young(float(ssn.ledger.jobs.created[row])):
+            if info is None or self._is_young(created := float(ssn.ledger.jobs.created[row])):
                 continue
             refusal = Refusal(Reason.QUEUE_NOT_FOUND, explain.queue_not_found(info.queue, queue_source(ssn, row, info)))
             message = explain.message(refusal.reason, refusal.message)
             phase = Phase(int(ssn.ledger.jobs.phase[row])) or Phase.PENDING
             counts = ssn.ledger.jobs.counts[row]
             pending = int(counts[TaskStatus.PENDING])
-            self.pending.append(PendingJob(info.key, info.queue, phase.text, refusal.reason, message, pending))
+            self.pending.append(
+                PendingJob(info.key, info.queue, phase.text, refusal.reason, message, pending, created=created)
+            )
             conditions = self._with(info.conditions, names.UNSCHEDULABLE, names.NOT_ENOUGH_RESOURCES, message)
             yield from self._status(row, phase, conditions)
             yield from self._pods_of(row, refusal)
@@ -271,7 +277,10 @@ class Closing:
             message = explain.message(refusal.reason, refusal.message)
             pending = int(jobs.counts[row][TaskStatus.PENDING])
             key = ssn.snapshot.job_keys[row]
-            self.pending.append(PendingJob(key, "", Phase.PENDING.text, refusal.reason, message, pending))
+            created = float(tasks.created[orphans[tasks.job[orphans] == row]].min())
+            self.pending.append(
+                PendingJob(key, "", Phase.PENDING.text, refusal.reason, message, pending, created=created)
+            )
             yield from self._pods_of(row, refusal)
 
     def _look_again_at_deadlines(self) -> None:

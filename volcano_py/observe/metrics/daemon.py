@@ -32,6 +32,12 @@ _LAST_CYCLE: Final = Definition(
     kind=MetricKind.GAUGE,
     text="When the last cycle was completed, in seconds since 1970. An idle cluster runs none.",
 )
+_RUNNING: Final = Definition(
+    name=PREFIX + "cycle_running_seconds",
+    kind=MetricKind.GAUGE,
+    text="For how long the cycle that is under way has been running, in seconds; 0 between cycles. At 300 the process "
+    "stops leading and is restarted.",
+)
 _PLUGIN_ERRORS: Final = Definition(
     name=PREFIX + "plugin_errors_total",
     kind=MetricKind.COUNTER,
@@ -101,6 +107,7 @@ _BUILD: Final = Definition(
 DEFINITIONS: Final = (
     _CYCLES,
     _LAST_CYCLE,
+    _RUNNING,
     _PLUGIN_ERRORS,
     _ACTION_ERRORS,
     _CONFIG_VALID,
@@ -125,6 +132,7 @@ class DaemonMetrics:
         cycles = _CYCLES.counter(registry)
         self._completed, self._failed = cycles.labels("completed"), cycles.labels("failed")
         self._last_cycle = _LAST_CYCLE.gauge(registry)
+        self._running = _RUNNING.gauge(registry)
         self._plugin_errors = _PLUGIN_ERRORS.counter(registry)
         self._action_errors = _ACTION_ERRORS.counter(registry)
         self._config_valid = _CONFIG_VALID.gauge(registry)
@@ -148,6 +156,10 @@ class DaemonMetrics:
             self._plugin_errors.labels(plugin).inc(count)
         for action, count in action_errors.items():
             self._action_errors.labels(action).inc(count)
+
+    def cycle_running(self, seconds: float) -> None:
+        """0 between cycles."""
+        self._running.set(seconds)
 
     def cycle_failed(self) -> None:
         self._failed.inc()

@@ -61,6 +61,7 @@ _EVICTIONS: Final = Definition(
 # The actions that Volcano counts; evictions of shuffle follow no plan for a pod.
 _PREEMPTING: Final = ("preempt", "gangpreempt")
 _TRANSACTING: Final = ("preempt", "reclaim", "gangpreempt", "gangreclaim")
+_EVICTING: Final = (*_TRANSACTING, "shuffle")
 _TRANSACTIONS: Final = Definition(
     name=PREFIX + "eviction_transactions_total",
     kind=MetricKind.COUNTER,
@@ -84,6 +85,13 @@ _PREEMPTIONS_VOLCANO: Final = Definition(
     kind=MetricKind.UNTYPED,
     text=f"The same as {_PREEMPTIONS.name}, under Volcano's name.",
     is_volcano=True,
+)
+_REQUESTS: Final = Definition(
+    name=PREFIX + "api_requests_total",
+    kind=MetricKind.COUNTER,
+    text="Requests to the API server by HTTP verb (WATCH: one that opens a watch) and by status, without those of the "
+    "Lease, of kopf and of the admission process; 0: there was no answer.",
+    labels=("verb", "status"),
 )
 _DEPTH: Final = Definition(
     name=PREFIX + "effects_queue_depth",
@@ -123,6 +131,7 @@ DEFINITIONS: Final = (
     _VICTIMS,
     _PREEMPTIONS,
     _PREEMPTIONS_VOLCANO,
+    _REQUESTS,
     _DEPTH,
     _IN_FLIGHT,
     _EVENTS,
@@ -142,7 +151,10 @@ class EffectMetrics:
         self._binds = {outcome: binds.labels(outcome.value) for outcome in Outcome}
         self._bind_duration = _BIND_DURATION.histogram(registry)
         self._evictions = _EVICTIONS.counter(registry)
+        for action in _EVICTING:  # so that increase() sees the first one
+            self._evictions.labels(action, Outcome.DONE.value)
         self._transactions = _TRANSACTIONS.counter(registry)
+        self._requests = _REQUESTS.counter(registry)
         self._victims = _VICTIMS.gauge(registry)
         self._preemptions = _PREEMPTIONS.counter(registry)
         registry.register(Alias(_PREEMPTIONS_VOLCANO, self._preemptions))
@@ -176,6 +188,10 @@ class EffectMetrics:
         if action in _PREEMPTING:
             self._preemptions.inc()
             self._victims.set(victims)
+
+    def requested(self, verb: str, status: int, count: int) -> None:
+        """So many requests have got this answer, or none (0)."""
+        self._requests.labels(verb, str(status)).inc(count)
 
     def queue_depth(self, kind: str, depth: int) -> None:
         self._depth.labels(kind).set(depth)

@@ -134,6 +134,13 @@ _PENDING_PODS: Final = Definition(
     text="Pods that wait in those PodGroups.",
     labels=("queue", "reason"),
 )
+_OLDEST: Final = Definition(
+    name=PREFIX + "pending_oldest_timestamp_seconds",
+    kind=MetricKind.GAUGE,
+    text="When the oldest of them was created, in seconds since 1970; of pods whose PodGroup does not exist, "
+    "the oldest pod.",
+    labels=("queue", "reason"),
+)
 _UNSCHEDULABLE_JOBS: Final = Definition(
     name=PREFIX + "unschedule_job_count",
     kind=MetricKind.GAUGE,
@@ -178,6 +185,7 @@ QUEUE_DEFINITIONS: Final = (
 PENDING_DEFINITIONS: Final = (
     _PENDING_GROUPS,
     _PENDING_PODS,
+    _OLDEST,
     _UNSCHEDULABLE_JOBS,
     _UNSCHEDULABLE_JOBS_PLURAL,
     _UNSCHEDULABLE_TASKS,
@@ -219,15 +227,17 @@ class LastReport:
     def _add_pending(self, families: dict[str, Family], report: CycleReport) -> None:
         groups: Counter[tuple[str, str]] = Counter()
         pods: Counter[tuple[str, str]] = Counter()
+        oldest: dict[tuple[str, str], float] = {}
         for job in report.pending:
             labels = (job.queue if job.queue in report.queues else MISSING_QUEUE, job.reason.value)
             groups[labels] += 1
             pods[labels] += job.pending
+            oldest[labels] = min(job.created, oldest.get(labels, job.created))
             if self._per_job:
                 families[_UNSCHEDULABLE_TASKS.name].add(job.pending, job.name)
-        for counts, definition in ((groups, _PENDING_GROUPS), (pods, _PENDING_PODS)):
-            for labels, count in sorted(counts.items()):
-                families[definition.name].add(count, *labels)
+        for values, definition in ((groups, _PENDING_GROUPS), (pods, _PENDING_PODS), (oldest, _OLDEST)):
+            for labels, number in sorted(values.items()):
+                families[definition.name].add(number, *labels)
         for definition in (_UNSCHEDULABLE_JOBS, _UNSCHEDULABLE_JOBS_PLURAL):
             families[definition.name].add(len(report.pending))
 

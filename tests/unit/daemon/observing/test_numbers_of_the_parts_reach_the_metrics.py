@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import count
 from types import SimpleNamespace
@@ -24,6 +25,8 @@ class Parts:
         idle = SimpleNamespace(queued=0, in_flight=0, waiting=0)
         self.events = SimpleNamespace(waiting=0, written_of={}, counted=0, replaced=0, limited=0, dropped=0, failed=0)
         self.binder = SimpleNamespace(queued=7, in_flight=3)
+        self.requests: Counter[tuple[str, int]] = Counter()
+        self.cycle_running = 0.0
         self.live = SimpleNamespace(binder=self.binder, evictor=idle, status=idle, events=self.events)
 
 
@@ -42,7 +45,9 @@ def gauges(parts: Parts, metrics: Metrics) -> Gauges:
     informers: Any = SimpleNamespace(unsynced=parts.unsynced, stats=lambda: {"Pod": parts.pods})
     of_jobs: Any = SimpleNamespace(unsynced=[], stats=lambda: {"VolcanoJob": parts.jobs})
     live: Any = SimpleNamespace(stats=lambda: parts.live)
-    return Gauges(metrics, (informers, of_jobs), live)
+    return Gauges(
+        metrics, (informers, of_jobs), live, requests=parts.requests, cycle_running=lambda: parts.cycle_running
+    )
 
 
 def value(metrics: Metrics, name: str, **labels: str) -> float:
@@ -103,6 +108,23 @@ def test_what_waits_and_what_is_under_way_is_reported_as_it_is(gauges: Gauges, p
     gauges.render("")
     assert value(metrics, "effects_queue_depth", kind="bind") == 0
     assert value(metrics, "informer_synced", kind="Pod") == 1
+
+
+def test_requests_are_counted_by_what_became_of_them(gauges: Gauges, parts: Parts, metrics: Metrics) -> None:
+    parts.requests.update({("POST", 201): 3, ("GET", 0): 1})
+    gauges.render("")
+    parts.requests["POST", 201] += 2
+    gauges.render("")
+    assert value(metrics, "api_requests_total", verb="POST", status="201") == 5
+    assert value(metrics, "api_requests_total", verb="GET", status="0") == 1
+
+
+def test_a_cycle_that_does_not_end_is_seen(gauges: Gauges, parts: Parts, metrics: Metrics) -> None:
+    seen = []
+    for parts.cycle_running in (0.0, 42.5, 0.0):
+        gauges.render("")
+        seen.append(value(metrics, "cycle_running_seconds"))
+    assert seen == [0, 42.5, 0]
 
 
 def test_a_broken_configuration_that_is_read_again_is_still_broken(metrics: Metrics) -> None:

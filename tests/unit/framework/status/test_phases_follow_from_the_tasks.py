@@ -354,6 +354,20 @@ def test_pods_whose_group_does_not_exist_get_a_reason_unless_they_are_young() ->
     ]
 
 
+@pytest.mark.parametrize(
+    "objects",
+    [
+        [born(pod_group("g"), 600), pod("p", group="g", cpu="100")],
+        [born(pod_group("g", queue="nowhere"), 600)],
+        [born(pod("younger", group="g"), 300), born(pod("older", group="g"), 600)],
+    ],
+    ids=["no room", "no queue", "no PodGroup"],
+)
+def test_what_waits_is_reported_with_when_it_was_created(objects: list[Any]) -> None:
+    (waiting,) = closed(node("n1"), objects).closing.pending
+    assert waiting.created == NOW.timestamp() - 600
+
+
 # -- a cycle that decided nothing ----------------------------------------------------------------------------------
 
 

@@ -119,14 +119,16 @@ def test_a_replica_that_no_longer_leads_shows_no_queues(team_a: Metrics) -> None
 
 def test_what_waits_is_counted_by_queue_and_reason(metrics: Metrics, report: Report) -> None:
     pending = (
-        PendingJob("ml/a", "team-a", "Pending", Reason.OVER_CAPABILITY, "…", 3),
-        PendingJob("ml/b", "team-a", "Inqueue", Reason.OVER_CAPABILITY, "…", 2),
-        PendingJob("ml/c", "team-a", "Inqueue", Reason.NODES_REFUSE, "…", 1),
+        PendingJob("ml/a", "team-a", "Pending", Reason.OVER_CAPABILITY, "…", 3, created=700.0),
+        PendingJob("ml/b", "team-a", "Inqueue", Reason.OVER_CAPABILITY, "…", 2, created=500.0),
+        PendingJob("ml/c", "team-a", "Inqueue", Reason.NODES_REFUSE, "…", 1, created=900.0),
     )
     metrics.observe_cycle(report(queues={"team-a": TEAM_A}, pending=pending, nodes=5, tasks=9, jobs=4))
     assert value(metrics, "pending_pod_groups", queue="team-a", reason="OverCapability") == 2
     assert value(metrics, "pending_pods", queue="team-a", reason="OverCapability") == 5
     assert value(metrics, "pending_pod_groups", queue="team-a", reason="NodesRefuse") == 1
+    assert value(metrics, "pending_oldest_timestamp_seconds", queue="team-a", reason="OverCapability") == 500
+    assert value(metrics, "pending_oldest_timestamp_seconds", queue="team-a", reason="NodesRefuse") == 900
     assert value(metrics, "unschedule_job_count") == 3
     assert value(metrics, "unschedule_job_counts") == 3
     assert [value(metrics, f"snapshot_{what}") for what in ("nodes", "tasks", "jobs")] == [5, 9, 4]

@@ -95,6 +95,12 @@ def test_an_attempt_is_judged_by_what_became_of_the_binding(
     assert value(metrics, "bind_duration_seconds_sum") == 0.5
 
 
+def test_an_action_that_has_evicted_nothing_is_there(metrics: Metrics) -> None:
+    """increase() over a series that begins with 1 is 0."""
+    for action in ("preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle"):
+        assert value(metrics, "evictions_total", action=action, outcome="done") == 0
+
+
 def test_evictions_events_and_depths(metrics: Metrics) -> None:
     metrics.effects.evicted("preempt", Outcome.DONE)
     metrics.effects.evictions_committed("preempt", 2)

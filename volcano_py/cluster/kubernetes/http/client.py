@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -96,6 +97,8 @@ class KubernetesClient:
         self._bucket = TokenBucket(qps, burst, clock)
         self._transport = transport
         self._troubled = float("-inf")  # when the server last failed to answer
+        self.answered: Counter[tuple[str, int]] = Counter()
+        """Requests by verb (WATCH: one that opens a watch) and status; 0 is no answer."""
 
     @classmethod
     async def connect(
@@ -267,10 +270,11 @@ class KubernetesClient:
             except BeyondLimitError as error:
                 raise TooLargeError(verb, str(path), error.limit) from None
             except OSError as error:
-                self._troubled = self._clock.monotonic()
+                self._unanswered(verb)
                 # What was read keeps the error, whose traceback keeps what was read.
                 error.__traceback__ = None
                 raise UnreachableError(verb, str(path), error) from error
+            self.answered[verb, answer.status] += 1
             if answer.status < 300:
                 return answer.body
             # A 401 comes before anything is done, so that repeating is safe for every verb.
@@ -289,8 +293,9 @@ class KubernetesClient:
                 async with asyncio.timeout(DEFAULT_TIMEOUT):
                     stream = await stack.enter_async_context(opening)
             except OSError as error:
-                self._troubled = self._clock.monotonic()
+                self._unanswered("WATCH")
                 raise UnreachableError("WATCH", str(path), error) from error
+            self.answered["WATCH", stream.status if isinstance(stream, Answer) else 200] += 1
             if isinstance(stream, Answer):
                 if stream.status == 401:
                     await self.credentials.renew(login)
@@ -300,6 +305,10 @@ class KubernetesClient:
     def _login(self) -> tuple[object, object]:
         self.credentials.refresh_when_due()
         return self.credentials.authorization, self.credentials.ssl
+
+    def _unanswered(self, verb: str) -> None:
+        self._troubled = self._clock.monotonic()
+        self.answered[verb, 0] += 1
 
     def _refusal(self, verb: str, path: ApiPath, answer: Answer) -> ApiError:
         refusal = api_error(verb, str(path), answer.status, answer.body, retry_after=answer.retry_after)

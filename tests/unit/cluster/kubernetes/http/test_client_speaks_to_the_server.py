@@ -56,6 +56,7 @@ async def test_a_request_carries_login_agent_and_body(api: FakeApi, client: Kube
 
     (request,) = api.requests
     assert answer == b'{"kind": "Pod"}'
+    assert client.answered == {("PATCH", 200): 1}
     assert request.query == {"fieldManager": "a b", "force": "true"}
     assert request.body == {"metadata": {}}
     assert request.headers["Authorization"] == "Bearer secret"
@@ -93,6 +94,7 @@ async def test_a_refusal_is_an_error_that_says_all_the_server_said(
     assert error.details["kind"] == "pods"
     assert error.retry_after == 3
     assert error.transient is transient
+    assert client.answered == {("DELETE", status): 1}
     assert str(error) == f"DELETE {POD}: {status} SomeReason: because"
 
 
@@ -114,6 +116,7 @@ async def test_no_answer_is_an_error_of_its_own(api: FakeApi, client: Kubernetes
         await client.post(POD, {})
 
     assert caught.value.transient
+    assert client.answered == {("POST", 0): 1}
 
 
 async def test_an_answer_that_takes_too_long_does_not_count(api: FakeApi, client: KubernetesClient) -> None:
