@@ -18,7 +18,6 @@ from volcano_py.api.objects import LabelSelector, ObjectMeta
 from volcano_py.state.infos import NodeInfo
 from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.topology.hyper_nodes import read_hyper_node
-from volcano_py.state.topology.patterns import Patterns
 from volcano_py.state.topology.tree import Tree, build
 
 
@@ -50,11 +49,10 @@ def tree_of(
     nodes: Iterable[str | NodeInfo],
     *,
     absent: Iterable[str] = (),
-    patterns: Patterns | None = None,
 ) -> Tree:
     """The tree over these nodes, in this order of rows; those in `absent` are only named by pods."""
     infos = [NodeInfo(node) if isinstance(node, str) else node for node in nodes]
     index = NodeIndex(infos, version=1)
     present = np.array([bool(info.name) and info.name not in set(absent) for info in infos], dtype=np.bool_)
     read = sorted((read_hyper_node(each) for each in hyper_nodes), key=lambda info: info.name)
-    return build(read, index, present, patterns)
+    return build(read, index, present)

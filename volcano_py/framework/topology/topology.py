@@ -24,8 +24,7 @@ from volcano_py.framework.topology.confinement import Confinement
 from volcano_py.state.status import ALLOCATED_STATUSES, TaskStatus
 from volcano_py.state.table.table import Rows
 from volcano_py.state.topology.limits import read_sub_group
-from volcano_py.state.topology.patterns import Patterns
-from volcano_py.state.topology.tree import ROOT, Tree, build
+from volcano_py.state.topology.tree import ROOT, Tree, TreeBuilder
 
 TREE: Final = "the tree of HyperNodes"
 """Name of the memory that keeps it between cycles."""
@@ -65,8 +64,8 @@ class Topology:
         snapshot, present = self._cluster.snapshot, self._cluster.ledger.nodes.present
         version = snapshot.nodes_version, snapshot.hyper_nodes_version, len(present)
         if self._memory.get("version") != version:
-            patterns = self._memory.setdefault("patterns", Patterns())
-            self._memory["tree"] = build(snapshot.hyper_nodes, self._cluster.nodes, present, patterns)
+            builder: TreeBuilder = self._memory.setdefault("builder", TreeBuilder())
+            self._memory["tree"] = builder.build(snapshot.hyper_nodes, self._cluster.nodes, present)
             self._memory["version"] = version
         tree: Tree = self._memory["tree"]
         return tree

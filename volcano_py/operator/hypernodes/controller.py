@@ -23,7 +23,7 @@ from volcano_py.operator.hypernodes.status import Finding, changes, findings_of
 from volcano_py.operator.kube_api import IsActive, KubeApi, hyper_node_path, patch_status
 from volcano_py.state.infos import NodeInfo
 from volcano_py.state.topology.hyper_nodes import HyperNodeInfo, read_hyper_node
-from volcano_py.state.topology.patterns import Patterns
+from volcano_py.state.topology.tree import TreeBuilder
 
 log = structlog.get_logger(__name__)
 
@@ -48,7 +48,7 @@ class HyperNodeController(Controller[str]):
         self._hyper_nodes: dict[str, HyperNode] = {}
         self._infos: dict[str, HyperNodeInfo] = {}
         self._nodes: dict[str, NodeInfo] = {}
-        self._patterns = Patterns()
+        self._builder = TreeBuilder()
         self._findings: Mapping[str, Finding] = {}
 
     # What is fed in.
@@ -122,7 +122,7 @@ class HyperNodeController(Controller[str]):
         """In a thread: with tens of thousands of nodes it takes longer than the event loop may be held."""
         infos = sorted(self._infos.values(), key=lambda info: info.name)
         nodes = list(self._nodes.values())
-        self._findings = await asyncio.to_thread(findings_of, infos, nodes, self._patterns)
+        self._findings = await asyncio.to_thread(findings_of, infos, nodes, self._builder)
         for name in self._findings:
             self._work.add(name)
 

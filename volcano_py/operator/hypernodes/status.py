@@ -16,8 +16,7 @@ from volcano_py.api.objects import Condition
 from volcano_py.state.infos import NodeInfo
 from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.topology.hyper_nodes import HyperNodeInfo
-from volcano_py.state.topology.patterns import Patterns
-from volcano_py.state.topology.tree import build
+from volcano_py.state.topology.tree import TreeBuilder
 
 VALID: Final = "Valid"
 """Type of the condition: False, with the reason of the first fault, while something of the HyperNode is not used."""
@@ -32,10 +31,12 @@ class Finding(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-def findings_of(infos: Sequence[HyperNodeInfo], nodes: Iterable[NodeInfo], patterns: Patterns) -> Mapping[str, Finding]:
-    """Of each HyperNode. `infos` are sorted by name; `patterns` remembers what was compared before."""
+def findings_of(
+    infos: Sequence[HyperNodeInfo], nodes: Iterable[NodeInfo], builder: TreeBuilder
+) -> Mapping[str, Finding]:
+    """Of each HyperNode. `infos` are sorted by name; `builder` has built the trees before."""
     rows = list(nodes)
-    tree = build(infos, NodeIndex(rows, 0), np.ones(len(rows), dtype=np.bool_), patterns)
+    tree = builder.build(infos, NodeIndex(rows, 0), np.ones(len(rows), dtype=np.bool_))
     faults: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for fault in tree.faults:
         faults[fault.name].append((fault.reason, fault.message))

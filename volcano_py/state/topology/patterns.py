@@ -57,6 +57,10 @@ class Patterns:
                 found[pattern] = known
         self._names, self._found = now, found
 
+    def may_match(self, pattern: str, names: Iterable[str]) -> bool:
+        """Whether the pattern is found in any of these names, of nodes that exist or do not."""
+        return any(map(_compiled(pattern).isinstance_python, names))
+
     def names(self, pattern: str) -> set[str]:
         """Those in which the pattern is found."""
         return self._found[pattern]

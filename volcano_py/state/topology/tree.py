@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from operator import is_
 from typing import Any, Final
 
 import msgspec
@@ -15,19 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.effects import ObjectRef
-from volcano_py.api.objects import NodeSelectorTerm, SelectorRequirement
 from volcano_py.api.wording.summarize import counted, summarize
 from volcano_py.state.nodes.index import NodeIndex
-from volcano_py.state.nodes.terms import term_mask
 from volcano_py.state.table.table import NOWHERE, Rows
 from volcano_py.state.topology.hyper_nodes import Fault, FaultReason, HyperNodeInfo
 from volcano_py.state.topology.links import parents_of
-from volcano_py.state.topology.patterns import Patterns
+from volcano_py.state.topology.members import Members, Selected
 
 ROOT_NAME: Final = "<cluster-top-hypernode>"
 """Volcano's name of the domain above all others."""
 ROOT: Final = 0
 """Its number."""
+_NOT_THERE: Final = "nodes that do not exist are among its members"
 _ROOT_INFO: Final = HyperNodeInfo(ObjectRef("HyperNode", "", ROOT_NAME, ""), tier=0, tier_name="")
 
 
@@ -124,43 +124,80 @@ class Tree(msgspec.Struct, frozen=True, eq=False):
         )
 
 
-def build(
-    infos: Sequence[HyperNodeInfo], index: NodeIndex, present: NDArray[np.bool_], patterns: Patterns | None = None
-) -> Tree:
-    """The tree of these HyperNodes, sorted by name. `present` [N] are the nodes that exist; `patterns` remembers what
-    was compared for an earlier tree."""
-    patterns = patterns or Patterns()
-    wanted = [pattern for info in infos for pattern in info.patterns]
-    if wanted:
-        patterns.follow(wanted, (name for name, row in index.rows.items() if present[row]))
+class TreeBuilder:
+    """Builds one tree after the other, and remembers what nodes HyperNodes select and how they hang together: a node
+    that comes, goes or is renamed costs what it touches, and a pass over the arrays."""
+
+    def __init__(self) -> None:
+        self._members = Members()
+        self._infos: tuple[HyperNodeInfo, ...] = ()
+        self._links = _linked(())
+
+    def build(self, infos: Sequence[HyperNodeInfo], index: NodeIndex, present: NDArray[np.bool_]) -> Tree:
+        """The tree of these HyperNodes, sorted by name. `present` [N] are the nodes that exist."""
+        if not _are_same(infos, self._infos):
+            self._infos, self._links = tuple(infos), _linked(infos)
+        links = self._links
+        selected = self._members.follow(infos, index, present)
+        nearest, faults = _claimed(links, selected, index)
+        nearest[present & (nearest < 0)] = ROOT
+        rows = np.flatnonzero(present)
+        rows = rows[np.lexsort((index.name_rank[rows], nearest[rows]))]
+        place = np.full(len(present), len(rows), dtype=np.intp)
+        place[rows] = np.arange(len(rows))
+        return Tree(
+            names=links.names,
+            tiers=links.tiers,
+            tier_names=links.tier_names,
+            parent=links.parent,
+            end=links.end,
+            nearest=nearest,
+            order=rows,
+            place=place,
+            starts=np.searchsorted(nearest[rows], np.arange(len(links.names) + 1)),
+            faults=tuple(sorted(links.faults.union(faults))),
+        )
+
+
+def build(infos: Sequence[HyperNodeInfo], index: NodeIndex, present: NDArray[np.bool_]) -> Tree:
+    """The tree of these HyperNodes, as `TreeBuilder.build`, for one that is asked for once."""
+    return TreeBuilder().build(infos, index, present)
+
+
+def _are_same(some: Sequence[HyperNodeInfo], others: Sequence[HyperNodeInfo]) -> bool:
+    return len(some) == len(others) and all(map(is_, some, others))
+
+
+class _Links(msgspec.Struct, frozen=True, eq=False):
+    """What of a tree follows from HyperNodes alone; as in `Tree`.
+
+    Attributes:
+        order: [H - 1] the HyperNodes in the order of their tiers and names, by number: the first that selects a node
+            has it.
+    """
+
+    names: tuple[str, ...]
+    tiers: NDArray[np.int64]
+    tier_names: tuple[str, ...]
+    parent: NDArray[np.intp]
+    end: NDArray[np.intp]
+    order: Rows
+    faults: frozenset[Fault]
+
+
+def _linked(infos: Sequence[HyperNodeInfo]) -> _Links:
     parents, faults = parents_of(infos)
-    order, parent, end = _numbered(infos, parents)
-    members = _Members(index, present, patterns)
-    nearest = np.full(len(index.nodes), NOWHERE, dtype=np.intp)
-    for number in sorted(range(1, len(order)), key=lambda at: (order[at].tier, order[at].name)):
-        info = order[number]
-        rows, unknown = members.of(info)
-        if unknown:
-            text = f"nodes that do not exist are among its members: {summarize(unknown)}"
-            faults.append(Fault(info.name, FaultReason.UNKNOWN_MEMBER, text))
-        faults.extend(_claim(number, rows, nearest, order, end, index))
-    nearest[present & (nearest < 0)] = ROOT
-    tiers = [info.tier for info in order[1:]]
-    rows = np.flatnonzero(present)
-    rows = rows[np.lexsort((index.name_rank[rows], nearest[rows]))]
-    place = np.full(len(present), len(rows), dtype=np.intp)
-    place[rows] = np.arange(len(rows))
-    return Tree(
-        names=(ROOT_NAME, *(info.name for info in order[1:])),
+    found, parent, end = _numbered(infos, parents)
+    tiers = [info.tier for info in found[1:]]
+    order = sorted(range(1, len(found)), key=lambda at: (found[at].tier, found[at].name))
+    return _Links(
+        names=(ROOT_NAME, *(info.name for info in found[1:])),
         tiers=np.array([max(tiers, default=0) + 1, *tiers], dtype=np.int64),
-        tier_names=("", *(info.tier_name for info in order[1:])),
+        tier_names=("", *(info.tier_name for info in found[1:])),
         parent=parent,
         end=end,
-        nearest=nearest,
-        order=rows,
-        place=place,
-        starts=np.searchsorted(nearest[rows], np.arange(len(order) + 1)),
-        faults=tuple(sorted({*faults, *(fault for info in infos for fault in info.faults)})),
+        order=np.array(order, dtype=np.intp),
+        faults=frozenset((*faults, *(fault for info in infos for fault in info.faults))),
     )
 
 
@@ -186,54 +223,32 @@ def _numbered(
     return order, parent, end
 
 
-def _claim(
-    number: int,
-    rows: Rows,
-    nearest: NDArray[np.intp],
-    order: Sequence[HyperNodeInfo],
-    end: NDArray[np.intp],
-    index: NodeIndex,
-) -> list[Fault]:
-    """Give the domain those of its nodes that are in none yet. A node that is in a domain below it is in it already;
-    one that is elsewhere stays there."""
+def _claimed(links: _Links, selected: Mapping[str, Selected], index: NodeIndex) -> tuple[NDArray[np.intp], list[Fault]]:
+    """[N] the domain that has each node, -1 for none, and what is wrong. The first in the order has it; a node that is
+    in a domain is in those above it already, and one that is elsewhere stays there."""
+    nearest = np.full(len(index.nodes), NOWHERE, dtype=np.intp)
+    mine = [selected[links.names[number]] for number in links.order.tolist()]
+    faults = [
+        Fault(each.info.name, FaultReason.UNKNOWN_MEMBER, f"{_NOT_THERE}: {summarize(each.unknown)}")
+        for each in mine
+        if each.unknown
+    ]
+    if not mine:
+        return nearest, faults
+    rows = np.concatenate([each.rows for each in mine])
+    claimants = np.repeat(links.order, [len(each.rows) for each in mine])
+    once, first = np.unique(rows, return_index=True)
+    nearest[once] = claimants[first]
     holders = nearest[rows]
-    nearest[rows[holders < 0]] = number
-    elsewhere = (holders >= 0) & ~((holders >= number) & (holders < end[number]))
-    faults: list[Fault] = []
-    for holder in np.unique(holders[elsewhere]).tolist():
-        shared = [index.nodes[row].name for row in rows[elsewhere & (holders == holder)].tolist()]
-        kept, other = order[holder].name, order[number].name
-        verb = "is a member" if len(shared) == 1 else "are members"
-        text = f"{counted(len(shared), 'node')} {verb} of {kept} and of {other} ({summarize(shared)}); used in {kept}"
+    elsewhere = np.flatnonzero((holders < claimants) | (holders >= links.end[claimants]))
+    shared: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+    for row, number, holder in zip(
+        rows[elsewhere].tolist(), claimants[elsewhere].tolist(), holders[elsewhere].tolist(), strict=True
+    ):
+        shared[number, holder].append(index.nodes[row].name)
+    for (number, holder), names in shared.items():
+        kept, other = links.names[holder], links.names[number]
+        verb = "is a member" if len(names) == 1 else "are members"
+        text = f"{counted(len(names), 'node')} {verb} of {kept} and of {other} ({summarize(names)}); used in {kept}"
         faults += [Fault(name, FaultReason.SHARED_NODE, text) for name in (kept, other)]
-    return faults
-
-
-class _Members:
-    """The nodes that HyperNodes select."""
-
-    def __init__(self, index: NodeIndex, present: NDArray[np.bool_], patterns: Patterns) -> None:
-        self._index = index
-        self._present = present
-        self._patterns = patterns
-
-    def of(self, info: HyperNodeInfo) -> tuple[Rows, list[str]]:
-        """[K] rows of its nodes, each once, and the names of those that do not exist."""
-        found: list[int] = []
-        unknown: list[str] = []
-        for name in info.nodes:
-            row = self._index.rows.get(name)
-            if row is None or not self._present[row]:
-                unknown.append(name)
-            else:
-                found.append(row)
-        found.extend(self._index.rows[name] for pattern in info.patterns for name in self._patterns.names(pattern))
-        rows = np.array(found, dtype=np.intp)
-        for selector in info.selectors:
-            labels = [
-                SelectorRequirement(key=key, operator="In", values=[value])
-                for key, value in selector.match_labels.items()
-            ]
-            term = NodeSelectorTerm(match_expressions=[*labels, *selector.match_expressions])
-            rows = np.concatenate((rows, np.flatnonzero(term_mask(self._index, term) & self._present)))
-        return np.unique(rows), unknown
+    return nearest, faults
