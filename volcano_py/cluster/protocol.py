@@ -1,4 +1,5 @@
-"""Between a cluster adapter and the scheduler: objects come in by `Sink`, results by `Outcomes`.
+"""Between a cluster adapter and the scheduler: objects come in by `Sink`, effects go out by
+`EffectWriter`, results come back by `Outcomes`.
 
 All methods are plain functions, called on the event loop; they must neither block nor wait.
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from volcano_py.api.effects import Bind, Evict
+from volcano_py.api.effects import Bind, Effect, Evict
 from volcano_py.api.objects import ApiObject, Condition
 
 BadObjectHandler = Callable[[str, str, str, Exception], None]
@@ -36,6 +37,13 @@ class Sink(Protocol):
 
     def delete(self, kind: str, obj: ApiObject) -> None:
         """The object is gone. Only its metadata (name, namespace, UID) may be relied on."""
+
+
+class EffectWriter(Protocol):
+    """Carries out effects."""
+
+    def apply(self, effects: Sequence[Effect]) -> None:
+        """Begin to carry these out, and return at once."""
 
 
 class Outcomes(Protocol):

@@ -20,6 +20,7 @@ import structlog
 from volcano_py.api.effects import Bind, Effect, Evict, PodCondition, PodGroupStatusUpdate
 from volcano_py.api.report import CycleReport
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, within
+from volcano_py.cluster.protocol import EffectWriter
 from volcano_py.config import SchedulerConfiguration
 from volcano_py.daemon.wakeup import Wakeup
 from volcano_py.framework.registry import Registry
@@ -36,12 +37,6 @@ STATUS_PAUSE: Final = 0.25
 
 # Some seconds of work. Should more come in without end, the snapshot does the rest.
 _MOST_SLICES: Final = 1000
-
-
-class Writer(Protocol):
-    """Carries out effects."""
-
-    def apply(self, effects: Sequence[Effect]) -> None: ...
 
 
 class Witness(Protocol):
@@ -72,14 +67,13 @@ class CycleLoop:
         self,
         state: ClusterState,
         registry: Registry,
-        writer: Writer,
+        writer: EffectWriter,
         wakeup: Wakeup,
         *,
         configuration: Callable[[], SchedulerConfiguration | None],
         active: Callable[[], bool],
         current: Callable[[], bool] = lambda: True,
         on_report: Callable[[CycleReport], None] = lambda _report: None,
-        on_binds: Callable[[Sequence[Bind]], None] = lambda _binds: None,
         on_evictions: Callable[[Sequence[Evict]], None] = lambda _evictions: None,
         on_failure: Callable[[], None] = lambda: None,
         witness: Witness | None = None,
@@ -93,8 +87,7 @@ class CycleLoop:
         self._wakeup = wakeup
         self._configuration = configuration
         self._active, self._current = active, current
-        self._on_report, self._on_binds = on_report, on_binds
-        self._on_evictions, self._on_failure = on_evictions, on_failure
+        self._on_report, self._on_evictions, self._on_failure = on_report, on_evictions, on_failure
         self._timing = timing or CycleTiming()
         self._clock = clock
         self._witness = witness
@@ -279,7 +272,6 @@ class CycleLoop:
         for bind in assumed:
             if bind.job in overtaken:
                 self._state.bind_failed(bind.pod.uid, retry_at=0.0)
-        self._on_binds([bind for bind in assumed if bind.job not in overtaken])
         if overtaken:
             log.info("cluster changed during the cycle; deciding again", jobs=sorted(overtaken))
             # What has overtaken them need not be a change that wakes us.

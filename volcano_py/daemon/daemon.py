@@ -32,6 +32,7 @@ from volcano_py.daemon.daemon_status import DaemonStatus
 from volcano_py.daemon.deletion_forwarder import DeletionForwarder
 from volcano_py.daemon.fan_out import FanOut, OnlyKind
 from volcano_py.daemon.garbage import collect_by_the_clock, keep_what_there_is
+from volcano_py.daemon.leading.held_decisions import HeldDecisions
 from volcano_py.daemon.leading.leaders_events import LeadersEvents
 from volcano_py.daemon.leading.leadership import Leadership
 from volcano_py.daemon.leading.lifeline import Lifeline
@@ -117,6 +118,9 @@ class Daemon:
         self._informers = self._make_informers(early)
         self._picture = Picture(self._informers, self._kopf, whole=partial(self._wakeup.wake, True))
         # What decides.
+        self._held = HeldDecisions(
+            self._state, self._other_scheduler, self._live, may_send=self._may_schedule, on_binds=self._binds_sent
+        )
         self._cycles = self._make_cycles()
         self._admission = self._make_admission()
         # What shows all that.
@@ -225,13 +229,12 @@ class Daemon:
         return CycleLoop(
             self._state,
             self._registry,
-            self._live,
+            self._held,
             self._wakeup,
             configuration=lambda: self._configuration.current,
             active=self._may_schedule,
             current=self._picture.is_current,
             on_report=self._job_metrics.reported,
-            on_binds=self._binds_sent,
             on_evictions=self._outcomes.evictions_sent,
             on_failure=self._metrics.daemon.cycle_failed,
             witness=self._recording.witness(lambda: self._configuration.text),
@@ -354,7 +357,6 @@ class Daemon:
 
     def _binds_sent(self, binds: Sequence[Bind]) -> None:
         self._job_metrics.placed(binds)
-        self._other_scheduler.sent(binds)
         for bind in binds:
             self._outcomes.sent(bind)
 
@@ -384,6 +386,7 @@ class Daemon:
             log.warning("waiting for a former leader: there is no lease, but pods are bound", seconds=seconds)
             await asyncio.sleep(seconds)
             since = alone_from
+            self._other_scheduler.suspect()
         await self._picture.list_since(since)
         self._controllers.leadership_gained()
         self._wakeup.wake(True)

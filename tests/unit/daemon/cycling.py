@@ -28,7 +28,6 @@ class Bench:
         self.state = state or ClusterState()
         self.sent: list[Effect] = []
         self.reports: list[CycleReport] = []
-        self.bound: list[Bind] = []
         self.configuration: SchedulerConfiguration | None = parse_configuration(
             default_configuration_text(), REGISTRY.catalogue()
         ).config
@@ -45,7 +44,6 @@ class Bench:
             active=lambda: self.active,
             current=lambda: self.current,
             on_report=self._report,
-            on_binds=self.bound.extend,
             witness=witness,
             timing=CycleTiming(period=1.0),
             seed=1,
@@ -55,6 +53,11 @@ class Bench:
     def apply(self, effects: Sequence[Effect]) -> None:
         """The writer. What queues have allocated is written until its echo comes, which never does here."""
         self.sent.extend(effect for effect in effects if not isinstance(effect, QueueAllocated))
+
+    @property
+    def bound(self) -> list[Bind]:
+        """The bindings that were sent."""
+        return [effect for effect in self.sent if isinstance(effect, Bind)]
 
     def _report(self, report: CycleReport) -> None:
         self.reports.append(report)

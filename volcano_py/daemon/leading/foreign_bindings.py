@@ -12,7 +12,8 @@ from typing import Final
 import msgspec
 
 ENOUGH: Final = 2
-"""Foreign bindings that make a scheduler: a single pod may have been bound by hand."""
+"""Foreign bindings that make a scheduler: a single pod may have been bound by hand. One is enough while a scheduler is
+suspected."""
 WITHIN: Final = 300.0
 """Seconds within which they must be."""
 SETTLE: Final = 5.0
@@ -41,12 +42,22 @@ class ForeignBindings:
         for us may still be carried out."""
         self._seen: deque[Sighting] = deque(maxlen=ENOUGH)
         self._silent_from = _NEVER
+        self.is_suspected = False
+        """Whether another scheduler may be there without binding anything; until `trust`."""
         self.total = 0
         """Foreign bindings ever counted."""
 
     def count_from(self, moment: float) -> None:
         """No predecessor of ours can be the source of what is seen from then on."""
         self._from = moment
+
+    def suspect(self) -> None:
+        """Another scheduler may be there, although it binds nothing."""
+        self.is_suspected = True
+
+    def trust(self) -> None:
+        """What we have decided was left to us: no other scheduler wants it."""
+        self.is_suspected = False
 
     def sent(self, uid: str, node: str) -> None:
         """We send this pod to this node."""
@@ -64,8 +75,9 @@ class ForeignBindings:
         self.total += 1
         self._seen.append(Sighting(pod, node, now))
         was_present = self.is_present(now)
-        if was_present or self._is_enough(now):
+        if was_present or self.is_suspected or self._is_enough(now):
             self._silent_from = now + self._silence
+            self.is_suspected = True
         return self.is_present(now) and not was_present
 
     def is_present(self, now: float) -> bool:

@@ -1,6 +1,9 @@
 """Stops decisions while another scheduler binds pods of our scheduler name, and reports it.
 
 A Lease keeps replicas of ours apart, but Volcano's own manifests run its scheduler without one.
+
+A scheduler that binds nothing may have ended, or may have no room. So its silence ends the pause, but not the
+suspicion: the first decisions are held back for a moment (`held_decisions.py`), in which the other one takes the pods.
 """
 
 from __future__ import annotations
@@ -58,6 +61,15 @@ class OtherScheduler:
         """We begin to lead; `after_ours`: perhaps after a predecessor whose last bindings are still under way."""
         self._bindings.count_from(self._clock.monotonic() + (SETTLE if after_ours else 0.0))
 
+    def suspect(self) -> None:
+        """Pods of ours were bound by a process that is not known."""
+        if self._looks:
+            self._bindings.suspect()
+
+    def trust(self) -> None:
+        """No other scheduler has taken what we decided and held back."""
+        self._bindings.trust()
+
     def sent(self, binds: Sequence[Bind]) -> None:
         """These bindings are handed to the writers."""
         if self._looks:
@@ -87,6 +99,16 @@ class OtherScheduler:
     def is_present(self) -> bool:
         """Whether decisions have to wait."""
         return self._bindings.is_present(self._clock.monotonic())
+
+    @property
+    def is_suspected(self) -> bool:
+        """Whether the first decisions are to be held back."""
+        return self._bindings.is_suspected
+
+    @property
+    def total(self) -> int:
+        """Pods that were bound by another process, ever."""
+        return self._bindings.total
 
     def status(self) -> dict[str, Any] | None:
         """For /status; None while no other scheduler is seen."""

@@ -87,6 +87,14 @@ def test_it_may_come_back(bindings: ForeignBindings) -> None:
     assert bindings.is_present(100.0)
 
 
+def test_one_binding_is_enough_of_a_scheduler_that_is_suspected(bindings: ForeignBindings) -> None:
+    bindings.suspect()
+    assert show(bindings, "a") == [True]
+    bindings.trust()
+    assert show(bindings, "b", at=100.0) == [True], "two in five minutes"
+    assert bindings.is_suspected, "its silence will not show whether it has ended"
+
+
 def test_a_pod_that_is_gone_is_forgotten(bindings: ForeignBindings) -> None:
     bindings.sent("a", "n1")
     bindings.forget("a")
