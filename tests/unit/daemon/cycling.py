@@ -27,6 +27,7 @@ class Bench:
         self.clock = FakeClock(self._cycle_over)
         self.state = state or ClusterState()
         self.sent: list[Effect] = []
+        self.bound: list[Bind] = []
         self.reports: list[CycleReport] = []
         self.configuration: SchedulerConfiguration | None = parse_configuration(
             default_configuration_text(), REGISTRY.catalogue()
@@ -53,11 +54,7 @@ class Bench:
     def apply(self, effects: Sequence[Effect]) -> None:
         """The writer. What queues have allocated is written until its echo comes, which never does here."""
         self.sent.extend(effect for effect in effects if not isinstance(effect, QueueAllocated))
-
-    @property
-    def bound(self) -> list[Bind]:
-        """The bindings that were sent."""
-        return [effect for effect in self.sent if isinstance(effect, Bind)]
+        self.bound.extend(effect for effect in effects if isinstance(effect, Bind))
 
     def _report(self, report: CycleReport) -> None:
         self.reports.append(report)
