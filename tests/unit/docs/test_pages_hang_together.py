@@ -60,6 +60,28 @@ def test_every_page_is_reached_from_the_readme() -> None:
     assert not set(DOCUMENTATION) - reached
 
 
+ARCHITECTURE = PROJECT / "docs/architecture.md"
+MODULES = sorted(str(path) for path in (PROJECT / "volcano_py").rglob("*.py"))
+
+
+def test_every_file_that_the_architecture_names_exists() -> None:
+    """A path may leave out the folders that the text around it names."""
+    named = {name for name in re.findall(r"`([\w/]+\.py)`", ARCHITECTURE.read_text())}
+    assert len(named) > 100
+    unknown = {name for name in named if not any(path.endswith(f"/{name}") for path in MODULES)}
+    assert not {name for name in unknown if not (PROJECT / name).exists()}
+
+
+def test_functions_to_start_from_are_in_the_files_named() -> None:
+    found = re.findall(r"`([\w.]+)` (?:in|of) `([\w/]+\.py)`", ARCHITECTURE.read_text())
+    assert len(found) > 10
+    for name, file in found:
+        sources = [Path(path).read_text() for path in MODULES if path.endswith(f"/{file}")]
+        for part in name.split("."):
+            definition = re.compile(rf"^\s*(async def|def|class) {part}\b|^{part}\b.* = ", re.MULTILINE)
+            assert any(definition.search(source) for source in sources), f"{file} has no {name}"
+
+
 @cache
 def known_options() -> set[str]:
     return options(main, click.Context(main))
