@@ -76,10 +76,10 @@ def measured(nodes: int, pods: int, conf: str, *, runs_for: int = 0) -> tuple[fl
     world = World(
         capture.items, configuration_of(capture, registry), registry, rules=rules_of(capture), live=capture.taken
     )
-    told = explain_workload(world, "podgroup", f"team/j{pods // GANG - 1}")
+    explained = explain_workload(world, "podgroup", f"team/j{pods // GANG - 1}")
     seconds = time.process_time() - begun
-    start = told.forecast.at or "none" if told.forecast is not None else ""
-    return seconds, f"{told.now.reason}, {len(told.remedies)} remedies, forecast {start}"
+    start = explained.forecast.at or "none" if explained.forecast is not None else ""
+    return seconds, f"{explained.now.reason}, {len(explained.remedies)} remedies, forecast {start}"
 
 
 def _meta(name: str, namespace: str = "", *, group: str = "") -> ObjectMeta:

@@ -36,7 +36,7 @@ _PATIENCE: Final = 300.0  # seconds
 def manifest(number: int, replicas: int) -> dict[str, Any]:
     """One Job; no scheduler takes its pods."""
     container = {"name": "main", "image": "work", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
-    template = {"spec": {"schedulerName": "nobody", "containers": [container]}}
+    template = {"spec": {"schedulerName": "unknown", "containers": [container]}}
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",

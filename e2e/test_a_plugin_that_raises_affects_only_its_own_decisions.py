@@ -36,7 +36,7 @@ class Brawl(Action):
     name = "brawl"
 
     def execute(self, ssn):
-        raise SystemExit("somebody threw a chair")
+        raise SystemExit("the plugin gave up")
 '''
 
 ENTRY_POINTS = """

@@ -39,7 +39,7 @@ async def test_a_child_cannot_run_16_of_its_parents_8(
                 message = each.condition("PodScheduled").get("message", "")
                 assert f"queue {dept}, above {team}: 8 cpu allocated + 1 asked > 8 capability" in message, message
 
-    await namespace.cluster.eventually("what the waiting pods are told", reported_whose_ceiling)
+    await namespace.cluster.eventually("the messages of the waiting pods", reported_whose_ceiling)
     held = (await namespace.cluster.queues())[dept].status["allocated"]["cpu"]
     assert held == "8"
 

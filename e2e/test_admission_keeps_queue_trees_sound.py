@@ -337,7 +337,7 @@ async def test_a_dead_webhook_stops_neither_pods_nor_gangs(
         refused = await refusal_of(door, queue(PROBE))
         assert "failed calling webhook" in refused, refused
 
-    await cluster.eventually("the API server asks, and nobody answers", dead)
+    await cluster.eventually("the API server asks and gets no answer", dead)
 
 
 async def test_without_webhooks_all_is_stored_and_the_scheduler_goes_on(

@@ -19,7 +19,7 @@ from volcano_py.local.client import APIError
 
 @dataclass(frozen=True)
 class Case:
-    """Something odd. `told` is found in a condition or an event about `about`; "" means that it just runs."""
+    """Something odd. `reported` is found in a condition or an event about `about`; "" means that it just runs."""
 
     about: str
     reported: str

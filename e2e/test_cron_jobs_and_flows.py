@@ -218,7 +218,7 @@ async def test_a_cron_job_fires_once_for_each_minute_in_any_replica(
         assert datetime.fromisoformat(status["lastScheduleTime"]) >= due
         assert "lastSuccessfulTime" in status, status
 
-    await objects.cluster.eventually("the job's success is told", succeeded)
+    await objects.cluster.eventually("the job's success is reported", succeeded)
     later = await objects.wait_jobs(len(jobs) + 1, or_more=True, seconds=60 + WAIT_SECONDS)
     await objects.namespace.wait_event("SuccessfulCreate", "CronJob/tick")
 
@@ -232,7 +232,7 @@ async def test_controllers_can_be_switched_off_one_by_one(
 ) -> None:
     """Volcano's job controller may run the Jobs that ours of CronJobs makes; that of JobFlows is off."""
     await start_daemon("--controllers=queue,cronjob")
-    metadata = {"name": "old", "annotations": {"of": "somebody"}}
+    metadata = {"name": "old", "annotations": {"of": "another"}}
     await objects.namespace.apply({"apiVersion": BATCH, "kind": "Job", "metadata": metadata, "spec": job_spec({})})
     await objects.namespace.apply(template("a", job_spec({})), flow("f", {"name": "a"}))
     await objects.namespace.apply(cron("tick", job_spec({}), suspend=True))

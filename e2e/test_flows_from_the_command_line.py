@@ -77,7 +77,7 @@ async def test_a_flow_is_created_seen_and_deleted(
         code, reported = await typed(namespace, "jobtemplate", "describe", "--name", "train")
         assert (code, "f-train" in reported) == (0, True), reported
 
-    await namespace.cluster.eventually("steps, Jobs and events are told", described)
+    await namespace.cluster.eventually("steps, Jobs and events are described", described)
     assert await typed(namespace, "jobflow", "delete", "--name", "f") == (0, f"jobflow {namespace.name}/f deleted\n")
     code, reported = await typed(namespace, "jobtemplate", "delete", "-f", of_templates)
     assert (code, reported.count("deleted")) == (0, 2)

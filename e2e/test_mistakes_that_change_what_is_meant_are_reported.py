@@ -30,11 +30,13 @@ async def test_a_pod_of_a_gang_with_another_scheduler_is_named(
 ) -> None:
     pool = await simulated_nodes(1)
     ours = pod("train-0", group="train", node_selector=pool.selector)
-    other = pod("train-1", group="train", scheduler_name="somebody-else", node_selector=pool.selector)
+    other = pod("train-1", group="train", scheduler_name="another-scheduler", node_selector=pool.selector)
     await namespace.apply(pod_group("train", 2), ours, other)
 
     await namespace.wait_event(
-        "Unschedulable", "PodGroup/train", saying=f"{namespace.name}/train-1 names it, too, but scheduler somebody-else"
+        "Unschedulable",
+        "PodGroup/train",
+        saying=f"{namespace.name}/train-1 names it, too, but scheduler another-scheduler",
     )
 
 

@@ -58,9 +58,9 @@ async def test_pods_of_other_schedulers_are_left_alone_but_counted(
 ) -> None:
     """A foreign pod on a node takes its room; a foreign pod without a node does not matter."""
     pool = await simulated_nodes(1, cpu="2")
-    foreign = pod("foreign", cpu="1200m", scheduler_name="somebody-else")
+    foreign = pod("foreign", cpu="1200m", scheduler_name="another-scheduler")
     foreign["spec"]["nodeName"] = pool.names[0]
-    waiting = pod("waiting", scheduler_name="somebody-else", node_selector=pool.selector)
+    waiting = pod("waiting", scheduler_name="another-scheduler", node_selector=pool.selector)
     await namespace.apply(foreign, waiting, pod("ours", cpu="1", node_selector=pool.selector))
 
     await namespace.wait_phases(Running=1, Pending=2)

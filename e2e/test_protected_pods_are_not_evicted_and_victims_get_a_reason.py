@@ -1,4 +1,4 @@
-"""preempt and reclaim on a real API server: budgets, cool-down, promised places, and who went for whom and why."""
+"""preempt and reclaim on a real API server: budgets, cool-down, promised places, and why each pod was evicted."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ async def test_queues_of_a_tree_reclaim_up_to_the_tie_and_no_further(
             assert f"{namespace.name}/want" in each.message, each.message
             assert {have, want} <= set(each.message.replace(",", " ").replace(")", " ").split()), each.message
 
-    await installed.eventually("four are told for whom, and of which queue", reported)
+    await installed.eventually("four say for which job, and of which queue", reported)
 
 
 def placed(name: str, path: str) -> dict[str, Any]:
@@ -210,6 +210,6 @@ async def test_a_namespace_preempts_in_its_queue_what_it_is_due(
             assert len({each.about for each in events}) == 2, events
             assert all(f"makes room for {other.name}/late" in each.message for each in events), events
 
-        await installed.eventually("two are told for whom", reported)
+        await installed.eventually("two say for which job", reported)
     finally:
         await other.remove()

@@ -98,7 +98,7 @@ async def test_what_queues_hold_counts_for_all_above_and_no_ceiling_is_exceeded(
 
     await namespace.wait_phases(Running=5, Pending=3)
     await allocated(cluster, tree.name("dept"), 5)
-    await cluster.eventually("what the waiting pods are told", reported_whose_ceiling)
+    await cluster.eventually("the messages of the waiting pods", reported_whose_ceiling)
 
     async def took_turns() -> None:
         queues = await cluster.queues()
@@ -185,7 +185,7 @@ async def test_a_queue_takes_back_what_it_deserves_from_its_sibling_first(
         assert len({each.about for each in evictions}) == 4, listed(evictions)
         assert all(tree.name("a2") in each.message for each in evictions), listed(evictions)
 
-    await namespace.cluster.eventually("the four that are evicted are told for whom", reported)
+    await namespace.cluster.eventually("the four evicted pods say for which job", reported)
 
 
 async def test_the_tree_can_be_drawn_from_the_cluster(

@@ -65,7 +65,7 @@ async def test_a_daemon_does_not_begin_beside_a_scheduler_without_lease(
     simulated_nodes: SimulatedNodes,
     start_daemon: StartDaemon,
 ) -> None:
-    """The first daemon runs as Volcano's own manifests run their scheduler. Nobody has ever held the Lease: the second
+    """The first daemon runs as Volcano's own manifests run their scheduler. The Lease has never been held: the second
     one, which gets it, looks around before it decides."""
     pool = await simulated_nodes(NODES, cpu=str(CPUS))
     other = await start_daemon(NO_LEASE, SILENCE)

@@ -16,7 +16,7 @@ from volcano_py.local.workdir.certificates import CertificateAuthority, KeyPair,
 
 
 async def call(door: Door, directory: Path, pair: KeyPair | None) -> int:
-    """The status of the answer to somebody with this certificate."""
+    """The status of the answer to a client with this certificate."""
     # Whether the server can be trusted is not what is looked at here.
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -43,7 +43,7 @@ async def test_a_certificate_of_the_api_servers_authority_and_name_is_what_is_an
     assert await call(door, tmp_path, clients.authority.client(API_SERVER)) == 404
     for pair in (
         None,
-        clients.authority.client("somebody-else"),
+        clients.authority.client("another"),
         CertificateAuthority("webhook clients").client(API_SERVER),
     ):
         with pytest.raises((aiohttp.ClientError, ssl.SSLError, ConnectionError)):

@@ -86,7 +86,7 @@ def _node_term(words: Words) -> dict[str, Any]:
         term["matchExpressions"] = [_node_requirement(words) for _ in range(words.between(1, 2))]
     if words.chance(0.25):
         operator = words.one_of(("In", "NotIn"))
-        name = words.one_of((*words.nodes, "nobody"))
+        name = words.one_of((*words.nodes, "unknown"))
         term["matchFields"] = [{"key": "metadata.name", "operator": operator, "values": [name]}]
     return term
 

@@ -29,7 +29,7 @@ class Fault(StrEnum):
     ANSWER_CUT = "connection cut in the middle of the answer"
     SLOW = "slow answer"
     SILENT = "no answer at all"
-    COMPRESSED = "answer compressed, which nobody asked for"
+    COMPRESSED = "answer compressed though that was not asked for"
     # An event of a watch.
     DROPPED = "event lost"
     DELAYED = "event late"

@@ -119,8 +119,8 @@ async def test_each_oddity_is_reported_and_others_go_on(
     for kind in ("Queue", "PodGroup"):
         await daemon.wait_metric("volcano_informer_bad_objects_total", 3, or_more=True, kind=kind)
     heavy = f"{namespace.name}-heavy"
-    mended = {"minMember": 1, "queue": heavy}
+    fixed = {"minMember": 1, "queue": heavy}
     await cluster.client.merge_patch(path_of("Queue", SCHEDULING, "", heavy), {"spec": {"weight": 1}})
-    await cluster.client.merge_patch(path_of("PodGroup", SCHEDULING, namespace.name, "all"), {"spec": mended})
+    await cluster.client.merge_patch(path_of("PodGroup", SCHEDULING, namespace.name, "all"), {"spec": fixed})
     await namespace.wait_pod_group("all", "Running")
     await all_is_well(daemon)

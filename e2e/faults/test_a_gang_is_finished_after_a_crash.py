@@ -36,7 +36,7 @@ async def killed_half_way(cluster: Cluster, namespace: Namespace, gate: Gate, da
     async def given_up() -> None:
         assert not gate.held, gate.held
 
-    await cluster.eventually("nobody waits for an answer to the other bindings", given_up)
+    await cluster.eventually("no request waits for an answer to the other bindings", given_up)
 
 
 @pytest.mark.parametrize("bound", [1, 3, 4])

@@ -101,4 +101,4 @@ async def test_what_happened_in_the_time_that_is_forgotten_comes_with_new_lists(
         }
         assert listed_again >= LISTED_ANEW, listed_again
 
-    await cluster.eventually("the log says that all was listed anew", all_listed_again)
+    await cluster.eventually("the log says that all was listed again", all_listed_again)

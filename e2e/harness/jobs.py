@@ -52,7 +52,7 @@ class Jobs:
         return await self.cluster.eventually(f"job {name} {phase} {status}", reached, seconds=seconds)
 
     async def _shown(self, status: dict[str, Any]) -> str:
-        """A job's status and all pods, for somebody who has to find out why it is not as expected."""
+        """A job's status and all pods, to find out why it is not as expected."""
         return f"{status}; pods: {', '.join(map(str, await self.namespace.pods()))}"
 
     async def delete(self, name: str) -> None:

@@ -36,9 +36,9 @@ class Stage:
 
 @dataclass(frozen=True)
 class Attack:
-    """One attempt. `told` is a pattern that a refusal, a condition or an event in the attacker's namespace matches.
+    """One attempt. `reported` is a pattern that a refusal, a condition or an event in the attacker's namespace matches.
 
-    An attack without `told` is work like any other, which has no reason to be refused.
+    An attack without `reported` is work like any other, which has no reason to be refused.
     """
 
     name: str

@@ -42,7 +42,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     rows = config.stash.get(_ROWS, [])
     if rows:
         terminalreporter.section(
-            "attacks: the longest wait of a stranger's pod, and what the attacker was told", sep="-"
+            "attacks: the longest wait of a stranger's pod, and what was reported to the attacker", sep="-"
         )
     for row in rows:
         reported = " ".join(row.reported.split())[:_WIDTH]

@@ -166,7 +166,11 @@ async def test_others_notice_nothing(
         assert matches, heard[:5]
         return matches[0]
 
-    answer = await arena.cluster.eventually("the attacker is told", attacker_is_reported) if attack.reported else ""
+    answer = (
+        await arena.cluster.eventually("the attack is reported to the attacker", attacker_is_reported)
+        if attack.reported
+        else ""
+    )
     record(request.config, Row(attack.name, max(waits), answer))
     assert arena.daemon.process.running
     assert await arena.running() == bystanders, listed(await arena.victim.pods())

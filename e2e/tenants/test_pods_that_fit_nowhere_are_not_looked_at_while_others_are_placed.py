@@ -35,7 +35,7 @@ async def test_pods_that_fit_nowhere_are_not_looked_at_while_others_are_placed(
         reported = [each.condition("PodScheduled").get("message", "") for each in await attacker.namespace.pods()]
         assert sum(text.startswith("NodesRefuse: ") for text in reported) == _MISFITS, reported[:3]
 
-    await daemon.eventually("all misfits are told why they wait", all_reported)
+    await daemon.eventually("all misfits have the reason why they wait", all_reported)
     before = await _looks(daemon)
     path = f"/api/v1/namespaces/{attacker.name}/pods/misfit-0"
     for number in range(_EDITS):

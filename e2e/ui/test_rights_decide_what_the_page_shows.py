@@ -79,7 +79,7 @@ async def test_a_user_of_one_namespace_sees_its_jobs_and_nothing_of_others(resea
 
 async def test_a_user_without_any_right_sees_what_is_missing(shown: Cluster, chromium: Browser, tmp_path: Path) -> None:
     token = await service_account_token(shown.client, "research", "default")
-    path = with_token(tmp_path / "nobody.kubeconfig", await kubeconfig_view(shown), token)
+    path = with_token(tmp_path / "no-rights.kubeconfig", await kubeconfig_view(shown), token)
     async with opened("--kubeconfig", str(path)) as url, tab(chromium, url) as page:
         await page.says("0 nodes, 0 pods placed, 0 pods waiting.")
         await page.page.get_by_text("things could not be read").click()

@@ -80,8 +80,8 @@ def check_now(world: World, explanation: WorkloadExplanation) -> None:
     assert waits == bool(now.reason)
     assert sum(limit.binding for limit in explanation.limits) == int(waits)
     if explanation.nodes is not None:
-        told = explanation.nodes
-        assert told.takes + sum(told.refusals.values()) == told.total == len(world.objects("Node", Node))
+        explained = explanation.nodes
+        assert explained.takes + sum(explained.refusals.values()) == explained.total == len(world.objects("Node", Node))
 
 
 def check_numbers(world: World, explanation: WorkloadExplanation) -> None:
@@ -149,9 +149,9 @@ def check_nodes_and_queues(world: World, cluster: Cluster) -> None:
         assert sum(explained.pods.values()) == len(there) == explained.used.get("pods", 0)
     held = {name: used(world, "cpu", name) for name in QUEUES}
     for name in QUEUES:
-        told = explain_queue(world, name)
-        assert told.standing.allocated.get("cpu", 0) == held[name]
-        for borrower in told.borrowers:
+        of_queue = explain_queue(world, name)
+        assert of_queue.standing.allocated.get("cpu", 0) == held[name]
+        for borrower in of_queue.borrowers:
             deserved = explain_queue(world, borrower.queue).standing.deserved
             assert borrower.over.get("cpu", 0) in (0, held[borrower.queue] - deserved.get("cpu", 0))
 

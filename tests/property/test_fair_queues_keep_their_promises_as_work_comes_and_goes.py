@@ -3,7 +3,7 @@
 - evictions end, although every victim is created again by its controller: no two queues evict each other in turn,
 - nothing was taken of what a queue is guaranteed, nor from a queue that is not reclaimable,
 - what queues deserve is no more than there is, on each level of a tree (proportion),
-- nobody waits beside free room unless a ceiling of a queue is in the way, and it says which.
+- no pod waits alongside free room unless a ceiling of a queue is in the way, and it says which.
 """
 
 from __future__ import annotations

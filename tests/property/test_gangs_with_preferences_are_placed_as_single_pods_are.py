@@ -78,8 +78,8 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(tuple(nodes), tuple(around), draw(st.integers(2, 14)), fields, draw(st.booleans()), tier)
 
 
-def constraint(key: str, skew: int, action: str, everybody: bool) -> TopologySpreadConstraint:
-    selector = LabelSelector() if everybody else LabelSelector(match_labels=APP)
+def constraint(key: str, skew: int, action: str, everything: bool) -> TopologySpreadConstraint:
+    selector = LabelSelector() if everything else LabelSelector(match_labels=APP)
     return TopologySpreadConstraint(topology_key=key, max_skew=skew, when_unsatisfiable=action, label_selector=selector)
 
 

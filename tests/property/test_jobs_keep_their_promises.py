@@ -176,7 +176,7 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.pods)
     @rule(number=st.integers(0, 5))
     def gone(self, number: int) -> None:
-        """A pod that is being deleted is gone, or somebody deletes one by force."""
+        """A pod that is being deleted is gone, or one is deleted by force."""
         name = sorted(self.pods)[number % len(self.pods)]
         self.blameless &= self.pods[name].metadata.deletion_timestamp is not None
         self._let_go(name)

@@ -89,4 +89,4 @@ def test_it_follows_from_what_there_is(history: list[tuple[str, tuple[str, ApiOb
         fresh.upsert(kind, obj)
     assert spread(state) == spread(fresh)
     held = {term for term in state.snapshot(0.0).terms.terms if term is not None}
-    assert held == {term for term in spread(fresh).values() if term is not None}, "no term is kept that nobody has"
+    assert held == {term for term in spread(fresh).values() if term is not None}, "no term is kept that no pod has"

@@ -139,7 +139,7 @@ def test_the_group_says_why_and_when_it_is_admitted_again() -> None:
 def test_a_waiting_pod_causes_a_cycle_when_the_time_is_over() -> None:
     cluster = Cluster(group("empty", 100))
     cluster.pass_by(1)
-    assert cluster.recheck_at < 0, "nobody waits"
+    assert cluster.recheck_at < 0, "nothing waits"
     cluster.add(vcjob("work", 2, 40))
     cluster.pass_by(2)
     assert 0 < cluster.recheck_at <= TIMEOUT - 1

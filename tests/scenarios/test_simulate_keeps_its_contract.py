@@ -245,7 +245,7 @@ def test_a_configuration_can_be_given_as_a_file_or_as_its_config_map(tmp_path: P
     for conf in (bare, wrapped):
         reported = outcome("-f", str(file), "--scheduler-conf", str(conf))
         assert set(reported["binds"]) == {"ml/fits-0", "ml/fits-1"}
-        assert reported["queues"]["team"]["deserved"] == {}, "nobody works out what a queue deserves"
+        assert reported["queues"]["team"]["deserved"] == {}, "no plugin works out what a queue deserves"
 
 
 def test_remarks_on_the_configuration_do_not_disturb_the_outcome(tmp_path: Path, file: Path) -> None:
@@ -309,7 +309,7 @@ def test_the_reason_of_a_job_without_pods_is_printed_next_to_the_outcome(part: s
     job = JOB.replace("PART", part).replace("FAST", fast)
     result = simulate("--filename", "-", "--output", "json", stdin=f"{NODE}---{job}")
     assert json.loads(result.stdout)["binds"] == {}
-    assert result.stderr.count(said) == 1, "it is told once, though it holds in each cycle"
+    assert result.stderr.count(said) == 1, "it is printed once, though it holds in each cycle"
     assert "default/train" in result.stderr
 
 

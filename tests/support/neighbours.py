@@ -100,8 +100,10 @@ class Neighbourhood:
         friends = [other for other in self.standing if all(self._means(pod, one, other) for one in wanted)]
         if all(any(self._shares(one, node, other) for other in friends) for one in wanted):
             return True
-        nobody = not any(one.topology_key in self._labels(other.spec.node_name) for other in friends for one in wanted)
-        return nobody and all(self._means(pod, one, pod) for one in wanted)
+        is_alone = not any(
+            one.topology_key in self._labels(other.spec.node_name) for other in friends for one in wanted
+        )
+        return is_alone and all(self._means(pod, one, pod) for one in wanted)
 
     def _apart(self, pod: Pod) -> Iterable[tuple[PodAffinityTerm, Pod]]:
         return ((one, other) for one in required(pod, anti=True) for other in self.standing)

@@ -3,7 +3,7 @@
     timeline = Timeline(node("n1", cpu="4"), *job("small", cpu="3", on=["n1"], runs=600), after="5m")
     timeline.add(*job("large", cpu="4", at=10))
     timeline.at(400)
-    assert timeline.told("late-0").startswith("PlacesHeld")
+    assert timeline.reported("late-0").startswith("PlacesHeld")
 
 Times are seconds since the beginning.
 """

@@ -25,7 +25,7 @@ VERBS: Final[Mapping[str, tuple[str, str, str]]] = {
     "capture": ("volcano_py.cli.capture", "capture", "Write a copy of a cluster into a file, for the verbs that try."),
     "what-if": ("volcano_py.cli.what_if", "what_if", "Try changes on a copy of a cluster, and print what differs."),
     "replay": ("volcano_py.cli.records.replay", "replay", "Decide a record of a daemon again, and compare."),
-    "history": ("volcano_py.cli.records.history", "history", "Tell what a record has of a PodGroup or a queue."),
+    "history": ("volcano_py.cli.records.history", "history", "Show what a record has of a PodGroup or a queue."),
     "queue": ("volcano_py.cli.queue", "queue", "Create, show, open and close queues; draw their tree."),
     "topology": ("volcano_py.cli.network.verb", "topology", "Draw the tree of HyperNodes, with room and jobs."),
     "job": ("volcano_py.cli.job", "job", "Run, show, suspend, resume and delete Volcano Jobs."),

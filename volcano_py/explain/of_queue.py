@@ -1,4 +1,4 @@
-"""One queue: how it stands, and from whom it can have back what it deserves."""
+"""One queue: how it stands, and which queues hold what it deserves."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def group_changes(existing: PodGroup, wanted: JsonObject) -> JsonObject:
     if resources is not None and existing.spec.min_resources != resources:
         changes["minResources"] = dict.fromkeys(existing.spec.min_resources or {}) | resources
     policies = spec.get("subGroupPolicy", [])
-    # Of a job without partitions, what somebody else has written into the group stays.
+    # Of a job without partitions, what another client has written into the group stays.
     if policies and _with_mode(existing.spec.sub_group_policy) != _with_mode(policies):
         changes["subGroupPolicy"] = policies
     return {"spec": changes} if changes else {}

@@ -154,7 +154,7 @@ def test_without_a_gang_plugin_pods_are_bound_as_they_fit() -> None:
     assert len(opened.binds) == 2
 
 
-# -- whom it takes -----------------------------------------------------------------------------------------------
+# -- which jobs it takes -----------------------------------------------------------------------------------------------
 
 
 def test_a_pending_job_waits_for_enqueue_where_that_is_configured() -> None:

@@ -180,7 +180,7 @@ ACTIONS = "AbortJob, RestartJob, RestartTask, RestartPod, RestartPartition, Term
         pytest.param(
             spec(task("a", dependsOn={"name": ["b"]})),
             "spec.tasks[0].dependsOn.name: b is not a task of this object; name one of the tasks (no other)",
-            id="depends on nobody",
+            id="depends on nothing",
         ),
         pytest.param(
             spec(task("a", dependsOn={"name": ["b"]}), task("b", dependsOn={"name": ["c", "a"]}), task("c")),

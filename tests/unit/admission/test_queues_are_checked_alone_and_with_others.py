@@ -128,8 +128,8 @@ def test_everything_that_is_wrong_is_reported_at_once() -> None:
 
 
 def test_one_violation_is_reported_in_one_line_and_a_thousand_in_a_few() -> None:
-    violations = [Violation(field=f"f{n}", value="v", rule="is wrong", fix="mend it") for n in range(1000)]
-    assert denial_message("queue", "q", violations[:1]) == "queue q: f0: v is wrong; mend it"
+    violations = [Violation(field=f"f{n}", value="v", rule="is wrong", fix="fix it") for n in range(1000)]
+    assert denial_message("queue", "q", violations[:1]) == "queue q: f0: v is wrong; fix it"
     answer = denial_message("queue", "q", violations).splitlines()
     assert len(answer) == 22
     assert answer[-1] == "- … and 980 more"
@@ -161,7 +161,7 @@ ONE = queue("one", "dept", deserved={"cpu": 6}, guarantee={"cpu": 1})
             queue("q", "one", capability={"cpu": 9}),
             "spec.capability[cpu]: 9 is more than that of queue dept above it, 8; "
             "lower it, or raise that of queue dept",
-            id="capability above the grandparent's, whom the parent inherits from",
+            id="capability above the grandparent's, which the parent inherits",
         ),
         pytest.param(
             queue("q", "dept", deserved={"cpu": 5}),

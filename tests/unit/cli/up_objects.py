@@ -14,7 +14,7 @@ from volcano_py.cli.live.overview import EventRow, GroupRow, LoneRow, NodeRow, O
 GIB = 2**30
 
 WHY = "NodesRefuse: 0/4 nodes are unavailable: 4 Insufficient cpu."
-NO_GROUP = "PodGroupNotFound: PodGroup ml/nobody does not exist: create it"
+NO_GROUP = "PodGroupNotFound: PodGroup ml/missing does not exist: create it"
 
 
 def pod(name: str, *, group: str = "", node: str = "", phase: str = "Pending", cpu: str = "1", **more: Any) -> Pod:

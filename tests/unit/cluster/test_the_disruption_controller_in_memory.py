@@ -102,7 +102,7 @@ def test_a_budget_is_not_spent_again_in_each_cycle() -> None:
     [
         pytest.param({"minAvailable": 2}, [web(n) for n in range(3)], 1, id="a minimum of pods"),
         pytest.param({"minAvailable": 4}, [web(n) for n in range(3)], 0, id="a minimum that is not met"),
-        pytest.param({"minAvailable": 0}, [], 0, id="nobody there"),
+        pytest.param({"minAvailable": 0}, [], 0, id="no pods"),
         pytest.param({}, [web(n) for n in range(3)], 0, id="neither"),
         pytest.param({"maxUnavailable": 1}, [web(n, owner=SET) for n in range(3)], 1, id="a maximum"),
         pytest.param({"maxUnavailable": "50%"}, [web(n, owner=SET) for n in range(3)], 2, id="a share, rounded up"),

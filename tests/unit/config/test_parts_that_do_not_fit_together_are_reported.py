@@ -69,7 +69,7 @@ def test_a_conflict_is_reported_together_with_other_errors(parse: Parse) -> None
         configuration(
             "allocate, nothing",
             "{name: drf, enableHierarchy: true, arguments: 3}",
-            "{name: nobody}",
+            "{name: unknown}",
             "{name: proportion}",
         )
     )

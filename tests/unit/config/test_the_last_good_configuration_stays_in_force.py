@@ -36,7 +36,7 @@ def kinds(*outcomes: Outcome) -> list[str]:
 
 
 def length(reloader: Reloader) -> int:
-    """Tells the configurations of `text` apart."""
+    """Distinguishes the configurations of `text`."""
     assert reloader.configuration is not None
     return len(reloader.configuration.actions) - 1
 

@@ -128,7 +128,7 @@ tiers:
             bench.state.evict_failed(effect.pod.uid, retry_at=bench.now + 5.0)
         bench.sent.clear()
     assert sorted(evicted[:2]) == ["low-0", "low-1"], "the other one is asked in its place"
-    assert len(evicted) == 3, "then nobody for five seconds"
+    assert len(evicted) == 3, "then none for five seconds"
 
 
 async def test_it_is_tried_again_even_if_statuses_keep_coming_in_at_that_moment(bench: Bench) -> None:

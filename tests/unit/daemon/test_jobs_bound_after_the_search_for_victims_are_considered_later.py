@@ -28,7 +28,7 @@ async def test_a_queue_that_has_more_than_its_share_since_gives_it_back(bench: B
     more = gang("more", pods=2, min_member=1, cpu="1", queue="theirs")
     bench.put(*held, *large, *more)
     await bench.after(DECISIVE_PAUSE)
-    assert sorted(bench.binds) == ["more-0", "more-1"], "the large one fits nowhere, and nobody has too much"
+    assert sorted(bench.binds) == ["more-0", "more-1"], "the large one fits nowhere, and no queue has too much"
     members = {each.metadata.name: each for each in more if isinstance(each, Pod)}
     for name, place in bench.binds.items():
         bench.put(as_status(on(members[name], place), "Running"))

@@ -163,7 +163,7 @@ def refused(status: int) -> Exception:
     [
         pytest.param(None, "done", "scheduled", id="bound"),
         pytest.param(GONE, "gone", "", id="the pod is gone"),
-        pytest.param(REFUSED, "conflict", "error", id="somebody else was faster"),
+        pytest.param(REFUSED, "conflict", "error", id="another client was faster"),
         pytest.param(refused(403), "refused", "error", id="refused"),
         pytest.param(refused(503), "failed", "error", id="the server failed"),
         pytest.param(UnreachableError("POST", "/", "time ran out"), "failed", "error", id="no answer"),

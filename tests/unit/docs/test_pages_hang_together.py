@@ -66,7 +66,7 @@ MODULES = sorted(str(path) for path in (PROJECT / "volcano_py").rglob("*.py"))
 
 def test_every_file_that_the_architecture_names_exists() -> None:
     """A path may leave out the folders that the text around it names."""
-    named = {name for name in re.findall(r"`([\w/]+\.py)`", ARCHITECTURE.read_text())}
+    named = set(re.findall(r"`([\w/]+\.py)`", ARCHITECTURE.read_text()))
     assert len(named) > 100
     unknown = {name for name in named if not any(path.endswith(f"/{name}") for path in MODULES)}
     assert not {name for name in unknown if not (PROJECT / name).exists()}

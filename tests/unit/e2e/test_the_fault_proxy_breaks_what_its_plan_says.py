@@ -53,8 +53,8 @@ async def api() -> AsyncIterator[FakeApi]:
 
 @pytest_asyncio.fixture
 async def proxy(api: FakeApi) -> AsyncIterator[FaultProxy]:
-    nobody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # the API server speaks plain HTTP; to load CAs takes a while
-    async with FaultProxy(api.url, trust=nobody, serve=None) as proxy:
+    trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # the API server speaks plain HTTP; to load CAs takes a while
+    async with FaultProxy(api.url, trust=trust, serve=None) as proxy:
         yield proxy
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.explain.causes import node, queue, world_of
-from tests.unit.explain.test_who_runs_instead_is_named_with_why_it_stays import holder
+from tests.unit.explain.test_jobs_that_run_instead_are_named_with_why_they_stay import holder
 from volcano_py.explain.of_queue import explain_queue
 
 CAPACITY = """

@@ -156,7 +156,7 @@ def test_a_cycle_that_decides_nothing_runs_no_action_and_repeats_why_things_wait
     assert second.pending == first.pending
     assert (first.unschedulable_tasks, second.unschedulable_tasks) == (1, 0), "nothing was tried in vain again"
     reported = [effect for effect in cycles.effects if not isinstance(effect, QueueAllocated)]
-    assert reported == [], "nothing that was told is taken back"
+    assert reported == [], "nothing that was reported is taken back"
 
 
 def test_equal_nodes_go_by_name_in_simulations_and_by_a_seed_in_life() -> None:

@@ -18,7 +18,7 @@ def scrape(metrics: Metrics) -> Series:
     for family in text_string_to_metric_families(metrics.render()[0].decode()):
         for sample in family.samples:
             key = (sample.name, frozenset(sample.labels.items()))
-            assert key not in series, f"{key} is told twice"
+            assert key not in series, f"{key} is exposed twice"
             series[key] = sample.value
     return series
 

@@ -41,7 +41,7 @@ class Remembers:
         self.heard.append(f"{kind} {obj.metadata.name} is gone")
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
-        raise AssertionError("nobody lists a cluster in memory")
+        raise AssertionError("a cluster in memory is not listed")
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_events_are_kept_in_order(cluster: MemoryCluster) -> None:
 
 def test_what_changes_nothing_is_no_change(cluster: MemoryCluster, sink: Remembers) -> None:
     cluster.put("Pod", pod("waits", group="g"))
-    cluster.remove("Pod", "team/nobody")
+    cluster.remove("Pod", "team/unknown")
     assert (cluster.changes, sink.heard) == (0, [])
     cluster.put("Pod", on(pod("waits", group="g"), "n1"))
     cluster.remove("Pod", "team/waits")

@@ -95,7 +95,7 @@ def test_a_pod_that_got_bound_after_all_is_no_longer_waited_for(watched: Watched
 
 
 def test_what_is_gone_or_placed_already_is_not_bound(watched: Watched) -> None:
-    assert not watched.state.assume_bound("nobody", "n1")
+    assert not watched.state.assume_bound("unknown", "n1")
     watched.put(on(WAITS, "n2"))
     assert not watched.state.assume_bound(UID, "n1")
 
@@ -126,7 +126,7 @@ def test_a_shortage_of_what_the_pod_does_not_ask_for_is_no_obstacle(watched: Wat
         pytest.param(["a n1", "b n1", "c n2", "d n2", "e n2"], "yyyyy", id="room for all"),
         pytest.param(["a n1", "b n1", "f n2"], "yyy", id="one that asks for nothing"),
         pytest.param(["a n1", "b n1", "c n1", "d n1", "e n1"], "yyyyn", id="room for four"),
-        pytest.param(["a n1", "nobody n1", "b n1"], "yny", id="one is gone"),
+        pytest.param(["a n1", "unknown n1", "b n1"], "yny", id="one is gone"),
         pytest.param(["a n1", "b nowhere", "c n1"], "yny", id="a node is gone"),
         pytest.param(["a n1", "a n1", "b n1"], "yny", id="one comes twice"),
         pytest.param(["a n1", "runs n2", "b n1"], "yny", id="one is placed already"),
@@ -233,7 +233,7 @@ def test_an_eviction_that_failed_as_far_as_we_know_but_happened_stays(holder: Wa
 
 
 def test_what_is_gone_or_waits_is_not_evicted(watched: Watched) -> None:
-    assert not watched.state.assume_evicted("nobody")
+    assert not watched.state.assume_evicted("unknown")
     assert not watched.state.assume_evicted(UID)
     watched.state.evict_failed(UID, retry_at=0.0)
     assert watched.status("a") is TaskStatus.PENDING
@@ -262,7 +262,7 @@ def test_an_assumed_phase_holds_until_the_stored_one_moves(watched: Watched) -> 
     assert watched.reported() == [], "the echo of what was written needs no cycle"
     watched.put(pod_group("h", phase="Unknown"))
     assert watched.job_column("h", "phase") == Phase.UNKNOWN
-    assert watched.reported() == [True], "somebody else wrote this"
+    assert watched.reported() == [True], "another client wrote this"
 
 
 def test_a_status_on_its_way_counts_as_stored_until_its_echo_is_overdue(watched: Watched) -> None:

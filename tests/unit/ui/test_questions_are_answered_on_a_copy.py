@@ -14,9 +14,9 @@ pytestmark = pytest.mark.real_time  # answers are worked out in a thread
 
 
 async def test_an_explanation_is_that_of_the_verb() -> None:
-    told = await Answers(cluster()).explain("podgroup", "team/waits")
-    assert told["now"]["reason"] == "NeverFits"
-    assert {each["kind"] for each in told["limits"]} >= {"queue", "cluster", "nodes"}
+    answer = await Answers(cluster()).explain("podgroup", "team/waits")
+    assert answer["now"]["reason"] == "NeverFits"
+    assert {each["kind"] for each in answer["limits"]} >= {"queue", "cluster", "nodes"}
     assert (await Answers(cluster()).explain("node", "n1"))["pods"] == {"team/runs": 1}
     assert (await Answers(cluster()).explain("queue", "vision"))["waiting"] == 1
 

@@ -49,7 +49,7 @@ class Loads:
     async def ceiling(self) -> float:
         """Pods per second of bare POST …/binding."""
         namespace = self._namespace()
-        await self._cluster.create_pods(namespace, self._workload, "nobody")
+        await self._cluster.create_pods(namespace, self._workload, "unknown")
         seconds = await self._cluster.bind_all(namespace, self._workload)
         await self._cluster.clear(namespace)
         return self._workload.pods / seconds

@@ -41,27 +41,27 @@ def drawn(explanation: WorkloadExplanation | QueueExplanation | NodeExplanation)
     yield from map(plain, lines)
 
 
-def _workload(told: WorkloadExplanation) -> Iterator[str]:
-    now = told.now
+def _workload(workload: WorkloadExplanation) -> Iterator[str]:
+    now = workload.now
     since = f" since {now.since}" if now.since else ""
-    yield f"{told.name}: {now.state}{since}, {now.running} of {counted(now.wanted, 'pod')} placed"
+    yield f"{workload.name}: {now.state}{since}, {now.running} of {counted(now.wanted, 'pod')} placed"
     if now.reason:
         yield from _wrapped(f"{now.reason}: {now.message.removeprefix(f'{now.reason}: ')}")
     if now.nodes:
         yield from _wrapped(f"On {_counts(now.nodes)}")
-    if told.unread:
-        yield from _part("Not read", told.unread)
+    if workload.unread:
+        yield from _part("Not read", workload.unread)
     if not now.reason:
         return
-    helpful = [remedy.text for remedy in told.remedies]
-    untried = [] if told.tried_all else ["the cluster is large: not everything has been tried"]
+    helpful = [remedy.text for remedy in workload.remedies]
+    untried = [] if workload.tried_all else ["the cluster is large: not everything has been tried"]
     yield from _part("What would help", [*(helpful or ["nothing of what was tried makes it start"]), *untried])
-    yield from _part("Limits", _limits(told.limits), wrap=False)
-    if told.nodes is not None:
-        yield from _part("Nodes", _nodes(told.nodes))
-    if told.position is not None:
-        yield from _part("Position", _position(told.position))
-    if told.holders:
+    yield from _part("Limits", _limits(workload.limits), wrap=False)
+    if workload.nodes is not None:
+        yield from _part("Nodes", _nodes(workload.nodes))
+    if workload.position is not None:
+        yield from _part("Position", _position(workload.position))
+    if workload.holders:
         rows = [("job", "queue", "priority", "holds", "its queue holds", "of deserved")]
         rows += [
             (
@@ -72,16 +72,16 @@ def _workload(told: WorkloadExplanation) -> Iterator[str]:
                 amounts(each.queue_allocated),
                 amounts(each.queue_deserved),
             )
-            for each in told.holders
+            for each in workload.holders
         ]
         yield from _part("Who runs instead", _aligned(rows), wrap=False)
         yield ""
-        for line in _staying(told.holders):
+        for line in _staying(workload.holders):
             yield from _wrapped(line, hanging=True)
-    if told.forecast is not None:
-        yield from _part("Forecast", [_forecast(told.forecast)])
-    if told.history:
-        yield from _part("History", [f"{each.at} {each.object}: {each.text}" for each in told.history])
+    if workload.forecast is not None:
+        yield from _part("Forecast", [_forecast(workload.forecast)])
+    if workload.history:
+        yield from _part("History", [f"{each.at} {each.object}: {each.text}" for each in workload.history])
 
 
 def _limits(limits: Sequence[Limit]) -> list[str]:
@@ -104,15 +104,15 @@ def _limit(limit: Limit) -> tuple[str, ...]:
 def _numbers(limit: Limit) -> tuple[str, ...]:
     resource = limit.resource.removeprefix("requests.").removeprefix("limits.")
 
-    def told(value: int | None, otherwise: str = "") -> str:
+    def written(value: int | None, otherwise: str = "") -> str:
         return number(resource, value) if value else otherwise
 
     return (
         number(resource, limit.used),
-        told(limit.promised),
+        written(limit.promised),
         number(resource, limit.asked),
-        told(limit.deserved, "" if limit.deserved is None else "0"),
-        told(limit.kept_for_others),
+        written(limit.deserved, "" if limit.deserved is None else "0"),
+        written(limit.kept_for_others),
         "unlimited" if limit.limit is None else number(resource, limit.limit),
     )
 
@@ -170,25 +170,25 @@ def _forecast(forecast: Forecast) -> str:
     return f"in {length}, at {forecast.at}{after if forecast.after else ''}; {forecast.why}"
 
 
-def _queue(told: QueueExplanation) -> Iterator[str]:
-    yield f"Queue {told.standing.queue}: {told.standing.state}, {counted(told.waiting, 'job')} waiting"
-    yield from _part("Standing", _standings([told.standing]), wrap=False)
-    if told.children:
-        yield from _part("Queues below it", _standings(told.children), wrap=False)
-    if told.lent:
-        yield from _part("What it can have back", [*_lent(told), *([told.note] if told.note else [])])
-    if told.unread:
-        yield from _part("Not read", told.unread)
+def _queue(queue: QueueExplanation) -> Iterator[str]:
+    yield f"Queue {queue.standing.queue}: {queue.standing.state}, {counted(queue.waiting, 'job')} waiting"
+    yield from _part("Standing", _standings([queue.standing]), wrap=False)
+    if queue.children:
+        yield from _part("Queues below it", _standings(queue.children), wrap=False)
+    if queue.lent:
+        yield from _part("What it can have back", [*_lent(queue), *([queue.note] if queue.note else [])])
+    if queue.unread:
+        yield from _part("Not read", queue.unread)
 
 
-def _lent(told: QueueExplanation) -> Iterator[str]:
-    asks = f"asks for {amounts(told.short)} of that" if told.short else "asks for nothing of that"
-    yield f"it holds {amounts(told.lent)} less than it deserves, and {asks}"
-    for each in told.borrowers:
+def _lent(queue: QueueExplanation) -> Iterator[str]:
+    asks = f"asks for {amounts(queue.short)} of that" if queue.short else "asks for nothing of that"
+    yield f"it holds {amounts(queue.lent)} less than it deserves, and {asks}"
+    for each in queue.borrowers:
         over = f"queue {each.queue} holds {amounts(each.over)} beyond what it deserves"
         if not each.reclaimable:
             yield f"{over}; it is not reclaimable"
-        elif told.note:
+        elif queue.note:
             yield over
         else:
             yield f"{over}; its pods that may be evicted hold {amounts(each.back)} of that"
@@ -210,16 +210,16 @@ def _standings(standings: Sequence[Standing]) -> list[str]:
     return _aligned(rows)
 
 
-def _node(told: NodeExplanation) -> Iterator[str]:
-    takes = f"takes no pods: {told.closed}" if told.closed else f"still takes {amounts(told.free)}"
-    yield f"Node {told.name} {takes}"
-    yield from _wrapped(f"{amounts(told.used)} of {amounts(told.allocatable)} in use")
-    if told.taints:
-        yield from _part("Only pods that tolerate", told.taints)
-    if told.pods:
-        yield from _part("What is there", [f"{name}: {counted(count, 'pod')}" for name, count in told.pods.items()])
-    if told.unread:
-        yield from _part("Not read", told.unread)
+def _node(node: NodeExplanation) -> Iterator[str]:
+    takes = f"takes no pods: {node.closed}" if node.closed else f"still takes {amounts(node.free)}"
+    yield f"Node {node.name} {takes}"
+    yield from _wrapped(f"{amounts(node.used)} of {amounts(node.allocatable)} in use")
+    if node.taints:
+        yield from _part("Only pods that tolerate", node.taints)
+    if node.pods:
+        yield from _part("What is there", [f"{name}: {counted(count, 'pod')}" for name, count in node.pods.items()])
+    if node.unread:
+        yield from _part("Not read", node.unread)
 
 
 def _part(title: str, lines: Sequence[str] | Iterator[str], *, wrap: bool = True) -> Iterator[str]:

@@ -18,7 +18,7 @@ NamesOf = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"
 _PATIENCE: Final = 2.0
 """Seconds. Whoever pressed Tab waits for it."""
 _MOST: Final = 1000
-"""Names that are asked for: nobody reads more, and a list of all would be slow."""
+"""How many names are offered: more cannot be read, and a list of all would be slow."""
 
 
 def names_of(api_version: str, kind: str, *, namespaced: bool = True) -> NamesOf:

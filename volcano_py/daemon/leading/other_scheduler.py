@@ -55,7 +55,7 @@ class OtherScheduler:
         self._bindings = ForeignBindings(silence=silence * (1 + _JITTER * random.random()))
         self._appeared = asyncio.Event()
 
-    # -- what it is told ---------------------------------------------------------------------------------------------
+    # -- what it is given --------------------------------------------------------------------------------------------
 
     def lead(self, *, after_ours: bool) -> None:
         """We begin to lead; `after_ours`: perhaps after a predecessor whose last bindings are still under way."""

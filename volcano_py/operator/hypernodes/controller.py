@@ -97,7 +97,7 @@ class HyperNodeController(Controller[str]):
             self._infos[name] = read_hyper_node(hyper_node)
             self._tree_changed()
         elif known.status != hyper_node.status:
-            self._work.add(name)  # somebody else may have written it
+            self._work.add(name)  # another client may have written it
 
     def _tree_changed(self) -> None:
         self._work.add(_TREE, self._interval)

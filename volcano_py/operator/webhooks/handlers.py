@@ -261,7 +261,7 @@ def _refuse(kind: str, name: str, violations: Violations) -> None:
 
 
 def _warn(warnings: Iterable[str]) -> None:
-    """Tell the author, if the request is admitted."""
+    """Warn the author, if the request is admitted."""
     CURRENT.get().warnings.extend(islice(warnings, _MOST_WARNINGS))
 
 

@@ -59,7 +59,7 @@ class UnderReview:
     review: Review
     patch: Operations | None = None
     warnings: list[str] = field(default_factory=list)
-    """What the author is told though the request is admitted."""
+    """Warnings to the author though the request is admitted."""
 
 
 CURRENT: ContextVar[UnderReview] = ContextVar("review")

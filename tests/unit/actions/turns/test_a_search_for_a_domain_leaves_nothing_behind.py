@@ -1,4 +1,4 @@
-"""Domains are tried one after the other: what was tried in vain is given back to the last unit, and told once."""
+"""Domains are tried one after the other: what was tried in vain is given back to the last unit, and reported once."""
 
 from __future__ import annotations
 

@@ -98,13 +98,13 @@ def test_pods_whose_pod_group_does_not_exist_are_found_with_their_message() -> N
     rows = seen(
         pod_group("there"),
         pod("member", group="there", waits="no node"),
-        pod("b", group="nobody", waits=NO_GROUP),
-        pod("a", group="nobody", waits=NO_GROUP),
-        pod("c", group="nobody", waits="something else"),
-        pod("done", group="nobody", phase="Succeeded"),
-        pod("bound", group="nobody", node="n"),
-        pod("leaving", group="nobody", deletionTimestamp="2026-01-01T00:00:00Z"),
-        pod("foreign", group="nobody", scheduler="default-scheduler"),
+        pod("b", group="missing", waits=NO_GROUP),
+        pod("a", group="missing", waits=NO_GROUP),
+        pod("c", group="missing", waits="something else"),
+        pod("done", group="missing", phase="Succeeded"),
+        pod("bound", group="missing", node="n"),
+        pod("leaving", group="missing", deletionTimestamp="2026-01-01T00:00:00Z"),
+        pod("foreign", group="missing", scheduler="default-scheduler"),
     ).alone
     assert rows == (LoneRow("ml/a", 1, NO_GROUP), LoneRow("ml/c", 0, "something else"))
 

@@ -79,8 +79,8 @@ def test_all_waiting_pods_are_found_with_or_without_a_pod_group() -> None:
     assert reasons.splitlines()[3:] == [
         "default/too-large 0/4 nodes are unavailable: 4 Insufficient cpu.",
         f"default/new {explain.not_yet_evaluated()}",
-        "default/orphan (Pod) PodGroup ml/nobody does not exist: create it",
-        "default/many-0 (Pod) and 59 more PodGroup ml/nobody does not exist: create it",
+        "default/orphan (Pod) PodGroup ml/missing does not exist: create it",
+        "default/many-0 (Pod) and 59 more PodGroup ml/missing does not exist: create it",
         f"default/young (Pod) {explain.not_yet_evaluated()}",
     ]
 

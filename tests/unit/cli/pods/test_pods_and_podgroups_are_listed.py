@@ -58,7 +58,7 @@ async def test_pods_are_reported_with_job_queue_node_and_why_they_wait(user: Use
         pod("train-0", "train", job="train", node="n1", phase="Running", ready=True, why="long past"),
         pod("single", "plain", phase="Succeeded", node="n2"),
         pod("new", scheduler="volcano"),
-        pod("of-somebody-else"),
+        pod("of-another-user"),
     )
     assert (await user.prints("pod", "list", "--all-namespaces")).splitlines() == [
         "NAMESPACE  NAME     JOB    QUEUE    READY  STATUS     RESTARTS  AGE  NODE  WHY IT WAITS",
@@ -90,7 +90,7 @@ async def test_a_pod_is_listed_in_the_queue_it_was_bound_in(user: UserOfCluster)
 
 
 async def test_pods_for_programs_are_the_objects_themselves(user: UserOfCluster) -> None:
-    on_pods(user, pod("a", "train"), pod("of-somebody-else"))
+    on_pods(user, pod("a", "train"), pod("of-another-user"))
     printed = orjson.loads(await user.prints("pod", "list", "-A", "-o", "json"))
     assert printed == {
         "apiVersion": "v1",

@@ -287,7 +287,7 @@ def test_a_chain_of_queues_may_be_long() -> None:
     }
     found = standings(reports, parsed)
     assert [each.depth for each in found] == list(range(1501))
-    assert found[0].report == QueueReport("root"), "made up, as nobody has told of it"
+    assert found[0].report == QueueReport("root"), "made up, as there is no report of it"
     console = Console(file=StringIO(), width=1_000)
     console.print(drawing(found[:200], console.width))
     assert isinstance(console.file, StringIO)

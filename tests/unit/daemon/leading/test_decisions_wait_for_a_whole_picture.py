@@ -81,7 +81,7 @@ async def subject(tmp_path: Path) -> AsyncIterator[Subject]:
 async def test_while_all_is_well_nothing_waits(subject: Subject) -> None:
     assert subject.picture.is_current()
     assert subject.picture.problem() is None
-    assert (subject.whole, subject.queues.wanted) == (0, []), "nor is anybody woken"
+    assert (subject.whole, subject.queues.wanted) == (0, []), "nor is anything woken"
 
 
 async def test_one_kind_that_is_behind_pauses_decisions_until_the_queues_are_listed_too(subject: Subject) -> None:

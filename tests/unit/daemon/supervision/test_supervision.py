@@ -172,7 +172,7 @@ async def test_signals_stop_the_supervisor_even_after_another_handler_took_them(
     supervisor.add("child", forever)
     loop = asyncio.get_running_loop()
     supervisor.own_signals()
-    loop.add_signal_handler(signal.SIGTERM, taken.append, "somebody else")
+    loop.add_signal_handler(signal.SIGTERM, taken.append, "another handler")
     supervisor.own_signals()
     try:
         loop.call_soon(os.kill, os.getpid(), signal.SIGTERM)

@@ -33,7 +33,7 @@ NONSENSE: Final[dict[str, Callable[[], Any]]] = {
     "a generator": lambda: (letter for letter in "ab"),
     "a room without a count": lambda: Room(None),  # type: ignore[arg-type]
     "a room that is short of a name": lambda: Room(0, None, ("cpu", 1)),  # type: ignore[arg-type]
-    "a room below nobody's ceiling": lambda: Room(0, None, None, None),  # type: ignore[arg-type]
+    "a room below no queue's ceiling": lambda: Room(0, None, None, None),  # type: ignore[arg-type]
     "a ballot without a vote": lambda: Ballot("yes"),  # type: ignore[arg-type]
 }
 QUESTIONS: Final = (

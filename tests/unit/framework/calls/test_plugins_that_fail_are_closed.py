@@ -241,7 +241,7 @@ class Answers(Plugin):
     ],
 )
 def test_nonsense_is_as_good_as_an_exception(field: str, value: Any, node_name: str) -> None:
-    opened = opened_with(type("Told", (Answers,), {field: value}), Sound)
+    opened = opened_with(type("Faulty", (Answers,), {field: value}), Sound)
     with capture_logs():
         choice = opened.ssn.placer.choose(opened.task("a-0").task_class, 2)
     placed = [opened.ssn.snapshot.nodes[row].name for row in choice.nodes.tolist()]
@@ -251,7 +251,7 @@ def test_nonsense_is_as_good_as_an_exception(field: str, value: Any, node_name: 
 
 @pytest.mark.parametrize("code", [99, -1])
 def test_an_unregistered_code_refuses_the_node_as_the_plugins_mistake(code: int) -> None:
-    opened = opened_with(type("Told", (Answers,), {"codes": np.full(2, code, dtype=np.int32)}))
+    opened = opened_with(type("Faulty", (Answers,), {"codes": np.full(2, code, dtype=np.int32)}))
     task_class = opened.task("a-0").task_class
     assert not len(opened.ssn.placer.choose(task_class, 1).nodes)
     assert opened.ssn.placer.misfit(task_class).counts == {plugin_failed(): 2}

@@ -41,7 +41,7 @@ def opened_with(*tiers: list[type[Plugin]], **options: Any) -> Opened:
 @pytest.mark.parametrize(
     ("tiers", "outcome", "asked"),
     [
-        pytest.param([], True, [], id="nobody"),
+        pytest.param([], True, [], id="no plugin"),
         pytest.param([[A], [A]], True, [1, 1], id="all abstain"),
         pytest.param([[P]], True, [1], id="one permits"),
         pytest.param([[N]], False, [1], id="one rejects"),
@@ -97,7 +97,7 @@ def test_a_job_is_ready_when_all_agree(answers: list[bool], ready: bool) -> None
 @pytest.mark.parametrize(
     ("tiers", "starving"),
     [
-        pytest.param([], False, id="nobody: never"),
+        pytest.param([], False, id="no plugin: never"),
         pytest.param([[True], [False]], True, id="the first tier decides"),
         pytest.param([[False], [True]], False, id="either way"),
         pytest.param([[True, False]], False, id="all of it must agree"),

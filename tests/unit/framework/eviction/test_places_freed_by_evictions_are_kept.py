@@ -170,7 +170,7 @@ def test_a_promise_ends_at_its_deadline() -> None:
 
 @pytest.mark.parametrize(("grace", "holds"), [(150, True), (30, False)])
 def test_only_victims_prolong_a_promise_not_pods_that_leave_later(grace: int, holds: bool) -> None:
-    """On a node of short jobs somebody always leaves."""
+    """On a node of short jobs a pod always leaves."""
     leaver = pod("gone-0", group="gone", on="n1", cpu="2", deleting=True)
     leaver = msgspec.structs.replace(
         leaver, metadata=msgspec.structs.replace(leaver.metadata, deletion_grace_period_seconds=grace)

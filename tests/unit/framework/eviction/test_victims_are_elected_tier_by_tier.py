@@ -1,4 +1,4 @@
-"""Whom the plugins give up together: intersections inside a tier, the first tier with a victim, guards everywhere."""
+"""The victims that plugins agree on: intersections inside a tier, the first tier with a victim, guards everywhere."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def elected(*tiers: list[Any], point: str = "preemptable") -> str:
 @pytest.mark.parametrize(
     ("tiers", "victims"),
     [
-        pytest.param([[]], "", id="nobody gives up anybody"),
+        pytest.param([[]], "", id="no plugin gives up any"),
         pytest.param([["012"]], "012", id="one plugin"),
         pytest.param([["012", "123"]], "12", id="a tier intersects"),
         pytest.param([["01", None]], "01", id="who abstains is left out"),
@@ -79,8 +79,8 @@ def test_tiers(tiers: list[list[str | None]], victims: str, point: str) -> None:
     ("tiers", "victims"),
     [
         pytest.param([["0123"], ["!12"]], "12", id="a guard of a later tier filters the deciding one"),
-        pytest.param([["!01"], ["0123"]], "01", id="a guard decides its own tier like anybody else"),
-        pytest.param([["!"], ["0123"]], "", id="a guard that gives up nobody is final for all tiers"),
+        pytest.param([["!01"], ["0123"]], "01", id="a guard decides its own tier like any other"),
+        pytest.param([["!"], ["0123"]], "", id="a guard that gives up none is final for all tiers"),
         pytest.param([["01"], ["!23"], ["0123"]], "23", id="a tier that the guards empty counts as empty"),
         pytest.param([["0123"], ["!123"], ["!012"]], "12", id="guards filter one after the other"),
         pytest.param([["012"], ["!~"]], "012", id="a guard may abstain"),

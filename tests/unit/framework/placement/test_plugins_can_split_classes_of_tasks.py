@@ -52,7 +52,7 @@ def opened_with(plugin: type[Plugin], **options: Any) -> Opened:
         gang("two", pods=2, queue="q2", cpu="1"),
         gang("three", pods=2, cpu="1"),
         gang("four", queue="q1", cpu="1", running_on=["q2"]),
-        pod("orphan", group="nobody", cpu="1"),
+        pod("orphan", group="missing", cpu="1"),
         tiers=[[Gang, plugin]],
         actions=[Allocate],
         **options,

@@ -19,7 +19,7 @@ def test_a_pod_fits_nodes_that_do_not_refuse_it_and_have_room() -> None:
         node("small", cpu="1"),
         node("cordoned", cpu="2", unschedulable=True),
         node("tainted", cpu="2", taints=[Taint(key="dedicated", effect="NoSchedule")]),
-        pod("somebody", on="full", cpu="1"),
+        pod("other", on="full", cpu="1"),
         gang("train", cpu="2"),
         tiers=[[Predicates]],
     )

@@ -176,7 +176,7 @@ def test_what_has_passed_is_worked_out_again_although_the_api_server_never_had_i
 # -- conditions --------------------------------------------------------------------------------------------------
 
 SCHEDULED = Condition(type="Scheduled", status="True", reason="tasks in gang are ready to be scheduled")
-TOLD = Condition(
+KNOWN = Condition(
     type="Unschedulable",
     status="True",
     reason="NotEnoughTasks",
@@ -200,7 +200,7 @@ def test_a_condition_is_written_with_the_cycle_and_its_time() -> None:
 
 def test_what_was_reported_is_not_reported_again() -> None:
     group, *members = in_phase("Unknown", "Running")
-    stored = with_status(group, running=1, conditions=[TOLD])
+    stored = with_status(group, running=1, conditions=[KNOWN])
     done = closed(node("n1"), stored, members)
     assert done.status("g") is None
     assert done.events("g") == []
@@ -209,7 +209,7 @@ def test_what_was_reported_is_not_reported_again() -> None:
 def test_another_reason_takes_the_place_of_the_old_one() -> None:
     group, *members = in_phase("Unknown", "Running")
     other = Condition(type="PodGroupScheduled", status="False")
-    stored = with_status(group, conditions=[other, with_message(TOLD, "as it was")])
+    stored = with_status(group, conditions=[other, with_message(KNOWN, "as it was")])
     update = closed(node("n1"), stored, members).status("g")
     assert update is not None
     assert [(condition.type, condition.message) for condition in update.conditions] == [
@@ -224,24 +224,24 @@ def with_message(condition: Condition, message: str) -> Condition:
 
 def test_an_old_refusal_stays_next_to_the_news_that_all_is_well() -> None:
     group, *members = in_phase("Unknown", "Running", "Running")
-    update = closed(node("n1"), with_status(group, conditions=[TOLD]), members).status("g")
+    update = closed(node("n1"), with_status(group, conditions=[KNOWN]), members).status("g")
     assert update is not None
     assert [(condition.type, condition.status) for condition in update.conditions] == [
         ("Unschedulable", "True"),
         ("Scheduled", "True"),
     ]
-    assert update.conditions[0] == TOLD
+    assert update.conditions[0] == KNOWN
 
 
 def test_the_same_refusal_is_reported_again_when_all_was_well_in_between() -> None:
     """Whoever compares times must see that the refusal is the newer one."""
     well = msgspec.structs.replace(SCHEDULED, last_transition_time=NOW - timedelta(minutes=1))
     group, *members = in_phase("Running", "Running")
-    update = closed(node("n1"), with_status(group, conditions=[TOLD, well]), members).status("g")
+    update = closed(node("n1"), with_status(group, conditions=[KNOWN, well]), members).status("g")
     assert update is not None
     times = {condition.type: condition.last_transition_time for condition in update.conditions}
     assert times == {"Unschedulable": NOW, "Scheduled": NOW - timedelta(minutes=1)}
-    assert closed(node("n1"), with_status(group, conditions=[TOLD, well]), members).events("g") == [
+    assert closed(node("n1"), with_status(group, conditions=[KNOWN, well]), members).events("g") == [
         ("Warning", "Unschedulable", MISSING_ONE)
     ]
 
@@ -377,10 +377,10 @@ def undecided(*objects: Any) -> Closed:
 
 def test_without_a_decision_phases_and_counts_move_and_reasons_stay() -> None:
     group, *members = in_phase("Inqueue", "Running", "Running", "Pending")
-    done = undecided(with_status(group, conditions=[TOLD, SCHEDULED]), members)
+    done = undecided(with_status(group, conditions=[KNOWN, SCHEDULED]), members)
     update = done.status("g")
     assert update is not None
-    assert (update.phase, update.running, update.conditions) == ("Running", 2, (TOLD, SCHEDULED))
+    assert (update.phase, update.running, update.conditions) == ("Running", 2, (KNOWN, SCHEDULED))
     assert done.pods() == {}
     assert not any(isinstance(effect, Event) for effect in done.effects)
 
@@ -388,7 +388,7 @@ def test_without_a_decision_phases_and_counts_move_and_reasons_stay() -> None:
 def test_without_a_decision_it_is_reported_that_a_group_is_scheduled() -> None:
     """Who bound it may have gone before the word was written."""
     group, *members = in_phase("Inqueue", "Running", "Running")
-    done = undecided(with_status(group, conditions=[TOLD]), members)
+    done = undecided(with_status(group, conditions=[KNOWN]), members)
     assert list(done.conditions("g")) == ["Unschedulable", "Scheduled"]
     assert done.events("g") == [("Normal", "Scheduled", "pod group is ready")]
 

@@ -124,9 +124,9 @@ def test_the_script_waits_for_a_port_and_gives_up_in_time() -> None:
             ["bash", "-c", script, "wait", "127.0.0.1", port, "5"], capture_output=True, text=True, check=True
         )
         assert answer.stdout == f"master 127.0.0.1:{port} answers\n"
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))  # the port is taken, and nothing listens
-        port = str(nobody.getsockname()[1])
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # the port is taken, and nothing listens
+        port = str(closed.getsockname()[1])
         answer = subprocess.run(
             ["bash", "-c", script, "wait", "127.0.0.1", port, "0"], capture_output=True, text=True, check=False
         )

@@ -78,7 +78,7 @@ def asking(**amounts: str) -> dict[str, Any]:
     ("subject", "wanted"),
     [
         pytest.param(pod(), True, id="ours, without a group"),
-        pytest.param(pod(schedulerName="default-scheduler"), False, id="somebody else's"),
+        pytest.param(pod(schedulerName="default-scheduler"), False, id="another scheduler's"),
         pytest.param(pod(annotations={"scheduling.k8s.io/group-name": "mine"}), False, id="names a group"),
         pytest.param(pod(annotations={"scheduling.k8s.io/group-name": ""}), True, id="names an empty group"),
         pytest.param(pod(annotations={"scheduling.volcano.sh/group-name": "x"}), True, id="only another key"),

@@ -127,7 +127,7 @@ class Door:
                 "operation": operation,
                 "name": body["metadata"].get("name", ""),
                 "namespace": body["metadata"].get("namespace", ""),
-                "userInfo": {"username": "somebody"},
+                "userInfo": {"username": "user"},
                 "object": new,
                 "oldObject": old,
                 "dryRun": dry_run,

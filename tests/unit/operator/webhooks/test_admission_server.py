@@ -36,7 +36,7 @@ REVIEW = {
         "uid": "1",
         "resource": RESOURCE,
         "operation": "CREATE",
-        "userInfo": {"username": "somebody"},
+        "userInfo": {"username": "user"},
         "object": {"metadata": {"uid": "2", "name": "q"}, "spec": {"weight": 1}},
     },
 }

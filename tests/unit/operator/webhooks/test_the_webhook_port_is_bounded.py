@@ -327,7 +327,7 @@ class Authority:
     [
         pytest.param("", "", False, id="no certificate"),
         pytest.param("other", "kube-apiserver", False, id="another authority"),
-        pytest.param("ours", "somebody", False, id="another name"),
+        pytest.param("ours", "user", False, id="another name"),
         pytest.param("ours", "kube-apiserver", True, id="the API server"),
     ],
 )

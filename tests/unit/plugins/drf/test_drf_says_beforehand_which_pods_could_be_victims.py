@@ -76,11 +76,11 @@ def test_no_victim_is_left_out(
 ) -> None:
     session = cluster(jobs, asking, choice)
     ssn, task = session.ssn, session.task(f"{asking[1]}/want-0")
-    everybody = all_running(session, jobs)
-    selection = everybody[data.draw(st.lists(st.booleans(), min_size=len(everybody), max_size=len(everybody)))]
-    possible = set(ssn.ask.possible_victims(point, task, everybody).tolist())
+    every_row = all_running(session, jobs)
+    selection = every_row[data.draw(st.lists(st.booleans(), min_size=len(every_row), max_size=len(every_row)))]
+    possible = set(ssn.ask.possible_victims(point, task, every_row).tolist())
     assert set(ssn.ask.victims(point, task, selection).tolist()) <= possible
-    alone = {row for row in everybody.tolist() if len(ssn.ask.victims(point, task, np.array([row], dtype=np.intp)))}
+    alone = {row for row in every_row.tolist() if len(ssn.ask.victims(point, task, np.array([row], dtype=np.intp)))}
     assert possible == alone, "few kinds of jobs: no pod more than that"
 
 

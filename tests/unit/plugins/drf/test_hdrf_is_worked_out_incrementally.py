@@ -77,7 +77,7 @@ def test_a_gang_that_is_tried_and_given_back_in_between_changes_nothing() -> Non
     session = opened()
     first = session.ssn.ask.branch_epoch()
     session.place("gpu", {f"gpu-{number}": "n1" for number in (2, 3, 4, 5)}).discard()
-    assert session.ssn.ask.branch_epoch() == first, "the GPUs were exhausted, but nobody has asked"
+    assert session.ssn.ask.branch_epoch() == first, "the GPUs were exhausted, but no plugin has asked"
 
 
 Child = st.tuples(st.integers(0, 9), st.integers(0, 9), st.sampled_from([0.5, 1.0, 3.0]), st.booleans())

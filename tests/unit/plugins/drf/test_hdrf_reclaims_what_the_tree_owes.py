@@ -1,4 +1,4 @@
-"""drf with enableHierarchy: whom a queue may reclaim from. There is no action here; victims are taken one by one."""
+"""drf with enableHierarchy: which queues may reclaim from which. There is no action here; victims are taken singly."""
 
 from __future__ import annotations
 

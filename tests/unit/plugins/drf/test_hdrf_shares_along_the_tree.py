@@ -119,7 +119,7 @@ def test_jobs_that_neither_hold_nor_want_anything_have_no_say() -> None:
 
 
 def test_what_others_use_up_is_exhausted_too() -> None:
-    foreign = gang("foreign", pods=2, running_on=["n1"] * 2, queue="nobody", cpu="3")
+    foreign = gang("foreign", pods=2, running_on=["n1"] * 2, queue="unknown", cpu="3")
     session = opened(placed_queue("a", "root/a", "1/1"), job("a", 4), foreign, cpu="10")
     assert rank(session, "a") == (True, 1.0), "it has all that queues can share"
 

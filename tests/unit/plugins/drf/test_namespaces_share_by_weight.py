@@ -1,4 +1,4 @@
-"""drf with enableNamespaceOrder: the order of namespaces in a queue, and whom they may preempt."""
+"""drf with enableNamespaceOrder: the order of namespaces in a queue, and which of them may preempt which."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def test_the_first_refusal_in_kube_schedulers_order_is_reported() -> None:
     assert answers(session, Predicates, "new") == {"a1": NO_COMPANY, "a2": NO_COMPANY, "b1": "", "bare": NO_COMPANY}
 
 
-# -- whom a term means ------------------------------------------------------------------------------------------------
+# -- which pods a term matches ---------------------------------------------------------------------------------
 
 
 def namespace(name: str, **labels: str) -> Namespace:
@@ -162,7 +162,7 @@ ANY_POD = term(HOST)
             ["b1"],
             id="by the name that every namespace has for a label",
         ),
-        pytest.param({"label_selector": None}, [], id="a missing selector means nobody"),
+        pytest.param({"label_selector": None}, [], id="a missing selector matches no pod"),
         pytest.param(
             {"label_selector": LabelSelector(match_expressions=[SelectorRequirement(key="app", operator="Exists")])},
             ["a1"],

@@ -60,7 +60,7 @@ THREE = (at("a1", "a"), at("a2", "a"), at("b1", "b"), at("c1", "c"))
 @pytest.mark.parametrize(
     ("on", "max_skew", "shut"),
     [
-        pytest.param("", 1, "", id="nobody there"),
+        pytest.param("", 1, "", id="no pods"),
         pytest.param("a1", 1, "a1 a2", id="one ahead"),
         pytest.param("a1 b1", 1, "a1 a2 b1", id="two ahead of the third"),
         pytest.param("a1 b1 c1", 1, "", id="even"),

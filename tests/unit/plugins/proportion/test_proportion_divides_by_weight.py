@@ -60,7 +60,7 @@ def queues(most: int = 6, amounts: int = 60) -> st.SearchStrategy[Queues]:
         "guarantees that do not fit",
         "a guarantee above the cluster",
         "an empty cluster",
-        "nobody asks",
+        "no queue asks",
     ],
 )
 def test_examples(total: int, queues: Queues, expected: list[int | str]) -> None:

@@ -339,7 +339,7 @@ def test_no_plugin_sets_aside_more_than_there_is(way: str, made: list[Queue], da
         left = total - sum(guaranteed.values())
         for name, own in guaranteed.items():
             ceiling = int(of.ssn.queues[name].capability[of.ssn.axis.names.index(resource)])
-            assert facts[name]["real_capability"][resource] == min(left + own, ceiling), "the rest is everybody's"
+            assert facts[name]["real_capability"][resource] == min(left + own, ceiling), "the rest is free for all"
     shuffled = session(way, *data.draw(st.permutations(made)), **limits)
     assert reported(shuffled, way) == facts
     assert events(shuffled) == events(of)

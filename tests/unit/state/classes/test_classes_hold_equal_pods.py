@@ -70,7 +70,7 @@ def problem_of(changed: Pod) -> tuple[Reason, str]:
         pytest.param(pod("b", cpu="1"), id="another name"),
         pytest.param(pod("b", cpu="1000m"), id="the same amount written otherwise"),
         pytest.param(pod("b", cpu="1", annotations={"volcano.sh/template-uid": "x"}), id="annotations"),
-        pytest.param(pod("b", cpu="1", labels={"app": "x"}), id="labels nobody looks at"),
+        pytest.param(pod("b", cpu="1", labels={"app": "x"}), id="labels that no selector uses"),
         pytest.param(pod("b", cpu="1", namespace="other"), id="another namespace"),
         pytest.param(pod("b", cpu="1", priority=7, group="g", role="worker", gates=["g"]), id="place in its gang"),
         pytest.param(pod("b", cpu="1", on="n1"), id="on a node"),

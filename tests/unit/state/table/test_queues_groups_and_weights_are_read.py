@@ -402,7 +402,7 @@ def test_the_known_condition_of_a_pod_is_the_one_that_says_it_waits() -> None:
     uid = waits.metadata.uid
     assert watched.state.pod_condition(uid, "PodScheduled") == reported
     assert watched.state.pod_condition(uid, "Ready") is None
-    assert watched.state.pod_condition("nobody", "PodScheduled") is None
+    assert watched.state.pod_condition("unknown", "PodScheduled") is None
     watched.put(with_status(waits, conditions=[Condition(type="PodScheduled", status="True")]))
     assert watched.state.pod_condition(uid, "PodScheduled") is None
 

@@ -178,7 +178,7 @@ def test_a_pod_whose_binding_fails_is_spread_as_before_and_a_bound_one_no_more()
     state.bind_failed(uid, retry_at=0.0)
     assert spread_of(state) == term(APP)
     state.upsert("Pod", pod(nodeName="n1"))
-    assert term(APP) not in state.snapshot(0.0).terms.terms, "the term of nobody that waits is given up"
+    assert term(APP) not in state.snapshot(0.0).terms.terms, "a term that no waiting pod has is given up"
 
 
 def test_changes_in_selections_start_no_cycle() -> None:

@@ -11,12 +11,12 @@ const NUMBERLESS = new Set(["gang", "nodes", "object"]);
 
 /** Its numbers in words. */
 function sums(each, resource) {
-  const told = (value, what) => (value === undefined || value === null ? [] : [`${what} ${number(resource, value)}`]);
+  const shown = (value, what) => (value === undefined || value === null ? [] : [`${what} ${number(resource, value)}`]);
   return [
     `${number(resource, each.used ?? 0)} used${each.promised ? ` + ${number(resource, each.promised)} promised` : ""} + ${number(resource, each.asked ?? 0)} asked`,
     each.limit === undefined || each.limit === null ? "unlimited" : `at most ${number(resource, each.limit)} ${resource}`,
-    ...told(each.deserved, "deserves"),
-    ...told(each.keptForOthers || undefined, "kept for others"),
+    ...shown(each.deserved, "deserves"),
+    ...shown(each.keptForOthers || undefined, "kept for others"),
   ];
 }
 

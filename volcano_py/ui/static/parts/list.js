@@ -11,7 +11,7 @@ const pixels = (height) =>
   height > 0 ? html`<tr aria-hidden="true" class="spacer"><td colspan="99" height=${height}></td></tr>` : nothing;
 
 /**
- * A table. `columns`: [heading, class]; `row`: the cells of an item, as a template of <td>s; `key`: what tells items
+ * A table. `columns`: [heading, class]; `row`: the cells of an item, as a template of <td>s; `key`: what sets items
  * apart; `height`: of a row, in pixels, as the style sheet has it.
  */
 export function list({ name, label, columns, items, key, row, height = 36, mark = () => "" }) {

@@ -284,7 +284,7 @@ async def test_kopf_can_log_in_as_we_do(client: KubernetesClient, api: FakeApi) 
 
 async def test_a_server_that_is_not_there_is_named_by_its_address(tmp_path: Path) -> None:
     with silent_port() as port:
-        config = kubeconfig(tmp_path / "nobody", f"http://127.0.0.1:{port}")
+        config = kubeconfig(tmp_path / "unknown", f"http://127.0.0.1:{port}")
         async with await KubernetesClient.connect(config) as client:
             with pytest.raises(
                 UnreachableError, match=f"GET /api/v1/version: no answer: cannot connect to 127.0.0.1:{port}: "

@@ -150,7 +150,7 @@ async def test_an_answer_is_read_whole_and_the_next_one_is_its_own(
         "half of one",
         "another protocol",
         "no gzip after all",
-        "an encoding that nobody asked for",
+        "an encoding that was not asked for",
     ],
 )
 async def test_what_is_no_answer_is_an_error_and_nothing_is_repeated(

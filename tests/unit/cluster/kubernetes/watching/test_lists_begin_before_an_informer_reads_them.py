@@ -71,7 +71,7 @@ async def test_a_request_for_a_new_list_does_not_get_the_early_one(
         await settle()
         background(subject.run())
         await wanted
-        assert not _early(), "nobody will take the rest"
+        assert not _early(), "the rest is not read"
 
     assert sink.calls == [("replace", "ns/b")]
 

@@ -286,7 +286,7 @@ async def test_objects_that_are_gone_are_forgotten(subject: Subject) -> None:
 
     subject.recorder.submit([waiting(name="stays"), waiting(name="pod-0")])
     await subject.settle()
-    assert subject.recorder.stats().counted == 1, "who stays is counted on, and a namesake begins anew"
+    assert subject.recorder.stats().counted == 1, "an object that stays is counted on, and a namesake starts at one"
     assert len(subject.stored) == 302
 
 

@@ -66,7 +66,7 @@ async def test_deleted_objects_are_forgotten_by_all(live: LiveCluster, api: Fake
     for number in range(256):
         live.forget(pod_ref(f"another-{number}"))
     live.apply(EFFECTS[:1])
-    assert live.stats().events.counted == 0, "it begins anew"
+    assert live.stats().events.counted == 0, "it starts at one again"
 
 
 async def test_bindings_and_evictions_leave_while_statuses_and_events_wait(

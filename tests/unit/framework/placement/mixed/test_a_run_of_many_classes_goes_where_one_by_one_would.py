@@ -1,4 +1,4 @@
-"""Tasks of many classes that the placer was told to expect, against a placer that is asked for one after the other."""
+"""Tasks of many classes that the placer expects, against a placer that is asked for one after the other."""
 
 from __future__ import annotations
 

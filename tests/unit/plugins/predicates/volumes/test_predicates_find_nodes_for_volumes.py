@@ -165,7 +165,7 @@ def test_of_the_two_names_of_a_zone_the_one_that_the_volume_has_counts_first() -
         pytest.param(claim("data", volume_mode="Block"), volume("pv", on=["n1"]), id="another mode"),
         pytest.param(claim("data", selector={"tier": "fast"}), volume("pv", on=["n1"]), id="not selected"),
         pytest.param(claim("data"), volume("pv", on=["n1"], of="other"), id="another class"),
-        pytest.param(claim("data"), volume("pv", on=["n1"], claim="others"), id="somebody else's"),
+        pytest.param(claim("data"), volume("pv", on=["n1"], claim="others"), id="another claim's"),
         pytest.param(claim("data"), volume("pv", on=["n1"], phase="Released"), id="released"),
         pytest.param(claim("data"), volume("pv", on=["n1"], deleting=True), id="being deleted"),
         pytest.param(claim("data"), volume("pv", on=["elsewhere"]), id="of no node"),
@@ -226,7 +226,7 @@ def test_a_class_that_makes_none_needs_one_that_exists() -> None:
             ["n3"],
             id="here little, there much",
         ),
-        pytest.param([], [], id="none told"),
+        pytest.param([], [], id="none reported"),
     ],
 )
 def test_a_driver_that_reports_its_room_is_believed(rooms: list[Any], expected: list[str]) -> None:
