@@ -39,6 +39,7 @@ WORDS: Final[Mapping[str, str]] = {
     "state": "tables, classes, snapshot",
     "jobs": "what a Job needs next",
     "api": "objects, quantities, reasons, effects",
+    "yaml_events": "YAML, by libyaml",
 }
 FIRST_PURE: Final = "scheduler"
 WIDTH, ROW, GAP, MARGIN, LABEL = 820, 46, 10, 24, 26

@@ -35,13 +35,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tests.support.registries import checked_registry
 from volcano_py.api.objects import Pod
 from volcano_py.cluster.manifests import Document, read_text, stored
 from volcano_py.config import default_configuration_text, parse_configuration
 from volcano_py.simulation import Simulation
+from volcano_py.yaml_events import documents
 
 Object = dict[str, Any]
 
@@ -267,6 +266,6 @@ def scenarios_below(folder: Path) -> list[Scenario]:
 @cache
 def _read(path: Path) -> Scenario | None:
     """The scenario of a file, unless the file is something else. It is read once for all tests; none changes it."""
-    documents = yaml.load_all(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    first = next(iter(documents), None)
+    found = documents(path.read_text(encoding="utf-8"))
+    first = next(iter(found), None)
     return Scenario.read(path) if isinstance(first, dict) and "scenario" in first else None

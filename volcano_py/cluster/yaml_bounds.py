@@ -12,6 +12,8 @@ from typing import Any, Final
 import msgspec
 import yaml
 
+from volcano_py.yaml_events import NestingError, documents, events
+
 MOST_ALIASED: Final = 100_000
 """Values that the aliases of a text may stand for, all together."""
 DEEPEST: Final = 100
@@ -19,12 +21,7 @@ DEEPEST: Final = 100
 LONGEST_NUMBER: Final = 1000
 """Characters. Numbers to the base of 60 (`1:30`) take a time that grows with the square of their length."""
 
-LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml where PyYAML was built with it: several times as fast."""
-
 _LONG: Final = 100  # characters of a text that count as a further value
-_PARSER_TOO_DEEP: Final = "exceeded maximum nesting depth"
-"""What libyaml 0.2.6 and later say. It reads ahead, so its bound (1,000) may be exceeded before ours is seen to be."""
 _NUMBER: Final = re.compile(r"[-+]?[0-9.][0-9a-fA-FxXoO_.:+-]*")
 
 
@@ -99,14 +96,12 @@ def load_all(text: str) -> list[Any]:
     """
     bounds = _Bounds()
     try:
-        for event in yaml.parse(text, Loader=LOADER):
+        for event in events(text):
             bounds.take(event)
-    except yaml.MarkedYAMLError as error:
-        if error.problem == _PARSER_TOO_DEEP:
-            raise _error_at(error.problem_mark, f"nested deeper than {DEEPEST} levels") from error
-        raise
+    except NestingError as error:
+        raise _error_at(error.mark, f"nested deeper than {DEEPEST} levels") from error
     try:
-        return list(yaml.load_all(text, Loader=LOADER))
+        return documents(text)
     except ValueError as error:
         raise BoundError(f"a value cannot be read: {error}") from error
 
@@ -116,5 +111,4 @@ def _error(event: yaml.Event, problem: str) -> BoundError:
 
 
 def _error_at(mark: Any, problem: str) -> BoundError:
-    assert mark is not None
     return BoundError(f"line {mark.line + 1}, column {mark.column + 1}: {problem}")

@@ -10,7 +10,8 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from volcano_py.cluster import manifests, yaml_bounds
+from volcano_py import yaml_events
+from volcano_py.cluster import manifests
 from volcano_py.cluster.manifests import ManifestError, read_paths, read_text
 from volcano_py.cluster.yaml_bounds import DEEPEST, MOST_ALIASED
 
@@ -21,7 +22,7 @@ MERGED = "a0: &a0 {k: v}\n" + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 
 @pytest.fixture(params=["libyaml", "python"], autouse=True)
 def _each_parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "python":
-        monkeypatch.setattr(yaml_bounds, "LOADER", yaml.SafeLoader)
+        monkeypatch.setattr(yaml_events, "_LOADER", yaml.SafeLoader)
 
 
 @pytest.mark.parametrize(

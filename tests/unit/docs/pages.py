@@ -24,9 +24,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+
+from volcano_py.yaml_events import documents
 
 PROJECT: Final = Path(__file__).resolve().parents[3]
 PAGES: Final = tuple(
@@ -39,15 +40,13 @@ PAGES: Final = tuple(
         ]
     )
 )
-# The parser of libyaml, as for the manifests of users: thousands of documents are read while tests are collected.
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MARK: Final = re.compile(r"\A<!--\s*(.+?)\s*-->\s*\Z", re.DOTALL)
 _NOT_IN_ANCHORS: Final = re.compile(r"[^\w\- ]")
 
 
 def yaml_documents(text: str) -> list[Any]:
     """The documents of a text that are not empty, made again with each call: a test may change its own."""
-    return [document for document in yaml.load_all(text, Loader=_LOADER) if document is not None]
+    return [document for document in documents(text) if document is not None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import yaml
 
 from volcano_py.config.text.problems import NOWHERE, Code, Position, Problems, Where, quoted
 from volcano_py.config.text.scalars import Value, resolve, to_bool, to_float, to_integer
+from volcano_py.yaml_events import NestingError, events
 
 # A ConfigMap cannot be larger (the API server's own limit).
 MAX_BYTES: Final = 1024 * 1024
@@ -23,10 +24,6 @@ MAX_BYTES: Final = 1024 * 1024
 MAX_NODES: Final = 10_000
 MAX_DEPTH: Final = 50
 
-# libyaml when PyYAML was built with it: several times faster, the same events.
-_LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_PARSER_TOO_DEEP: Final = "exceeded maximum nesting depth"
-"""What libyaml 0.2.6 and later say. It reads ahead, so its bound (1,000) may be exceeded before ours is seen to be."""
 _UNPRINTABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TAG: Final = "tag:yaml.org,2002:"
 
@@ -85,18 +82,17 @@ def read_document(text: str, problems: Problems) -> Node | None:
         return None
     builder = _TreeBuilder(problems)
     try:
-        for event in yaml.parse(text, Loader=_LOADER):
+        for event in events(text):
             if builder.take(event):
                 break
     except _RefusedError as refused:
         problems.error(refused.code, Where("", refused.position), str(refused))
         return None
+    except NestingError as deep:
+        problems.error(Code.TOO_LARGE, Where("", _position(deep.mark)), f"nested deeper than {MAX_DEPTH} levels")
+        return None
     except yaml.MarkedYAMLError as broken:
-        where = Where("", _fault_position(broken))
-        if broken.problem == _PARSER_TOO_DEEP:
-            problems.error(Code.TOO_LARGE, where, f"nested deeper than {MAX_DEPTH} levels")
-        else:
-            problems.error(Code.SYNTAX, where, _syntax_message(broken, text))
+        problems.error(Code.SYNTAX, Where("", _fault_position(broken)), _syntax_message(broken, text))
         return None
     except yaml.YAMLError as broken:
         problems.error(Code.SYNTAX, Where(), f"not valid YAML: {broken}")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 import yaml
 
+from volcano_py import yaml_events
 from volcano_py.config import Code, ParseResult, Severity
 from volcano_py.config.text import document as document_module
 from volcano_py.config.text.document import MAX_BYTES, MAX_DEPTH, MAX_NODES, Node, plain, read_document
@@ -19,7 +20,7 @@ Parse = Callable[..., ParseResult]
 def _each_parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both of PyYAML's parsers must behave alike: which one there is depends on how PyYAML was built."""
     if request.param == "python":
-        monkeypatch.setattr(document_module, "_LOADER", yaml.SafeLoader)
+        monkeypatch.setattr(yaml_events, "_LOADER", yaml.SafeLoader)
 
 
 def read(text: str) -> tuple[Node | None, tuple[Problem, ...]]:
