@@ -17,18 +17,17 @@ from volcano_py.cli.jobs.following import describe_with_events, follow, shown_jo
 from volcano_py.cli.jobs.making import Wanted, job_of, jobs_of
 from volcano_py.cli.options.amounts import AMOUNTS
 from volcano_py.cli.options.cluster_access import (
-    all_namespaces_option,
     cluster_options,
-    listed_namespace,
     namespace_of,
     namespace_option,
 )
+from volcano_py.cli.options.listing import Listed, list_options
 from volcano_py.cli.options.live_names import QUEUES, names_of, no_names
 from volcano_py.cli.options.manifests import read_documents
 from volcano_py.cli.options.names import LABEL
 from volcano_py.cli.options.object_names import name_option
 from volcano_py.cli.printing.output import output_option, print_data
-from volcano_py.cli.printing.show import show, watch_option
+from volcano_py.cli.printing.show import watch_option
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.jobs.model import BATCH_API, JOB_KIND
 
@@ -134,33 +133,14 @@ def _from_manifests(filenames: tuple[Path, ...], asked: str | None) -> Callable[
 
 
 @job.command("list")
-@namespace_option
-@all_namespaces_option
 @click.option("--queue", "-q", default="", shell_complete=QUEUES, help="Only jobs of this queue.")
 @click.option("--selector", default="", metavar="TEXT", help="Only jobs with this in their name.")
 @click.option("--scheduler", "-S", default="", help="Only jobs for this scheduler.")
-@watch_option
-@cluster_options
-@output_option()
-def list_(
-    namespace: str | None,
-    all_namespaces: bool,
-    queue: str,
-    selector: str,
-    scheduler: str,
-    watch: bool,
-    kubeconfig: Path | None,
-    context: str | None,
-    output: str,
-) -> None:
+@list_options
+def list_(queue: str, selector: str, scheduler: str, listed: Listed) -> None:
     """List jobs."""
-    listed = listed_namespace(namespace, all_namespaces)
-
-    async def work(client: KubernetesClient) -> None:
-        chosen = rows.Chosen(queue=queue, scheduler=scheduler, part_of_name=selector)
-        await show(client, shown_jobs(client, listed(client), keep=chosen), output, watch=watch)
-
-    on_objects(kubeconfig, context, work)
+    chosen = rows.Chosen(queue=queue, scheduler=scheduler, part_of_name=selector)
+    listed.show(lambda client, namespace: shown_jobs(client, namespace, keep=chosen))
 
 
 @job.command()

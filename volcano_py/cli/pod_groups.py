@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 import msgspec
@@ -12,21 +11,11 @@ import msgspec
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import DEFAULT_QUEUE, SCHEDULING_API, UNSCHEDULABLE
 from volcano_py.api.objects import PodGroup
-from volcano_py.cli.options.cluster_access import (
-    all_namespaces_option,
-    cluster_options,
-    listed_namespace,
-    namespace_option,
-    on_cluster,
-)
+from volcano_py.cli.options.listing import Listed, list_options
 from volcano_py.cli.options.live_names import QUEUES
 from volcano_py.cli.printing.listing import Cells, age_text, phase_text
 from volcano_py.cli.printing.one_line import plain
-from volcano_py.cli.printing.output import output_option
-from volcano_py.cli.printing.show import Shown, show, watch_option
-
-if TYPE_CHECKING:
-    from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cli.printing.show import Shown
 
 _SETTLED: Final = frozenset({"Running", "Completed"})
 
@@ -45,27 +34,10 @@ def podgroup() -> None:
 
 @podgroup.command("list", epilog=EPILOG)
 @click.option("--queue", "-q", default="", shell_complete=QUEUES, help="Only PodGroups of this queue.")
-@namespace_option
-@all_namespaces_option
-@watch_option
-@output_option()
-@cluster_options
-def list_(
-    queue: str,
-    namespace: str | None,
-    all_namespaces: bool,
-    watch: bool,
-    output: str,
-    kubeconfig: Path | None,
-    context: str | None,
-) -> None:
+@list_options
+def list_(queue: str, listed: Listed) -> None:
     """List PodGroups with their phase, and what they wait for."""
-    listed = listed_namespace(namespace, all_namespaces)
-
-    async def work(client: KubernetesClient) -> None:
-        await show(client, _shown(listed(client), queue), output, watch=watch)
-
-    on_cluster(kubeconfig, context, work)
+    listed.show(lambda _, namespace: _shown(namespace, queue))
 
 
 def pod_group_row(obj: JsonObject, now: float) -> Cells:

@@ -16,12 +16,11 @@ from volcano_py.api.effects import JsonObject
 from volcano_py.cli.api_objects import ObjectKind, UnfitObjectError, on_objects
 from volcano_py.cli.jobs.viewing import print_events
 from volcano_py.cli.options.cluster_access import (
-    all_namespaces_option,
     cluster_options,
-    listed_namespace,
     namespace_of,
     namespace_option,
 )
+from volcano_py.cli.options.listing import Listed, list_options
 from volcano_py.cli.options.live_names import names_of
 from volcano_py.cli.options.manifests import CannotMakeError, objects_of, read_documents
 from volcano_py.cli.options.names import SUBDOMAIN
@@ -29,7 +28,7 @@ from volcano_py.cli.options.object_names import Decorator, name_option
 from volcano_py.cli.printing.changes import listed
 from volcano_py.cli.printing.listing import Cells, Listing
 from volcano_py.cli.printing.output import console, output_option, print_data
-from volcano_py.cli.printing.show import Shown, show, watch_option
+from volcano_py.cli.printing.show import Shown
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 
 
@@ -117,25 +116,9 @@ def _create(view: KindView) -> click.Command:
 
 def _list(view: KindView) -> click.Command:
     @click.command("list", help=f"List {view.kind.kind}s.")
-    @namespace_option
-    @all_namespaces_option
-    @watch_option
-    @cluster_options
-    @output_option()
-    def list_(
-        namespace: str | None,
-        all_namespaces: bool,
-        watch: bool,
-        kubeconfig: Path | None,
-        context: str | None,
-        output: str,
-    ) -> None:
-        where = listed_namespace(namespace, all_namespaces)
-
-        async def work(client: KubernetesClient) -> None:
-            await show(client, view.shown(where(client)), output, watch=watch)
-
-        on_objects(kubeconfig, context, work)
+    @list_options
+    def list_(listed: Listed) -> None:
+        listed.show(lambda _, namespace: view.shown(namespace))
 
     return list_
 

@@ -39,22 +39,6 @@ def namespace_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def all_namespaces_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--all-namespaces`/`-A`, as the argument `all_namespaces`."""
-    return click.option("--all-namespaces", "-A", is_flag=True, help="List all namespaces.")(command)
-
-
-def listed_namespace(namespace: str | None, all_namespaces: bool) -> Callable[[KubernetesClient], str]:
-    """Which namespace a verb lists that has both options, by the client's context; "" is all of them.
-
-    Raises:
-        click.UsageError: both are given. It is raised before there is a client, because a mistake needs no cluster.
-    """
-    if namespace and all_namespaces:
-        raise click.UsageError("--all-namespaces and --namespace exclude each other: use only one of them")
-    return lambda client: "" if all_namespaces else namespace_of(client, namespace)
-
-
 def on_cluster(kubeconfig: Path | None, context: str | None, work: Callable[[KubernetesClient], Awaitable[T]]) -> T:
     """What `work` makes of a client for the cluster. Interrupting it (a watch, say) ends the process quietly.
 

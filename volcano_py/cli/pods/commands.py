@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -12,19 +11,12 @@ from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import DEFAULT_SCHEDULER_NAME, GROUP_NAME
 from volcano_py.api.objects import Pod
 from volcano_py.api.wording.pod_message import why_pod_waits
-from volcano_py.cli.options.cluster_access import (
-    all_namespaces_option,
-    cluster_options,
-    listed_namespace,
-    namespace_option,
-    on_cluster,
-)
+from volcano_py.cli.options.listing import Listed, list_options
 from volcano_py.cli.options.live_names import QUEUES
 from volcano_py.cli.pod_groups import age_of
 from volcano_py.cli.printing.listing import Cells, phase_text
 from volcano_py.cli.printing.one_line import plain
-from volcano_py.cli.printing.output import output_option
-from volcano_py.cli.printing.show import Shown, show, watch_option
+from volcano_py.cli.printing.show import Shown
 from volcano_py.cluster.kubernetes.http.paths import label_selector
 from volcano_py.jobs.names import JOB_NAME
 
@@ -62,55 +54,39 @@ def pod() -> None:
     show_default=True,
     help="List pods without a PodGroup, too, if they have this schedulerName.",
 )
-@namespace_option
-@all_namespaces_option
-@watch_option
-@output_option()
-@cluster_options
-def list_(
-    job: str,
-    queue: str,
-    scheduler_name: str,
-    namespace: str | None,
-    all_namespaces: bool,
-    watch: bool,
-    output: str,
-    kubeconfig: Path | None,
-    context: str | None,
-) -> None:
+@list_options
+def list_(job: str, queue: str, scheduler_name: str, listed: Listed) -> None:
     """List pods with their job, queue and node, and what they wait for."""
-    listed = listed_namespace(namespace, all_namespaces)
+    listed.show(lambda client, namespace: _shown(client, namespace, job, queue, scheduler_name))
 
+
+def _shown(client: KubernetesClient, namespace: str, job: str, queue: str, scheduler_name: str) -> Shown:
+    """Pods of a namespace ("": of all); `job` and `queue` may be "", for any."""
     from volcano_py.cli.queues.of_pods import QueuesOfPods
     from volcano_py.cluster.kubernetes.watching.kinds import POD
     from volcano_py.operator.kube_api import pod_path
 
-    async def work(client: KubernetesClient) -> None:
-        where = listed(client)
-        queues = QueuesOfPods(client, where)
+    queues = QueuesOfPods(client, namespace)
 
-        def keep(obj: JsonObject) -> bool:
-            annotations, spec = obj["metadata"].get("annotations") or {}, obj.get("spec") or {}
-            is_ours = GROUP_NAME in annotations or spec.get("schedulerName") == scheduler_name
-            return is_ours and (not queue or queues.of(obj) == queue)
+    def keep(obj: JsonObject) -> bool:
+        annotations, spec = obj["metadata"].get("annotations") or {}, obj.get("spec") or {}
+        is_ours = GROUP_NAME in annotations or spec.get("schedulerName") == scheduler_name
+        return is_ours and (not queue or queues.of(obj) == queue)
 
-        shown = Shown(
-            api_version="v1",
-            kind="Pod",
-            path=pod_path(where) if where else POD.path,
-            header=HEADER,
-            row=lambda obj, now: pod_row(obj, queues.of(obj), now),
-            state_column=_STATUS_COLUMN,
-            numbers=("READY", "RESTARTS"),
-            spare=SPARE,
-            flows=True,
-            params={"labelSelector": label_selector({JOB_NAME: job})} if job else {},
-            keep=keep,
-            prepare=queues.learn,
-        )
-        await show(client, shown, output, watch=watch)
-
-    on_cluster(kubeconfig, context, work)
+    return Shown(
+        api_version="v1",
+        kind="Pod",
+        path=pod_path(namespace) if namespace else POD.path,
+        header=HEADER,
+        row=lambda obj, now: pod_row(obj, queues.of(obj), now),
+        state_column=_STATUS_COLUMN,
+        numbers=("READY", "RESTARTS"),
+        spare=SPARE,
+        flows=True,
+        params={"labelSelector": label_selector({JOB_NAME: job})} if job else {},
+        keep=keep,
+        prepare=queues.learn,
+    )
 
 
 def pod_row(obj: JsonObject, queue: str, now: float) -> Cells:

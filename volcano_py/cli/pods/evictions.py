@@ -5,27 +5,17 @@ from __future__ import annotations
 import time
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.cli.options.cluster_access import (
-    all_namespaces_option,
-    cluster_options,
-    listed_namespace,
-    namespace_option,
-    on_cluster,
-)
 from volcano_py.cli.options.durations import DURATION
+from volcano_py.cli.options.listing import Listed, list_options
 from volcano_py.cli.pod_groups import age_of
 from volcano_py.cli.printing.listing import Cells
 from volcano_py.cli.printing.one_line import plain
-from volcano_py.cli.printing.output import output_option
-from volcano_py.cli.printing.show import Shown, show, watch_option
-
-if TYPE_CHECKING:
-    from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cli.printing.show import Shown
 
 EPILOG = """\b
 Examples:
@@ -47,34 +37,16 @@ and what became of each eviction.
     type=click.Path(path_type=Path, file_okay=False),
     help="List those of this record, which `volcano-py run --record` writes, instead of the cluster's events.",
 )
-@namespace_option
-@all_namespaces_option
-@watch_option
-@output_option()
-@cluster_options
-def evictions(
-    since: float | None,
-    record: Path | None,
-    namespace: str | None,
-    all_namespaces: bool,
-    watch: bool,
-    output: str,
-    kubeconfig: Path | None,
-    context: str | None,
-) -> None:
+@list_options
+def evictions(since: float | None, record: Path | None, listed: Listed) -> None:
     """List the pods that the scheduler has evicted: when, for which pod, by which action, and why they could go."""
     begin = time.time() - since if since is not None else 0.0
     if record is not None:
-        if watch:
+        if listed.watch:
             raise click.UsageError("--watch shows events of the cluster; leave it out with --record")
-        _print_recorded(record, namespace or "", begin, output)
-        return
-    listed = listed_namespace(namespace, all_namespaces)
-
-    async def work(client: KubernetesClient) -> None:
-        await show(client, _shown(listed(client), begin), output, watch=watch)
-
-    on_cluster(kubeconfig, context, work)
+        _print_recorded(record, listed.namespace or "", begin, listed.output)
+    else:
+        listed.show(lambda _, namespace: _shown(namespace, begin))
 
 
 HEADER: Final = ("NAMESPACE", "POD", "AGE", "ACTION", "FOR", "WHY")
