@@ -118,7 +118,8 @@ def test_amounts_are_canonical_quantities_and_shares_numbers(file: Path) -> None
 
 def test_waiting_pods_get_a_reason(file: Path) -> None:
     message = (
-        "NeverFits: 0/2 nodes are unavailable: 2 Insufficient cpu. The pod asks 5 cpu; the largest node, n1, has 4 cpu"
+        "NeverFits: 0/2 nodes are unavailable: 2 Insufficient cpu. The pod asks for 5 cpu; the largest node, n1, has "
+        "4 cpu"
         " even when empty: ask for less or add a larger node."
     )
     assert outcome("-f", str(file))["unschedulable"] == {"ml/large": message}

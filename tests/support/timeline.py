@@ -144,7 +144,7 @@ class Timeline:
     def foreseen(self, group: str) -> float | None:
         """By when the job is to start, in seconds since the beginning; None if that is not known."""
         _, _, message = self.condition(group) or ("", "", "")
-        _, _, by = message.partition("the job is to start by ")
+        _, _, by = message.partition("the job is expected to start by ")
         return (datetime.fromisoformat(by.replace(" UTC", "+00:00")) - BEGINNING).total_seconds() if by else None
 
     @property

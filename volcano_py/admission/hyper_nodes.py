@@ -44,7 +44,7 @@ def _breaks(hyper_node: HyperNode) -> Iterator[Violation]:
 def _member(field: str, member: Member) -> Iterator[Violation]:
     selector = member.selector
     if member.type not in (_NODE, _HYPER_NODE):
-        rule, fix = "is no type of members", "write Node or HyperNode"
+        rule, fix = "is not a type of member", "write Node or HyperNode"
         yield Violation(field=f"{field}.type", value=member.type, rule=rule, fix=fix)
     given = [
         name

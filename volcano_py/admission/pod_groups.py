@@ -45,7 +45,7 @@ def _breaks(group: PodGroup, world: QueueWorld, default_queue: str) -> Iterator[
         field = f"spec.subGroupPolicy[{index}]"
         size, least = policy.get("subGroupSize"), policy.get("minSubGroups")
         if isinstance(size, int) and size < 1:
-            rule, fix = "is no size of a sub-group", "write 1 or more"
+            rule, fix = "is too small for a sub-group", "write 1 or more"
             yield Violation(field=f"{field}.subGroupSize", value=str(size), rule=rule, fix=fix)
         if isinstance(least, int) and least < 0:
             yield _negative(f"{field}.minSubGroups", least)

@@ -64,7 +64,7 @@ def number_violations(field: str, task: Task) -> Iterator[Violation]:
         yield Violation(
             field=f"{field}.partitionPolicy",
             value=f"{policy.total_partitions} partitions of {policy.partition_size}",
-            rule=f"do not make the task's {task.replicas} replicas",
+            rule=f"do not add up to the task's {task.replicas} replicas",
             fix="choose totalPartitions and partitionSize above 0 whose product is replicas",
         )
     minimum = policy.min_partitions * policy.partition_size

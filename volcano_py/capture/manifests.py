@@ -44,5 +44,5 @@ def _text(document: Document) -> str:
         raise CaptureError(f"{document.where}: {no_config_key(keys)}")
     text = keys[key]
     if not isinstance(text, str):
-        raise CaptureError(f"{document.where}: data.{key} is no text")
+        raise CaptureError(f"{document.where}: data.{key} is not text")
     return text

@@ -25,7 +25,7 @@ from volcano_py.state.table.runtimes import ends, on_nodes
 DECLARED_BY: Final = (
     "activeDeadlineSeconds of pods, runningEstimate of Jobs, or the annotation volcano.sh/running-estimate of PodGroups"
 )
-_UNLESS: Final = "if everything ends as declared, and nothing else comes"
+_UNLESS: Final = "if everything ends as declared and no other work arrives"
 
 
 class _End(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ def forecast(world: World, target: Target) -> Forecast:
     running, known = _ends(world)
     undeclared = running - len(known)
     if not running:
-        return Forecast(why="nothing runs whose end could help")
+        return Forecast(why="no running job would make room by ending")
     if not known:
         return Forecast(why=f"no running pod declares when it ends ({DECLARED_BY})", undeclared=undeclared)
     begun = world.simulation.now
@@ -55,7 +55,7 @@ def forecast(world: World, target: Target) -> Forecast:
     if search.left <= 0:
         why = f"it has not started by {moment(datetime.fromtimestamp(search.seen, UTC))}, and no later moment was tried"
     else:
-        why = "it does not start when all pods have ended that declare when"
+        why = "it does not start even when all pods with a declared end have ended"
         why += f"; {counted(undeclared, 'running pod')} without a declared end" if undeclared else ""
     return Forecast(why=why, undeclared=undeclared)
 

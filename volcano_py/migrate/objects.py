@@ -62,7 +62,7 @@ def of_objects(installation: Installation) -> Iterator[Finding]:
                 Level.DIFFERS,
                 some(kind, names),
                 f"{path} has no effect here",
-                "leave it out, or do without it",
+                "leave it out",
                 _PAGES[kind],
             )
 

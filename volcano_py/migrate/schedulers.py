@@ -132,7 +132,7 @@ def _lost_flags(scheduler: Workload, flags: Flags) -> Iterator[Finding]:
                 Level.DIFFERS,
                 scheduler.about,
                 f"it runs with --{name}={value}, a flag that volcano-py does not have",
-                "see what it does for you",
+                "find out what you use it for",
                 _FLAGS,
             )
 

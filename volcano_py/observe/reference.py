@@ -100,7 +100,7 @@ EXAMPLES: Final[Mapping[Reason, str]] = {
         3,
         {
             explain_nodes.insufficient_reason("cpu"): 1,
-            explain_nodes.held_for("ml/train", "which is to start by 2026-11-24 12:30 UTC"): 2,
+            explain_nodes.held_for("ml/train", "which is expected to start by 2026-11-24 12:30 UTC"): 2,
         },
     ),
     Reason.GANG_INCOMPLETE: explain_gangs.gang_incomplete(2, 3, 3),

@@ -56,7 +56,7 @@ def kind_of(word: str) -> str:
     """
     if word.lower() not in WORDS:
         known = ", ".join(sorted({name.lower() for name in OF_NAME}))
-        raise TargetError(f"{word} is no kind that decisions follow from; known: {known}")
+        raise TargetError(f"{word} is not a kind that the scheduler reads; known: {known}")
     return WORDS[word.lower()]
 
 

@@ -108,7 +108,7 @@ ACTIONS = "AbortJob, RestartJob, RestartTask, RestartPod, RestartPartition, Term
         ),
         pytest.param(
             spec(task(partitionPolicy={"totalPartitions": 2, "partitionSize": 2})),
-            "spec.tasks[0].partitionPolicy: 2 partitions of 2 do not make the task's 2 replicas; "
+            "spec.tasks[0].partitionPolicy: 2 partitions of 2 do not add up to the task's 2 replicas; "
             "choose totalPartitions and partitionSize above 0 whose product is replicas",
             id="partitions",
         ),

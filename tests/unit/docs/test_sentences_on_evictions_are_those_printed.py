@@ -14,7 +14,7 @@ from tests.unit.docs.pages import PROJECT
 PAGE = PROJECT / "docs" / "guide" / "evictions.md"
 SCENARIOS = sorted((PROJECT / "tests" / "scenarios" / "why_nothing_goes").glob("*.yaml"))
 COMMON = (
-    "Reclaim finds nothing to evict: q1 holds 0 of 4 cpu deserved; q0 holds 4 cpu more than it deserves,",
+    "Reclaim finds nothing to evict: q1 holds 0 cpu and deserves 4; q0 holds 4 cpu more than it deserves,",
     "Preempt finds nothing to evict: 1 job of a lower priority runs in queue default,",
 )
 

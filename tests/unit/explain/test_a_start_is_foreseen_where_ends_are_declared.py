@@ -77,13 +77,15 @@ def test_what_no_end_lets_start_has_none() -> None:
     found = explained(node() + runs("a", "6", deadline=60) + runs("b", "2") + gang(1, "8")).forecast
     assert found is not None
     assert (found.at, found.undeclared) == ("", 1)
-    assert found.why.startswith("it does not start when all pods have ended that declare when; 1 running pod without")
+    assert found.why.startswith(
+        "it does not start even when all pods with a declared end have ended; 1 running pod without"
+    )
 
 
 def test_nothing_runs_where_nothing_can_end() -> None:
     found = explained(node() + gang(1, "12")).forecast
     assert found is not None
-    assert found.why == "nothing runs whose end could help"
+    assert found.why == "no running job would make room by ending"
 
 
 def test_the_copy_is_as_it_was_afterwards() -> None:

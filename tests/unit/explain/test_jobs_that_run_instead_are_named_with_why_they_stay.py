@@ -60,7 +60,7 @@ status: {{phase: Running}}
             node("n2") + holder("4", of="other") + queue("other") + running("3") + running("5", "n2", "more"),
             gang(1, "4"),
             EVICTING,
-            "queue other holds 4 of 4 cpu deserved",
+            "queue other holds 4 cpu and deserves 4",
         ),
         (
             holder(of="other") + queue("other", "reclaimable: false"),

@@ -51,7 +51,8 @@ def reported(session: Opened) -> str:
 def test_advice_is_the_end_of_the_message() -> None:
     message = reported(opened("n1", "shut-b", "shut-a", advice=["Open {0} or {1}", "Or wait"]))
     assert message == (
-        "0/3 nodes are unavailable: 1 Insufficient cpu, 2 node(s) were shut. The pod asks 2 cpu; the largest node, n1, "
+        "0/3 nodes are unavailable: 1 Insufficient cpu, 2 node(s) were shut. The pod asks for 2 cpu; the largest "
+        "node, n1, "
         "has 1 cpu even when empty: ask for less or add a larger node. Open shut-a or shut-b. Or wait."
     )
 

@@ -135,7 +135,7 @@ def test_a_shortage_of_what_the_pod_does_not_ask_for_is_no_obstacle(watched: Wat
     ],
 )
 def test_many_bindings_are_assumed_as_one_by_one(places: list[str], held: str, others: int) -> None:
-    """Every pod asks 1 cpu but f; n1 and n2 have 4, and more cpu is in use on `full` than it has. Few go one by one, so
+    """Every pod asks for 1 cpu, except f; n1 and n2 have 4, and `full` has more in use than it has. Few go singly, so
     that there are `others` next to them, on a node with room for all."""
     crowd = [f"other-{index}" for index in range(others)]
     places, held = [f"{name} roomy" for name in crowd] + places, others * "y" + held

@@ -141,7 +141,7 @@ def test_changes_build_on_each_other() -> None:
         (RemoveNode("gpu-9"), "--remove-node gpu-9: there is no node gpu-9 in the cluster"),
         (Cordon("gpu-9"), "--cordon gpu-9: there is no node gpu-9 in the cluster"),
         (Delete("old"), "--delete old: 'old' is not KIND/NAME or KIND/NAMESPACE/NAME, such as podgroup/team/train"),
-        (Delete("tea/old"), "--delete tea/old: tea is no kind that decisions follow from; known: csidriver, "),
+        (Delete("tea/old"), "--delete tea/old: tea is not a kind that the scheduler reads; known: csidriver, "),
         (Delete("statefulset/x"), "--delete statefulset/x: there is no statefulset x in the cluster; it has none of "),
         (SetField("queue/research.spec.weight"), "--set queue/research.spec.weight: write KIND/NAME.FIELD=VALUE, "),
         (SetField("queue/research=1"), "--set queue/research=1: queue/research names no field; write for example "),

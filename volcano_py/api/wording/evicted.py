@@ -48,14 +48,14 @@ def allowed_by(plugins: Sequence[str], standing: Standing | None) -> str:
     because = ""
     if standing is not None and standing.deserved is not None:
         held, deserved = (number(standing.resource, units) for units in (standing.held, standing.deserved))
-        because = f", as queue {standing.queue} held {held} of {deserved} {standing.resource} deserved"
+        because = f", as queue {standing.queue} held {held} {standing.resource} and deserved {deserved}"
     return f"; allowed by {', '.join(plugins)}{because}"
 
 
 def comes_back(claimant: str, seconds: float) -> str:
     """When the place is free again: the pod that gets it declares how long it runs."""
     length = format_duration(timedelta(seconds=seconds))
-    return f"; its place comes back when {claimant} ends, which declares to run for {length}"
+    return f"; the place is free again when {claimant} ends, which has declared a run time of {length}"
 
 
 def _versus(victim: Party, pod: Party) -> str:

@@ -94,7 +94,10 @@ def refused_by_plugin(plugin: str, rule: str) -> str:
 
 
 def not_yet_evaluated() -> str:
-    return "the scheduler has not evaluated it yet; if that lasts, check in its /status and log that it runs and leads"
+    return (
+        "the scheduler has not evaluated it yet; if this goes on, check in its /status and log that it is running "
+        "and is the leader"
+    )
 
 
 def message(reason: Reason, sentence: str) -> str:

@@ -85,7 +85,7 @@ def cluster_overcommitted(
         resource, used, inqueue, asked, limit, allocatable, used + inqueue + asked
     )
     if not allocatable:
-        return f"asks {with_name(resource, wanted)}; {no_node_offers(resource)}"
+        return f"asks for {with_name(resource, wanted)}; {no_node_offers(resource)}"
     first = _ASK_LESS if asked > limit else "wait until jobs finish"
     return (
         f"cluster: {with_name(resource, held)} used + {promised} promised + {wanted} asked > {most} "
@@ -138,8 +138,8 @@ def queue_overused(queue: str) -> str:
 
 def queue_gate_closed(queue: str) -> str:
     return (
-        f"queue {queue} has room for no pods beyond those without a gate that wait for a place: its pods keep their "
-        f"gate {QUEUE_ALLOCATION_GATE} until then"
+        f"queue {queue} has no room beyond the pods without a gate that wait in it: its pods keep their "
+        f"gate {QUEUE_ALLOCATION_GATE} until there is more"
     )
 
 

@@ -43,11 +43,15 @@ def claims_too_much(action: str, standing: Standing, asked: int) -> str:
     """The queue of the job has what it deserves, or would exceed it."""
     asks = with_name(standing.resource, number(standing.resource, asked))
     if standing.deserved is None:
-        return f"{action} evicts nothing for it, as queue {standing.queue} has its share"
+        return f"{action} evicts nothing for it, because queue {standing.queue} already has its share"
     if asked > standing.deserved:
         deserved = number(standing.resource, standing.deserved)
-        return f"{action} evicts nothing for it: it asks {asks}, and queue {standing.queue} deserves {deserved} in all"
-    return f"{action} evicts nothing for it: queue {standing.queue} {_holds(standing)}, and the job asks {asks} more"
+        return (
+            f"{action} evicts nothing for it: it asks for {asks}, and queue {standing.queue} deserves {deserved} in all"
+        )
+    return (
+        f"{action} evicts nothing for it: queue {standing.queue} {_holds(standing)}, and the job asks for {asks} more"
+    )
 
 
 def no_donor(action: str, standing: Standing, deserved_by_all: int, total: int) -> str:
@@ -56,7 +60,7 @@ def no_donor(action: str, standing: Standing, deserved_by_all: int, total: int) 
     if deserved_by_all > total:
         deserved, there = (number(standing.resource, units) for units in (deserved_by_all, total))
         others += (
-            f", as all queues together deserve {deserved} and the cluster has {there}; "
+            f": all queues together deserve {deserved}, and the cluster has {there}; "
             "lower what some of them deserve, or add nodes"
         )
     return f"{action} finds nothing to evict: {_own(standing)}{others}"
@@ -87,13 +91,20 @@ def shares_keep(action: str, side: str, protections: Sequence[Protection]) -> st
     """Queues, or namespaces, are compared by their shares, and no other gives anything; `side` is the job's own, with
     what it is."""
     kind = side.split(" ", 1)[0]
-    because = kept(protections) if protections else f"no other {kind} would keep as much as {side} would get"
+    because = (
+        kept(protections)
+        if protections
+        else f"an eviction would leave any other {kind} with a smaller share than {side}"
+    )
     return f"{action} finds nothing to evict: {because}"
 
 
 def guaranteed(queue: str, resource: str, amount: int) -> str:
     """The queue would not keep what it is guaranteed."""
-    return f"{queue} would not keep the {with_name(resource, number(resource, amount))} that it is guaranteed"
+    return (
+        f"{queue} would be left with less than the {with_name(resource, number(resource, amount))} that it is "
+        "guaranteed"
+    )
 
 
 def deadlocked(action: str, gang: Gang, protections: Sequence[Protection], otherwise: str) -> str:
@@ -127,7 +138,7 @@ def _own(standing: Standing) -> str:
 def _holds(standing: Standing) -> str:
     assert standing.deserved is not None
     held, deserved = (number(standing.resource, units) for units in (standing.held, standing.deserved))
-    return f"holds {held} of {deserved} {standing.resource} deserved"
+    return f"holds {held} {standing.resource} and deserves {deserved}"
 
 
 def not_admitted(action: str) -> str:
@@ -147,7 +158,7 @@ def no_lesser_priority(priority: int, claimant: int) -> str:
 
 def plugin_keeps(plugin: str) -> str:
     """A plugin refuses (empty: none names it)."""
-    return f"plugin {plugin} does not give it up" if plugin else "no plugin gives it up"
+    return f"plugin {plugin} does not allow its eviction" if plugin else "no plugin allows its eviction"
 
 
 def kept(protections: Sequence[Protection], otherwise: str = "") -> str:

@@ -79,14 +79,14 @@ class Shortage(msgspec.Struct, frozen=True):
 
 
 def insufficient(shortage: Shortage) -> str:
-    """`asks 8 cpu; the emptiest node, n1, has 3.5 cpu free`."""
+    """`asks for 8 cpu; the emptiest node, n1, has 3.5 cpu free`."""
     resource = shortage.resource
     which = "suitable node" if shortage.others_refuse else "node"
     if shortage.free <= 0:
-        return f"asks {amount(resource, shortage.asked)}; no {which} has any {resource} free"
+        return f"asks for {amount(resource, shortage.asked)}; no {which} has any {resource} free"
     asked, free = numbers(resource, shortage.asked, shortage.free)
     node = f", {shortage.node}," if shortage.node else ""
-    sentence = f"asks {with_name(resource, asked)}; the emptiest {which}{node} has {with_name(resource, free)} free"
+    sentence = f"asks for {with_name(resource, asked)}; the emptiest {which}{node} has {with_name(resource, free)} free"
     return sentence if shortage.free < shortage.asked else f"{sentence} but refuses the pod for another reason"
 
 
@@ -105,15 +105,15 @@ def nodes_refuse(
 
 
 def never_fits(resource: str, asked: int, largest: int, *, node: str = "", others_refuse: bool = False) -> str:
-    """`asks 64 cpu; the largest node, n7, has 32 cpu even when empty: ask for less or add a larger node`. With
+    """`asks for 64 cpu; the largest node, n7, has 32 cpu even when empty: ask for less or add a larger node`. With
     `others_refuse` there are larger nodes, which refuse the pod whatever is on them."""
     which = _which_node(others_refuse)
     if largest <= 0:
-        return f"asks {amount(resource, asked)}; {no_node_offers(resource, which)}"
+        return f"asks for {amount(resource, asked)}; {no_node_offers(resource, which)}"
     wanted, most = numbers(resource, asked, largest)
     named = f", {node}," if node else ""
     return (
-        f"asks {with_name(resource, wanted)}; the largest {which}{named} has {with_name(resource, most)} even when "
+        f"asks for {with_name(resource, wanted)}; the largest {which}{named} has {with_name(resource, most)} even when "
         "empty: ask for less or add a larger node"
     )
 
@@ -133,5 +133,6 @@ def never_fits_together(asked: Mapping[str, int], *, others_refuse: bool = False
     """For what some node has of each, but no node of all; `others_refuse` as in `never_fits`."""
     which = _which_node(others_refuse)
     return (
-        f"asks {amounts(asked)}; no single {which} has all of that even when empty: ask for less or add a larger node"
+        f"asks for {amounts(asked)}; no single {which} has all of that even when empty: ask for less or add a larger "
+        "node"
     )

@@ -95,7 +95,7 @@ class Prometheus:
         try:
             answer = _decoder.decode(body)
         except msgspec.DecodeError as error:
-            raise LoadError(f"{self._url} answered {status} and not as Prometheus does: {error}") from error
+            raise LoadError(f"{self._url} answered {status}, but not as Prometheus would: {error}") from error
         if answer.status != "success":
             raise LoadError(f"{self._url} answered {status}: {answer.error[:_LONGEST_ERROR]}")
         return _by_node(answer.data)

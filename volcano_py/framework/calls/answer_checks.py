@@ -77,7 +77,7 @@ class Keys:
             self._known.add(kind)
 
 
-_NAN: Final = "a key is not a number (NaN): it is neither before nor behind others"
+_NAN: Final = "a key is not a number (NaN): it is neither before nor after others"
 
 
 def _shape(key: Any) -> Any:

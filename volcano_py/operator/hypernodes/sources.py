@@ -77,7 +77,7 @@ def read_sources(text: str) -> Sources:
         field = f"networkTopologyDiscovery[{number}]"
         try:
             if not isinstance(source, Mapping):
-                raise _WrongError(f"{field} is no map; write source, enabled and config")
+                raise _WrongError(f"{field} is not a map; write source, enabled and config")
             if source.get("enabled") is not True:
                 continue
             match source.get("source"):

@@ -64,7 +64,7 @@ async def read_credentials(api: KubeApi, source: UfmSource) -> Credentials:
     except KeyError as error:
         raise UfmError(f"Secret {namespace}/{name} of the credentials lacks the key {error.args[0]}") from error
     except (binascii.Error, UnicodeDecodeError) as error:
-        raise UfmError(f"Secret {namespace}/{name} of the credentials is no text: {error}") from error
+        raise UfmError(f"Secret {namespace}/{name} of the credentials is not text: {error}") from error
     if ":" in found["username"]:  # which basic authentication cannot carry
         raise UfmError(f"Secret {namespace}/{name} of the credentials: username has a colon; use another user")
     return Credentials(found["username"], found["password"])
@@ -98,7 +98,7 @@ async def read_ports(source: UfmSource, credentials: Credentials) -> Sequence[Po
     try:
         return await asyncio.to_thread(_ports.decode, body)
     except msgspec.MsgspecError as error:
-        raise UfmError(f"{url} answered something else than a list of ports: {error}") from error
+        raise UfmError(f"{url} did not answer with a list of ports: {error}") from error
 
 
 def _advice(status: int) -> str:

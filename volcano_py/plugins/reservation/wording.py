@@ -11,12 +11,12 @@ from volcano_py.plugins.reservation.places import Places
 
 _SHOWN_NODES: Final = 4
 _MINUTE: Final = 60
-_UNFORESEEN: Final = "when these nodes will be free is not known"
+_UNFORESEEN: Final = "it is not known when these nodes will be free"
 
 
 def refusal(job: str, places: Places) -> str:
     """What a held node says."""
-    return held_for(job, f"which is to start by {_moment(places.start)}" if places.is_foreseen else "")
+    return held_for(job, f"which is expected to start by {_moment(places.start)}" if places.is_foreseen else "")
 
 
 def declare_runtimes(job: str) -> str:
@@ -35,9 +35,9 @@ def place_held(places: Places | None) -> str:
     more = len(names) - _SHOWN_NODES
     listed = ", ".join(names[:_SHOWN_NODES]) + (f" and {more} more" if more > 0 else "")
     when = (
-        f"the job is to start by {_moment(places.start)}"
+        f"the job is expected to start by {_moment(places.start)}"
         if places.is_foreseen
-        else "when these nodes will be free is not known"
+        else "it is not known when these nodes will be free"
     )
     return f"{len(names)} node{'' if len(names) == 1 else 's'} held ({listed}); {when}"
 

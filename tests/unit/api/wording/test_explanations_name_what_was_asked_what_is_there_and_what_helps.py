@@ -45,25 +45,25 @@ def test_hundreds_of_different_taints_do_not_make_a_message_of_hundreds_of_lines
 @pytest.mark.parametrize(
     ("shortage", "sentence"),
     [
-        (Shortage("cpu", 8 * CPU, 3500), "asks 8 cpu; the emptiest node has 3.5 cpu free"),
-        (Shortage("cpu", 8 * CPU, 3500, "n1"), "asks 8 cpu; the emptiest node, n1, has 3.5 cpu free"),
-        (Shortage("nvidia.com/gpu", 4, 0), "asks 4 nvidia.com/gpu; no node has any nvidia.com/gpu free"),
-        (Shortage("cpu", 1 * CPU, -500), "asks 1 cpu; no node has any cpu free"),
+        (Shortage("cpu", 8 * CPU, 3500), "asks for 8 cpu; the emptiest node has 3.5 cpu free"),
+        (Shortage("cpu", 8 * CPU, 3500, "n1"), "asks for 8 cpu; the emptiest node, n1, has 3.5 cpu free"),
+        (Shortage("nvidia.com/gpu", 4, 0), "asks for 4 nvidia.com/gpu; no node has any nvidia.com/gpu free"),
+        (Shortage("cpu", 1 * CPU, -500), "asks for 1 cpu; no node has any cpu free"),
         (
             Shortage("cpu", 1 * CPU, 0, others_refuse=True),
-            "asks 1 cpu; no suitable node has any cpu free",
+            "asks for 1 cpu; no suitable node has any cpu free",
         ),
         (
             Shortage("cpu", 8 * CPU, 3500, "n1", others_refuse=True),
-            "asks 8 cpu; the emptiest suitable node, n1, has 3.5 cpu free",
+            "asks for 8 cpu; the emptiest suitable node, n1, has 3.5 cpu free",
         ),
         (
             Shortage("cpu", 2 * CPU, 4 * CPU, "n1"),
-            "asks 2 cpu; the emptiest node, n1, has 4 cpu free but refuses the pod for another reason",
+            "asks for 2 cpu; the emptiest node, n1, has 4 cpu free but refuses the pod for another reason",
         ),
         (
             Shortage("memory", 64 * GI, 64 * GI - KI),
-            "asks 64Gi memory; the emptiest node has 67108863Ki memory free",
+            "asks for 64Gi memory; the emptiest node has 67108863Ki memory free",
         ),
     ],
 )
@@ -74,29 +74,30 @@ def test_a_shortage_says_what_was_asked_and_what_is_free_at_best(shortage: Short
 def test_the_refusal_of_all_nodes_ends_with_the_shortages() -> None:
     shortages = [Shortage("cpu", 8 * CPU, 3500, "n1"), Shortage("memory", 64 * GI, 1536 * MI, "n2")]
     assert explain_nodes.nodes_refuse(2, {"Insufficient cpu": 2}, shortages) == (
-        "0/2 nodes are unavailable: 2 Insufficient cpu. The pod asks 8 cpu; the emptiest node, n1, has 3.5 cpu free. "
-        "The pod asks 64Gi memory; the emptiest node, n2, has 1.5Gi memory free."
+        "0/2 nodes are unavailable: 2 Insufficient cpu. The pod asks for 8 cpu; the emptiest node, n1, has 3.5 cpu "
+        "free. "
+        "The pod asks for 64Gi memory; the emptiest node, n2, has 1.5Gi memory free."
     )
 
 
 def test_what_fits_no_node_even_when_empty_says_what_would() -> None:
     assert explain_nodes.never_fits("cpu", 64 * CPU, 32 * CPU, node="n7") == (
-        "asks 64 cpu; the largest node, n7, has 32 cpu even when empty: ask for less or add a larger node"
+        "asks for 64 cpu; the largest node, n7, has 32 cpu even when empty: ask for less or add a larger node"
     )
     assert explain_nodes.never_fits("nvidia.com/gpu", 1, 0) == (
-        "asks 1 nvidia.com/gpu; no node offers nvidia.com/gpu: remove the request or add a node that does"
+        "asks for 1 nvidia.com/gpu; no node offers nvidia.com/gpu: remove the request or add a node that does"
     )
 
 
 def test_the_largest_node_is_one_that_would_take_the_pod() -> None:
     assert explain_nodes.never_fits("cpu", 64 * CPU, 32 * CPU, node="n7", others_refuse=True) == (
-        "asks 64 cpu; the largest suitable node, n7, has 32 cpu even when empty: ask for less or add a larger node"
+        "asks for 64 cpu; the largest suitable node, n7, has 32 cpu even when empty: ask for less or add a larger node"
     )
     assert explain_nodes.never_fits("nvidia.com/gpu", 1, 0, others_refuse=True) == (
-        "asks 1 nvidia.com/gpu; no suitable node offers nvidia.com/gpu: remove the request or add a node that does"
+        "asks for 1 nvidia.com/gpu; no suitable node offers nvidia.com/gpu: remove the request or add a node that does"
     )
     assert explain_nodes.never_fits_together({"cpu": 8 * CPU, "nvidia.com/gpu": 1}, others_refuse=True) == (
-        "asks 8 cpu, 1 nvidia.com/gpu; no single suitable node has all of that even when empty: ask for "
+        "asks for 8 cpu, 1 nvidia.com/gpu; no single suitable node has all of that even when empty: ask for "
         "less or add a larger node"
     )
 
@@ -299,7 +300,7 @@ def test_an_overcommitted_cluster_says_how_its_limit_comes_about() -> None:
             explain.not_yet_evaluated(),
             (
                 "the scheduler has not evaluated it yet; "
-                "if that lasts, check in its /status and log that it runs and leads"
+                "if this goes on, check in its /status and log that it is running and is the leader"
             ),
         ),
     ],
@@ -324,7 +325,7 @@ def test_a_job_larger_than_the_ceiling_is_not_advised_to_wait() -> None:
         "cpu", used=0, inqueue=0, asked=9 * CPU, allocatable=4 * CPU, factor=1.2
     ).endswith("; ask for less, add nodes or raise the factor")
     assert explain_ceilings.cluster_overcommitted("x/gpu", used=0, inqueue=0, asked=1, allocatable=0, factor=1.2) == (
-        "asks 1 x/gpu; no node offers x/gpu: remove the request or add a node that does"
+        "asks for 1 x/gpu; no node offers x/gpu: remove the request or add a node that does"
     )
     assert explain_ceilings.over_quota(
         "ml", "compute", "cpu", resource="cpu", used=0, promised=0, asked=9 * CPU, hard=4 * CPU

@@ -113,9 +113,11 @@ async def test_what_can_be_no_load_is_left_out() -> None:
     ("status", "body", "reported"),
     [
         pytest.param(400, {"status": "error", "error": "parse error"}, "answered 400: parse error", id="an error"),
-        pytest.param(200, b"<html>", "answered 200 and not as Prometheus does", id="no JSON"),
-        pytest.param(302, {}, "answered 302 and not as Prometheus does", id="elsewhere"),
-        pytest.param(200, {"status": "success", "data": {"result": [1]}}, "not as Prometheus does", id="another shape"),
+        pytest.param(200, b"<html>", "answered 200, but not as Prometheus would", id="no JSON"),
+        pytest.param(302, {}, "answered 302, but not as Prometheus would", id="elsewhere"),
+        pytest.param(
+            200, {"status": "success", "data": {"result": [1]}}, "not as Prometheus would", id="another shape"
+        ),
         pytest.param(200, vector(), "has no series of node-exporter", id="nothing"),
         pytest.param(200, b" " * (17 * 2**20), "answered more than 16777216 bytes", id="without end"),
     ],

@@ -90,7 +90,7 @@ def test_an_eviction_says_when_the_place_comes_back_where_that_is_declared() -> 
     opened = open_session(objects, tiers=TIERS, actions=[Preempt])
     Preempt(EvictionArguments()).execute(opened.ssn)
     (message,) = {effect.message for effect in opened.effects if isinstance(effect, Evict)}
-    assert message.endswith("; its place comes back when team/high-0 ends, which declares to run for 2h")
+    assert message.endswith("; the place is free again when team/high-0 ends, which has declared a run time of 2h")
 
 
 def test_a_cycle_that_evicted_looks_again_at_the_deadline() -> None:

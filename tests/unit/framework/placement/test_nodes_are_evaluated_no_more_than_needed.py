@@ -117,7 +117,7 @@ def test_a_class_that_fits_nowhere_is_explained_once_until_a_node_is_touched() -
     assert placer.misfit(task_class) is placer.misfit(task_class)
     message = placer.misfit(task_class).refusal.message
     assert message == (
-        "0/1 nodes are unavailable: 1 Insufficient cpu. The pod asks 3 cpu; the emptiest node, n1, has 1 cpu free."
+        "0/1 nodes are unavailable: 1 Insufficient cpu. The pod asks for 3 cpu; the emptiest node, n1, has 1 cpu free."
     )
     statement.discard()
     assert choose(opened, "big-0") == ["n1"], "a node was touched, so it is asked again"
@@ -273,7 +273,8 @@ def test_a_pod_larger_than_every_node_never_fits() -> None:
     reason, message = misfit(open_session(node("n1", cpu="4"), node("n2", cpu="8"), gang("p", cpu="9")))
     assert reason is Reason.NEVER_FITS
     assert message == (
-        "0/2 nodes are unavailable: 2 Insufficient cpu. The pod asks 9 cpu; the largest node, n2, has 8 cpu even when"
+        "0/2 nodes are unavailable: 2 Insufficient cpu. The pod asks for 9 cpu; the largest node, n2, has 8 cpu even "
+        "when"
         " empty: ask for less or add a larger node."
     )
 
@@ -283,7 +284,7 @@ def test_a_resource_that_no_node_offers_is_named() -> None:
     reason, message = misfit(open_session(node("n1"), gang("p", cpu="1", **gpu)))
     assert reason is Reason.NEVER_FITS
     assert message == (
-        "0/1 nodes are unavailable: 1 Insufficient nvidia.com/gpu. The pod asks 1 nvidia.com/gpu; no node offers"
+        "0/1 nodes are unavailable: 1 Insufficient nvidia.com/gpu. The pod asks for 1 nvidia.com/gpu; no node offers"
         " nvidia.com/gpu: remove the request or add a node that does."
     )
 
@@ -293,7 +294,7 @@ def test_what_no_single_node_has_together_never_fits_and_says_so() -> None:
     reason, message = misfit(open_session(wide, deep, gang("p", cpu="8", memory="32Gi")))
     assert reason is Reason.NEVER_FITS
     assert message == (
-        "0/2 nodes are unavailable: 1 Insufficient cpu, 1 Insufficient memory. The pod asks 8 cpu, 32Gi memory; no"
+        "0/2 nodes are unavailable: 1 Insufficient cpu, 1 Insufficient memory. The pod asks for 8 cpu, 32Gi memory; no"
         " single node has all of that even when empty: ask for less or add a larger node."
     )
 
@@ -310,9 +311,11 @@ def test_what_only_a_node_has_that_refuses_for_good_is_not_denied_it() -> None:
         _, message = misfit(open_session(small, large, gang("p", **asked), tiers=[[Predicates]]))
         return message.partition("The pod ")[2].partition(": ")[0]
 
-    assert never_fits(cpu="1", **gpu) == "asks 1 nvidia.com/gpu; no suitable node offers nvidia.com/gpu"
-    assert never_fits(cpu="9") == ("asks 9 cpu; the largest suitable node, small, has 8 cpu even when empty")
-    assert never_fits(memory="65Gi") == ("asks 65Gi memory; the largest node, small, has 64Gi memory even when empty")
+    assert never_fits(cpu="1", **gpu) == "asks for 1 nvidia.com/gpu; no suitable node offers nvidia.com/gpu"
+    assert never_fits(cpu="9") == ("asks for 9 cpu; the largest suitable node, small, has 8 cpu even when empty")
+    assert never_fits(memory="65Gi") == (
+        "asks for 65Gi memory; the largest node, small, has 64Gi memory even when empty"
+    )
 
 
 def test_a_full_cluster_is_reported_with_what_is_free_at_best() -> None:
@@ -324,7 +327,7 @@ def test_a_full_cluster_is_reported_with_what_is_free_at_best() -> None:
     )
     assert misfit(opened) == (
         Reason.NODES_REFUSE,
-        "0/2 nodes are unavailable: 2 Insufficient cpu. The pod asks 4 cpu; the emptiest node, n1, has 3 cpu free.",
+        "0/2 nodes are unavailable: 2 Insufficient cpu. The pod asks for 4 cpu; the emptiest node, n1, has 3 cpu free.",
     )
 
 
@@ -352,7 +355,7 @@ def test_nodes_that_offer_no_places_for_pods_at_all_say_what_they_lack() -> None
     reason, message = misfit(opened)
     assert reason is Reason.NEVER_FITS
     assert message == (
-        "0/2 nodes are unavailable: 2 Too many pods. The pod asks 1 pod; no node offers pods: set "
+        "0/2 nodes are unavailable: 2 Too many pods. The pod asks for 1 pod; no node offers pods: set "
         "status.allocatable.pods of a node, or add a node that does."
     )
 
@@ -362,6 +365,6 @@ def test_no_node_with_places_for_pods_may_be_large_enough_for_one() -> None:
     reason, message = misfit(opened)
     assert reason is Reason.NEVER_FITS
     assert message == (
-        "0/2 nodes are unavailable: 1 Insufficient cpu, 1 Too many pods. The pod asks 4 cpu, 1 pod; no single node "
+        "0/2 nodes are unavailable: 1 Insufficient cpu, 1 Too many pods. The pod asks for 4 cpu, 1 pod; no single node "
         "has all of that even when empty: ask for less or add a larger node."
     )

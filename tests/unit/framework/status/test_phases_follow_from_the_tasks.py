@@ -68,7 +68,7 @@ def in_phase(stored: str, *pods: str, min_member: int = 2) -> list[ApiObject]:
     ],
 )
 def test_the_phase_of_a_gang_of_two(stored: str, pods: list[str], phase: str) -> None:
-    """Each pod asks 100 cpu, and the node has 150: one of them has room, two have not."""
+    """Each pod asks for 100 cpu, and the node has 150: one of them has room, two have not."""
     assert (closed(node("n1", cpu="150"), in_phase(stored, *pods)).phase("g") or stored) == phase
 
 

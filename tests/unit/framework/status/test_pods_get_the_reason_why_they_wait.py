@@ -51,20 +51,20 @@ def test_what_nodes_refuse_is_unschedulable_and_what_had_a_place_is_schedulable(
     assert reported == [
         ("Schedulable", GANG),
         ("Schedulable", GANG),
-        ("Unschedulable", f"NodesRefuse: {FULL} The pod asks 1 cpu; no node has any cpu free."),
+        ("Unschedulable", f"NodesRefuse: {FULL} The pod asks for 1 cpu; no node has any cpu free."),
     ]
 
 
 GANG = (
     "GangIncomplete: 2 of 3 pods have a place, minMember is 3: 1 more must fit before any is bound; "
-    f"with them in place, {FULL} The pod asks 1 cpu; no node has any cpu free."
+    f"with them in place, {FULL} The pod asks for 1 cpu; no node has any cpu free."
 )
 
 
 def test_what_never_fits_is_unschedulable_too() -> None:
     done = closed(node("n1", cpu="2"), gang("g", cpu="3"))
     message = (
-        f"NeverFits: {FULL} The pod asks 3 cpu; the largest node, n1, has 2 cpu even when empty: ask for less or"
+        f"NeverFits: {FULL} The pod asks for 3 cpu; the largest node, n1, has 2 cpu even when empty: ask for less or"
         " add a larger node."
     )
     assert done.pods() == {"g-0": ("Unschedulable", message)}

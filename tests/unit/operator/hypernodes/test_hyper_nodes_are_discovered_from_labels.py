@@ -51,7 +51,7 @@ def test_the_configuration_is_volcanos() -> None:
         (CONFIG.replace("dc:", "d" * 21 + ":"), "is not a name of 1 to 20 characters"),
         (CONFIG.partition("      - nodeLabel")[0], "is not a list of {nodeLabel: KEY}"),
         (CONFIG.partition("    networkTop")[0], "config.networkTopologyTypes is missing"),
-        ("networkTopologyDiscovery: [3]", "networkTopologyDiscovery[0] is no map"),
+        ("networkTopologyDiscovery: [3]", "networkTopologyDiscovery[0] is not a map"),
         ("a: [", "volcano-controller.conf cannot be read: "),
     ],
 )

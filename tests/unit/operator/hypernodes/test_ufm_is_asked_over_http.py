@@ -70,11 +70,11 @@ async def test_the_password_is_sent_and_ports_are_read() -> None:
         (answering([], 401), "answered 401: correct username and password in the Secret"),
         (answering([], 500), "answered 500"),
         (answering([], 302, Location="http://127.0.0.1:1/"), "answered 302: redirects are not followed"),
-        (answering(b"<html>"), "answered something else than a list of ports"),
-        (answering({"ports": []}), "answered something else than a list of ports"),
-        (answering([{"system_name": 7}]), "answered something else than a list of ports"),
+        (answering(b"<html>"), "did not answer with a list of ports"),
+        (answering({"ports": []}), "did not answer with a list of ports"),
+        (answering([{"system_name": 7}]), "did not answer with a list of ports"),
         (answering([PORT] * 100), "answered more than 1000 bytes"),
-        (answering(b"\xff\xfe"), "answered something else than a list of ports"),
+        (answering(b"\xff\xfe"), "did not answer with a list of ports"),
     ],
 )
 async def test_an_answer_that_cannot_be_used_is_said(

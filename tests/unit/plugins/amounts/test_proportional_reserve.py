@@ -237,7 +237,7 @@ def test_the_explanation_counts_nodes_by_what_they_keep() -> None:
     assert error.refusal.reason == "NodesRefuse", "three nodes are large enough"
     assert error.refusal.message == (
         "0/4 nodes are unavailable: 1 Insufficient cpu, 2 node(s) kept cpu for idle nvidia.com/gpu, "
-        "1 node(s) kept memory for idle nvidia.com/gpu. The pod asks 8 cpu; the emptiest suitable node, d, "
+        "1 node(s) kept memory for idle nvidia.com/gpu. The pod asks for 8 cpu; the emptiest suitable node, d, "
         "has 4 cpu free.\nNodes with nvidia.com/gpu keep cpu and memory for each idle one: wait until they are in use, "
         "ask for less, or add nodes without."
     )

@@ -19,7 +19,7 @@ def test_a_job_that_has_waited_for_long_has_places_held_until_declared_runtimes_
     timeline.at(300)
     assert timeline.holders == [], "it has waited for less than five minutes"
     timeline.at(311)
-    message = "2 nodes held (n1, n2); the job is to start by 2026-11-02 12:30 UTC"
+    message = "2 nodes held (n1, n2); the job is expected to start by 2026-11-02 12:30 UTC"
     assert timeline.condition("large") == ("True", "Held", message)
 
 
@@ -59,7 +59,8 @@ def test_the_others_are_reported_for_which_job_the_nodes_are_held() -> None:
     timeline.at(313)
     reported = timeline.reported("small-0")
     assert reported.startswith(
-        "PlacesHeld: 0/2 nodes are unavailable: 2 node(s) were held for team/large, which is to start by 2026-11-02 "
+        "PlacesHeld: 0/2 nodes are unavailable: 2 node(s) were held for team/large, which is expected to start by "
+        "2026-11-02 "
         "12:30 UTC."
     )
     assert "volcano.sh/running-estimate" in reported
@@ -222,7 +223,7 @@ def test_without_declared_runtimes_the_nodes_that_come_closest_are_held_plainly(
     assert timeline.condition("large") == (
         "True",
         "Held",
-        "1 node held (n3); when these nodes will be free is not known",
+        "1 node held (n3); it is not known when these nodes will be free",
     )
     timeline.add(*job("small", cpu="1", at=312))
     timeline.at(313)

@@ -206,7 +206,7 @@ class _Connection(asyncio.Protocol):
             try:
                 self._parser.feed_data(data)
             except (HttpParserError, HttpParserUpgrade) as error:
-                self._fail(ConnectionError(f"what was answered is not HTTP/1.1: {error}"))
+                self._fail(ConnectionError(f"the answer is not HTTP/1.1: {error}"))
 
     def connection_lost(self, error: Exception | None) -> None:
         self._spent = True

@@ -43,7 +43,8 @@ def apart(ssn: Session, terms: Sequence[AffinityTerm], nodes: Rows) -> Iterator[
             there = _beside(ssn, settled(ssn, pods), tally, nodes)
             such_as = f", such as {on_nodes(ssn, there)}" if len(there) else ""
             yield (
-                f"podAntiAffinity requires another {one.topology_key} than {selected([one.term])}{such_as}: add "
+                f"podAntiAffinity requires a different {one.topology_key} from that of "
+                f"{selected([one.term])}{such_as}: add "
                 "nodes, or make it preferred"
             )
 

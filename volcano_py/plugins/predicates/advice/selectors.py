@@ -21,7 +21,7 @@ from volcano_py.state.nodes.terms import Mask, field_mask, label_mask, term_mask
 # Terms, and conditions of each, that are looked at: there may be a thousand, too many to read.
 _MOST_TERMS: Final = 2
 _MOST_CONDITIONS: Final = 20
-_UNLABELLED: Final = {"Exists": "has a label {}", "DoesNotExist": "is without a label {}"}
+_UNLABELLED: Final = {"Exists": "has a label {}", "DoesNotExist": "has no label {}"}
 _COMPARED: Final = {"Gt": "above", "Lt": "below"}
 
 
@@ -43,7 +43,7 @@ def of_term(index: NodeIndex, term: NodeSelectorTerm) -> list[Condition]:
     """The conditions of one term of a required node affinity."""
     labels = [_of_label(index, one) for one in term.match_expressions[:_MOST_CONDITIONS]]
     fields = [
-        Condition(f"is{' not' * (one.operator == 'NotIn')} called {summarize(one.values)}", "", field_mask(index, one))
+        Condition(f"is{' not' * (one.operator == 'NotIn')} named {summarize(one.values)}", "", field_mask(index, one))
         for one in term.match_fields[:_MOST_CONDITIONS]
     ]
     return labels + fields
@@ -124,7 +124,7 @@ def _lacking(index: NodeIndex, present: Mask, conditions: Sequence[Condition]) -
     pairs: Iterator[tuple[Condition, ...]] = combinations(conditions, 2)
     together = next((pair for pair in pairs if not _met(pair, present)), tuple(conditions))
     text = " and ".join(f"{condition.words} ({_met([condition], present)})" for condition in together[:MOST_LISTED])
-    return f"{text}, and none does all" if text else "matches a term without conditions, which none does"
+    return f"{text}, and no node does all of that" if text else "matches a term without conditions, and no node does"
 
 
 def _labels_there(index: NodeIndex, present: Mask, key: str) -> str:

@@ -57,7 +57,8 @@ def test_of_many_values_the_most_frequent_are_reported() -> None:
 
 def test_requirements_that_no_single_node_meets_are_reported_together() -> None:
     assert of_labels(gpu="v100", zone="a") == (
-        "nodeSelector requires a node that has label gpu=v100 (1) and has label zone=a (2), and none does all: label a "
+        "nodeSelector requires a node that has label gpu=v100 (1) and has label zone=a (2), and no node does all of "
+        "that: label a "
         "node or correct the pod."
     )
 
@@ -80,14 +81,14 @@ def test_labels_that_nodes_must_not_have_are_reported() -> None:
     assert "that is without label zone in (a, b), and none does; nodes have zone=a (2), zone=b (2):" in (
         of_labels(required(term(*without)))
     )
-    assert "that is without a label zone, and none does; nodes" in of_labels(
+    assert "that has no label zone, and none does; nodes" in of_labels(
         required(term(requirement("zone", "DoesNotExist")))
     )
 
 
 def test_a_node_that_is_named_and_does_not_exist_is_reported() -> None:
     by_name = requirement("metadata.name", "In", "n9")
-    assert "requires a node that is called n9, and none does: label" in of_labels(required(term(fields=(by_name,))))
+    assert "requires a node that is named n9, and none does: label" in of_labels(required(term(fields=(by_name,))))
 
 
 def test_each_term_of_an_affinity_is_another_way() -> None:
@@ -117,7 +118,8 @@ def test_nodes_that_match_any_of_the_terms_are_counted_together() -> None:
 
 def test_a_term_without_conditions_matches_no_node_whatever_the_other_terms() -> None:
     assert of_labels(required(term()), zone="a") == (
-        "nodeSelector and nodeAffinity require a node that matches a term without conditions, which none does: label a "
+        "nodeSelector and nodeAffinity require a node that matches a term without conditions, and no node does: "
+        "label a "
         "node or correct the pod."
     )
 

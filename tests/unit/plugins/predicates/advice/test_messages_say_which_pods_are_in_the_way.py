@@ -101,7 +101,8 @@ def test_selectors_are_written_as_kubectl_takes_them() -> None:
 
 def test_the_pods_that_a_pod_must_be_apart_from_are_named() -> None:
     assert reported(NODES, web("n1", "n3"), affinity=apart(term(ZONE, app="web"))) == (
-        f"podAntiAffinity requires another {ZONE} than pods with app=web in namespace team, such as team/web-0 on n1, "
+        f"podAntiAffinity requires a different {ZONE} from that of pods with app=web in namespace team, such as "
+        "team/web-0 on n1, "
         "team/web-1 on n3: add nodes, or make it preferred."
     )
 
