@@ -31,12 +31,12 @@ class RequestError(ValueError):
 # What can be asked for a pod as a whole, but for huge pages: their limit counts whatever containers ask for.
 _SUMMED_UP: Final = frozenset({"cpu", "memory"})
 _RESIZE_PENDING: Final = "PodResizePending"
-_NOBODY: Final = PodStatus()
+_UNKNOWN_STATUS: Final = PodStatus()
 _NOTHING: Final[Mapping[str, Nano]] = MappingProxyType({})
 _Nanos = dict[str, Nano]
 
 
-def pod_requests(spec: PodSpec, status: PodStatus = _NOBODY) -> Amounts:
+def pod_requests(spec: PodSpec, status: PodStatus = _UNKNOWN_STATUS) -> Amounts:
     """Requests of the whole pod by resource name, in Kubernetes' units (cores, bytes), without the `pods` count.
 
     Args:
@@ -55,7 +55,7 @@ class PodRequests:
         RequestError: a quantity is malformed or negative.
     """
 
-    def __init__(self, spec: PodSpec, status: PodStatus = _NOBODY) -> None:
+    def __init__(self, spec: PodSpec, status: PodStatus = _UNKNOWN_STATUS) -> None:
         resize = _Resize(status)
         self._containers = _Containers(spec, resize)
         self._of_pod = {} if spec.resources is None else resize.of_pod(_of_pod(spec, spec.resources))
@@ -110,7 +110,7 @@ def _of_pod(spec: PodSpec, resources: ResourceRequirements) -> _Nanos:
     """What is asked for the pod as a whole. As the API server stores it, a limit without a request is also what the
     containers ask for, and where none of them asks for itself."""
     limits = _parse(resources.limits, "spec.resources.limits")
-    of_containers = _Containers(spec, _Resize(_NOBODY)).total() if limits else _NOTHING
+    of_containers = _Containers(spec, _Resize(_UNKNOWN_STATUS)).total() if limits else _NOTHING
     limits.update((name, of_containers[name]) for name in _SUMMED_UP if name in limits and name in of_containers)
     return {**limits, **_parse(resources.requests, "spec.resources.requests")}
 

@@ -26,6 +26,7 @@ from volcano_py.cluster.kubernetes.writing.status_writer import Status
 from volcano_py.cluster.protocol import Sink
 from volcano_py.config import Reloader
 from volcano_py.daemon.admission.process import AdmissionProcess, admission_arguments
+from volcano_py.daemon.controllers.context import ControllerContext
 from volcano_py.daemon.controllers.controllers import Controllers
 from volcano_py.daemon.cycles import CycleLoop, CycleTiming
 from volcano_py.daemon.daemon_status import DaemonStatus
@@ -174,13 +175,16 @@ class Daemon:
         )
 
     def _make_controllers(self) -> Controllers:
-        return Controllers(
+        context = ControllerContext(
             self._options,
             self._client,
             active=self._leadership.may_decide,
             record=self._record,
             learn=self._learn,
             bad_object=self._unreadable.found,
+        )
+        return Controllers(
+            context,
             queue_created=self._queues.made,
             pod_created=self._metrics.latencies.pod_created_for_job,
             jobs_seen=self._state if self._options.scheduling else None,

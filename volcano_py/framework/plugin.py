@@ -1,4 +1,7 @@
-"""The plugin interface.
+"""The plugin interface: every question that a plugin may answer, in one class.
+
+It is one file on purpose, though a long one: there is no logic in it, and authors read it from top to bottom or search
+it for a method. The sections follow the order in which a cycle asks.
 
 A plugin is a class with a `name`, an `Arguments` model and one method for each extension point it fills. The session
 sees which methods a class overrides; a point that is not overridden costs nothing. A plugin does no I/O: it reads the

@@ -167,10 +167,10 @@ class Leavers(msgspec.Struct, frozen=True):
     queues: Sequence[str] = ()
 
 
-_NOBODY: Final = Leavers()
+_NONE: Final = Leavers()
 
 
-def waiting_for_release(nodes: Sequence[str], leavers: Leavers = _NOBODY, *, held_for: float = 0.0) -> str:
+def waiting_for_release(nodes: Sequence[str], leavers: Leavers = _NONE, *, held_for: float = 0.0) -> str:
     """`leavers`: the pods that are terminating on these nodes. `held_for`: seconds that the place is kept beyond the
     time at which they should be gone; 0 when no pod was evicted for it, so that it is looked for again each time."""
     if not leavers.pods:

@@ -8,7 +8,7 @@ from typing import Final
 from volcano_py.api.wording.amounts import amount
 from volcano_py.api.wording.summarize import MOST_LISTED, summarize
 
-_NOBODY: Final = frozenset[str]()
+_NONE: Final = frozenset[str]()
 
 
 class Holders:
@@ -22,7 +22,7 @@ class Holders:
         )
         self._names = frozenset(name for name, _ in self._largest_first)
 
-    def summary(self, left_out: Collection[str] = _NOBODY) -> str:
+    def summary(self, left_out: Collection[str] = _NONE) -> str:
         """`train: 20 cpu, web: 4 cpu and 2 more`, the most first; without the names in `left_out`."""
         candidates = self._largest_first[: MOST_LISTED + len(left_out)]
         parts = [f"{name}: {amount(self._resource, units)}" for name, units in candidates if name not in left_out]

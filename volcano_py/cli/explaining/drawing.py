@@ -42,6 +42,14 @@ def drawn(explanation: WorkloadExplanation | QueueExplanation | NodeExplanation)
 
 
 def _workload(workload: WorkloadExplanation) -> Iterator[str]:
+    yield from _now(workload)
+    if workload.unread:
+        yield from _part("Not read", workload.unread)
+    if workload.now.reason:
+        yield from _waits(workload)
+
+
+def _now(workload: WorkloadExplanation) -> Iterator[str]:
     now = workload.now
     since = f" since {now.since}" if now.since else ""
     yield f"{workload.name}: {now.state}{since}, {now.running} of {counted(now.wanted, 'pod')} placed"
@@ -49,10 +57,10 @@ def _workload(workload: WorkloadExplanation) -> Iterator[str]:
         yield from _wrapped(f"{now.reason}: {now.message.removeprefix(f'{now.reason}: ')}")
     if now.nodes:
         yield from _wrapped(f"On {_counts(now.nodes)}")
-    if workload.unread:
-        yield from _part("Not read", workload.unread)
-    if not now.reason:
-        return
+
+
+def _waits(workload: WorkloadExplanation) -> Iterator[str]:
+    """Why it waits, part by part."""
     helpful = [remedy.text for remedy in workload.remedies]
     untried = [] if workload.tried_all else ["the cluster is large: not everything has been tried"]
     yield from _part("What would help", [*(helpful or ["nothing of what was tried makes it start"]), *untried])
@@ -62,22 +70,7 @@ def _workload(workload: WorkloadExplanation) -> Iterator[str]:
     if workload.position is not None:
         yield from _part("Position", _position(workload.position))
     if workload.holders:
-        rows = [("job", "queue", "priority", "holds", "its queue holds", "of deserved")]
-        rows += [
-            (
-                each.job,
-                each.queue,
-                str(each.priority),
-                amounts(each.holds),
-                amounts(each.queue_allocated),
-                amounts(each.queue_deserved),
-            )
-            for each in workload.holders
-        ]
-        yield from _part("Who runs instead", _aligned(rows), wrap=False)
-        yield ""
-        for line in _staying(workload.holders):
-            yield from _wrapped(line, hanging=True)
+        yield from _holders(workload.holders)
     if workload.forecast is not None:
         yield from _part("Forecast", [_forecast(workload.forecast)])
     if workload.history:
@@ -150,6 +143,25 @@ def _position(position: Position) -> Iterator[str]:
     if position.ahead:
         names = [f"{each.name} (priority {each.priority}, {counted(each.pods, 'pod')})" for each in position.ahead]
         yield f"ahead: {summarize(names, total=position.place - 1, most=5)}; they ask for {amounts(position.before)}"
+
+
+def _holders(holders: Sequence[Holder]) -> Iterator[str]:
+    rows = [("job", "queue", "priority", "holds", "its queue holds", "of deserved")]
+    rows += [
+        (
+            each.job,
+            each.queue,
+            str(each.priority),
+            amounts(each.holds),
+            amounts(each.queue_allocated),
+            amounts(each.queue_deserved),
+        )
+        for each in holders
+    ]
+    yield from _part("Who runs instead", _aligned(rows), wrap=False)
+    yield ""
+    for line in _staying(holders):
+        yield from _wrapped(line, hanging=True)
 
 
 def _staying(holders: Sequence[Holder]) -> Iterator[str]:

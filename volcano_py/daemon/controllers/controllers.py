@@ -9,18 +9,16 @@ from typing import Any
 import msgspec
 
 from volcano_py.api.objects import Queue
-from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.watching import kinds
 from volcano_py.cluster.kubernetes.watching.informers import Informers
 from volcano_py.cluster.kubernetes.watching.kinds import Kind
-from volcano_py.cluster.protocol import BadObjectHandler, Sink
+from volcano_py.cluster.protocol import Sink
+from volcano_py.daemon.controllers.context import ControllerContext
 from volcano_py.daemon.controllers.hyper_nodes import HyperNodeControl
 from volcano_py.daemon.controllers.job_control import JobControl
 from volcano_py.daemon.controllers.job_makers import NAMES as JOB_MAKERS
 from volcano_py.daemon.controllers.job_makers import JobMakers
 from volcano_py.daemon.fan_out import OnlyKind
-from volcano_py.daemon.options import DaemonOptions
-from volcano_py.operator.kube_api import IsActive, Learn, Record
 from volcano_py.operator.podgroups.controller import PodGroupController
 from volcano_py.operator.podgroups.generated_group import GroupRules
 from volcano_py.operator.podgroups.index import WORKLOAD_KINDS
@@ -41,84 +39,34 @@ class Controllers:
 
     def __init__(
         self,
-        options: DaemonOptions,
-        client: KubernetesClient,
+        context: ControllerContext,
         *,
-        active: IsActive,
-        record: Record,
-        learn: Learn,
-        bad_object: BadObjectHandler,
         queue_created: Callable[[Queue], None],
         pod_created: Callable[[float], None],
         jobs_seen: Sink | None = None,
     ) -> None:
-        """`learn` gets what answers show of Jobs, their pods and PodGroups. `queue_created` is called with each queue
-        that had to be created, as the server answered; `pod_created` for each pod created for a Volcano Job, with the
-        seconds since the job was created. `jobs_seen` is fed with Volcano Jobs, whichever controllers there are."""
-        wanted = options.controllers
-        rules = GroupRules(
-            scheduler_names=frozenset(options.scheduler_names),
-            default_queue=options.default_queue,
-            inherit_owner_annotations=options.inherit_owner_annotations,
-        )
-        self._queues = (
-            QueueController(
-                client, active=active, record=record, default_queue=options.default_queue, on_created=queue_created
-            )
-            if "queue" in wanted
-            else None
-        )
+        """`queue_created` is called with each queue that had to be created, as the server answered; `pod_created` for
+        each pod created for a Volcano Job, with the seconds since the job was created. `jobs_seen` is fed with Volcano
+        Jobs, whichever controllers there are."""
+        self._queues = _queue_controller(context, queue_created) if context.wants("queue") else None
         # in Volcano, too, the scheduler creates these queues
-        self._initial = (
-            InitialQueues(
-                client,
-                active=active,
-                default_queue=options.default_queue,
-                found=queue_created,
-            )
-            if self._queues is None and options.scheduling
-            else None
-        )
-        self._pod_groups = (
-            PodGroupController(client, rules, active=active, record=record) if "podgroup" in wanted else None
-        )
-        self._hyper_nodes = (
-            HyperNodeControl(options, client, active=active, record=record, bad_object=bad_object)
-            if "hypernode" in wanted
-            else None
-        )
+        creates_queues = self._queues is None and context.options.scheduling
+        self._initial = _initial_queues(context, queue_created) if creates_queues else None
+        self._pod_groups = _pod_group_controller(context) if context.wants("podgroup") else None
+        self._hyper_nodes = HyperNodeControl(context) if context.wants("hypernode") else None
         also = () if jobs_seen is None else (jobs_seen,)
-        self._makers = (
-            JobMakers(options, client, active=active, record=record, learn=learn, bad_object=bad_object, followers=also)
-            if wanted & JOB_MAKERS
-            else None
-        )
+        self._makers = JobMakers(context, also) if any(map(context.wants, JOB_MAKERS)) else None
         followers = (*self._makers.sinks, *also) if self._makers is not None else also
-        self._jobs = (
-            JobControl(
-                options,
-                client,
-                active=active,
-                record=record,
-                learn=learn,
-                bad_object=bad_object,
-                pod_created=pod_created,
-                followers=followers,
-            )
-            if "job" in wanted
-            else None
-        )
+        self._jobs = JobControl(context, pod_created=pod_created, followers=followers) if context.wants("job") else None
         jobs = self._jobs.controller if self._jobs is not None else None
-        self.commands = (
-            CommandController(client, self._queues, jobs, active=active)
-            if (self._queues is not None or jobs is not None) and "command" in wanted
-            else None
-        )
+        self.commands: CommandController | None = None
+        if context.wants("command") and (self._queues is not None or jobs is not None):
+            self.commands = CommandController(context.client, self._queues, jobs, active=context.active)
         self.queue_sinks: list[Sink] = [each for each in (self._queues, self._initial) if each is not None]
         of_network = self._hyper_nodes.sinks if self._hyper_nodes is not None else ()
         fed = (self._pod_groups, self._queues, jobs, *of_network)
         self.sinks: list[Sink] = [each for each in fed if each is not None]
-        self.watched: list[Kind] = _watched_by(wanted)
+        self.watched: list[Kind] = _watched_by(context.options.controllers)
         if jobs_seen is not None and self._makers is None and self._jobs is None:
             # (a cluster need not have the API)
             self.watched.append(msgspec.structs.replace(kinds.VOLCANO_JOB, optional=True))
@@ -166,6 +114,32 @@ class Controllers:
             await self._queues.initial.exist.wait()
         if self._initial is not None:
             await self._initial.exist.wait()
+
+
+def _queue_controller(context: ControllerContext, created: Callable[[Queue], None]) -> QueueController:
+    return QueueController(
+        context.client,
+        active=context.active,
+        record=context.record,
+        default_queue=context.options.default_queue,
+        on_created=created,
+    )
+
+
+def _initial_queues(context: ControllerContext, created: Callable[[Queue], None]) -> InitialQueues:
+    return InitialQueues(
+        context.client, active=context.active, default_queue=context.options.default_queue, found=created
+    )
+
+
+def _pod_group_controller(context: ControllerContext) -> PodGroupController:
+    options = context.options
+    rules = GroupRules(
+        scheduler_names=frozenset(options.scheduler_names),
+        default_queue=options.default_queue,
+        inherit_owner_annotations=options.inherit_owner_annotations,
+    )
+    return PodGroupController(context.client, rules, active=context.active, record=context.record)
 
 
 def _watched_by(wanted: Collection[str]) -> list[Kind]:

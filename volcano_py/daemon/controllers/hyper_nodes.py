@@ -8,16 +8,13 @@ from typing import Final
 
 from volcano_py.api.effects import ObjectRef
 from volcano_py.api.objects import ApiObject
-from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.watching import kinds
-from volcano_py.cluster.kubernetes.watching.informers import Informers
 from volcano_py.cluster.kubernetes.watching.kinds import ConfigMap
-from volcano_py.cluster.protocol import BadObjectHandler, Sink
-from volcano_py.daemon.options import DaemonOptions
+from volcano_py.cluster.protocol import Sink
+from volcano_py.daemon.controllers.context import ControllerContext
 from volcano_py.operator.hypernodes.controller import HyperNodeController
 from volcano_py.operator.hypernodes.discovery import HyperNodeDiscovery
 from volcano_py.operator.hypernodes.sources import CONFIG_KEY
-from volcano_py.operator.kube_api import IsActive, Record
 
 CONFIG_MAP: Final = "volcano-controller-configmap"
 """As Volcano's Helm chart names it for the release `volcano`."""
@@ -30,26 +27,13 @@ class HyperNodeControl:
         sinks: fed with nodes and HyperNodes.
     """
 
-    def __init__(
-        self,
-        options: DaemonOptions,
-        client: KubernetesClient,
-        *,
-        active: IsActive,
-        record: Record,
-        bad_object: BadObjectHandler,
-    ) -> None:
-        self._statuses = HyperNodeController(client, active=active)
-        self._discovery = HyperNodeDiscovery(client, active=active, record=record)
+    def __init__(self, context: ControllerContext) -> None:
+        self._statuses = HyperNodeController(context.client, active=context.active)
+        self._discovery = HyperNodeDiscovery(context.client, active=context.active, record=context.record)
         self.sinks: Sequence[Sink] = (self._statuses, self._discovery)
         # It is not in the metrics: these go by the kind, and the scheduler follows a ConfigMap, too.
-        self._informers = Informers(
-            client,
-            _Configuration(self._discovery),
-            [kinds.config_map(options.config_namespace, CONFIG_MAP)],
-            on_bad_object=bad_object,
-            resync_every=options.resync_period or None,
-        )
+        config_map = kinds.config_map(context.options.config_namespace, CONFIG_MAP)
+        self._informers = context.informers(_Configuration(self._discovery), config_map)
 
     def leadership_gained(self) -> None:
         """To be called when this replica gets the Lease."""

@@ -9,17 +9,14 @@ from typing import Final
 
 from volcano_py.admission.jobs import JobContext, as_submitted, job_violations
 from volcano_py.admission.queue_world import QueueWorld
-from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.watching import kinds
-from volcano_py.cluster.kubernetes.watching.informers import Informers
-from volcano_py.cluster.protocol import BadObjectHandler, Sink
+from volcano_py.cluster.protocol import Sink
+from volcano_py.daemon.controllers.context import ControllerContext
 from volcano_py.daemon.fan_out import FanOut
-from volcano_py.daemon.options import DaemonOptions
 from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
 from volcano_py.operator.jobs.controller import JobController
-from volcano_py.operator.kube_api import IsActive, Learn, Record
 
 _MOST_REPORTED: Final = 3  # rules that a job breaks; further ones are reported when these are fixed
 
@@ -37,36 +34,26 @@ class JobControl:
 
     def __init__(
         self,
-        options: DaemonOptions,
-        client: KubernetesClient,
+        context: ControllerContext,
         *,
-        active: IsActive,
-        record: Record,
-        learn: Learn,
-        bad_object: BadObjectHandler,
         pod_created: Callable[[float], None],
         followers: Sequence[Sink] = (),
     ) -> None:
         """`pod_created` is called for each pod, with the seconds from the creation of its job to its own."""
+        options = context.options
         rules = JobRules(scheduler_name=options.scheduler_names[0], default_queue=options.default_queue)
         plugins = JobPlugins.of(BUILTIN).with_installed()
         self.controller = JobController(
-            client,
-            active=active,
-            record=record,
-            learn=learn,
+            context.client,
+            active=context.active,
+            record=context.record,
+            learn=context.learn,
             rules=rules,
             plugins=plugins,
             problem=problem_with(JobContext(rules=rules, plugins=plugins)),
             pod_created=pod_created,
         )
-        self.informers = Informers(
-            client,
-            FanOut(self.controller, *followers),
-            [kinds.VOLCANO_JOB],
-            on_bad_object=bad_object,
-            resync_every=options.resync_period or None,
-        )
+        self.informers = context.informers(FanOut(self.controller, *followers), kinds.VOLCANO_JOB)
 
     async def listed(self) -> None:
         """Returns when all Jobs have been handed on."""

@@ -10,16 +10,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.watching import kinds
 from volcano_py.cluster.kubernetes.watching.informers import Informers
-from volcano_py.cluster.protocol import BadObjectHandler, Sink
+from volcano_py.cluster.protocol import Sink
+from volcano_py.daemon.controllers.context import ControllerContext
 from volcano_py.daemon.fan_out import FanOut
-from volcano_py.daemon.options import DaemonOptions
 from volcano_py.operator.jobs.cron_jobs import CronJobController
 from volcano_py.operator.jobs.flow_probes import PodProber
 from volcano_py.operator.jobs.job_flows import JobFlowController
-from volcano_py.operator.kube_api import IsActive, Learn, Record
 
 NAMES: Final = frozenset({"cronjob", "jobflow"})
 """Names of these controllers for `--controllers`."""
@@ -32,39 +30,22 @@ class JobMakers:
     they have an informer for Jobs, too, which also feeds `followers`.
     """
 
-    def __init__(
-        self,
-        options: DaemonOptions,
-        client: KubernetesClient,
-        *,
-        active: IsActive,
-        record: Record,
-        learn: Learn,
-        bad_object: BadObjectHandler,
-        followers: Sequence[Sink] = (),
-    ) -> None:
-        wanted = options.controllers
-        self._cron = (
-            CronJobController(client, active=active, record=record, learn=learn) if "cronjob" in wanted else None
-        )
-        self._flow = (
-            JobFlowController(client, PodProber(client), active=active, record=record, learn=learn)
-            if "jobflow" in wanted
-            else None
-        )
-
-        def informers(sink: Sink, *watched: kinds.Kind) -> Informers:
-            resync = options.resync_period or None
-            return Informers(client, sink, watched, on_bad_object=bad_object, resync_every=resync)
-
+    def __init__(self, context: ControllerContext, followers: Sequence[Sink] = ()) -> None:
+        client, active, record, learn = context.client, context.active, context.record, context.learn
+        self._cron: CronJobController | None = None
+        if context.wants("cronjob"):
+            self._cron = CronJobController(client, active=active, record=record, learn=learn)
+        self._flow: JobFlowController | None = None
+        if context.wants("jobflow"):
+            self._flow = JobFlowController(client, PodProber(client), active=active, record=record, learn=learn)
         self.sinks: Sequence[Sink] = [each for each in (self._cron, self._flow) if each is not None]
         fed = FanOut(*self.sinks, *followers)
-        self._jobs = informers(fed, kinds.VOLCANO_JOB) if "job" not in wanted else None
+        self._jobs = None if context.wants("job") else context.informers(fed, kinds.VOLCANO_JOB)
         self._runs: list[tuple[Informers, Callable[[], Awaitable[None]]]] = []
         if self._cron is not None:
-            self._runs.append((informers(self._cron, kinds.CRON_JOB), self._cron.run))
+            self._runs.append((context.informers(self._cron, kinds.CRON_JOB), self._cron.run))
         if self._flow is not None:
-            self._runs.append((informers(self._flow, kinds.JOB_FLOW, kinds.JOB_TEMPLATE), self._flow.run))
+            self._runs.append((context.informers(self._flow, kinds.JOB_FLOW, kinds.JOB_TEMPLATE), self._flow.run))
 
     @property
     def informers(self) -> tuple[Informers, ...]:

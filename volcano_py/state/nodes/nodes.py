@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-_NOBODY = NodeInfo("")
+_NO_NODE = NodeInfo("")
 
 
 class Nodes:
@@ -81,7 +81,7 @@ class Nodes:
         if row is None:
             row = self._rows[name] = self._ledger.nodes.new_row()
             if row == len(self.infos):
-                self.infos.append(_NOBODY)
+                self.infos.append(_NO_NODE)
             self.infos[row] = NodeInfo(name)
             self.version += 1
         return row
@@ -96,7 +96,7 @@ class Nodes:
         if not nodes.present[row] and nodes.tasks[row] == 0:
             del self._rows[self.infos[row].name]
             nodes.free_row(row)
-            self.infos[row] = _NOBODY
+            self.infos[row] = _NO_NODE
             self.version += 1
 
     def _count(self, name: str, reading: ParsedNode) -> None:
