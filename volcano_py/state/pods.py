@@ -211,12 +211,7 @@ class Pods:
         status, node = self._standing(row, status, pod.spec.node_name)
         if status is not TaskStatus.PENDING and int(tasks.status[row]) == TaskStatus.PENDING:
             tasks.retry_at[row] = 0.0  # that of a binding, which is through
-        if row in self._promised:
-            promised, shown = self._promised[row]
-            if info.nominated_node == shown != promised and status is TaskStatus.PENDING:
-                info = replace(info, nominated_node=promised)
-            else:
-                del self._promised[row]
+        info = self._with_promise(row, info, status)
         self._date_nomination(row, info.nominated_node)
         volumes = self._claims.put(row, pod, () if status in _FINISHED else info.claims)
         tasks.task_class[row] = self._classes.join(pod, volumes).row
@@ -228,17 +223,8 @@ class Pods:
             self._spread_defaults.take(row, info.ref.namespace)
         tasks.role[row] = self.roles.take(info.role)
         tasks.sub_group[row] = self.sub_groups.take(self._groups.sub_group(job, info.labels))
-        tasks.priority[row] = task_priority(pod)
-        tasks.pod_priority[row] = ANY_PRIORITY if pod.spec.priority is None else pod.spec.priority
+        self._fill(row, pod, info)
         tasks.job[row] = job
-        tasks.gated[row] = bool(info.gates)
-        tasks.nominated[row] = bool(info.nominated_node)
-        tasks.preemptable[row] = info.preemptable
-        tasks.leaves_at[row] = leaves_at(pod)
-        tasks.leaving_since[row] = leaving_since(pod)
-        tasks.scheduled_at[row] = scheduled_at(pod)
-        tasks.started_at[row] = started_at(pod)
-        tasks.deadline[row] = deadline_of(pod)
         tasks.status[row] = status
         tasks.node[row] = node
         if node == NOWHERE:
@@ -256,6 +242,30 @@ class Pods:
             self._nodes.forget_if_empty(old_node)
         if old_job not in (NOWHERE, job):
             self._groups.forget_if_empty(old_job)
+
+    def _with_promise(self, row: int, info: TaskInfo, status: TaskStatus) -> TaskInfo:
+        """With the node that was promised to the pod and that the API server does not show yet."""
+        if row not in self._promised:
+            return info
+        promised, shown = self._promised[row]
+        if info.nominated_node == shown != promised and status is TaskStatus.PENDING:
+            return replace(info, nominated_node=promised)
+        del self._promised[row]
+        return info
+
+    def _fill(self, row: int, pod: Pod, info: TaskInfo) -> None:
+        """Enter the columns that follow from the pod alone."""
+        tasks = self._ledger.tasks
+        tasks.priority[row] = task_priority(pod)
+        tasks.pod_priority[row] = ANY_PRIORITY if pod.spec.priority is None else pod.spec.priority
+        tasks.gated[row] = bool(info.gates)
+        tasks.nominated[row] = bool(info.nominated_node)
+        tasks.preemptable[row] = info.preemptable
+        tasks.leaves_at[row] = leaves_at(pod)
+        tasks.leaving_since[row] = leaving_since(pod)
+        tasks.scheduled_at[row] = scheduled_at(pod)
+        tasks.started_at[row] = started_at(pod)
+        tasks.deadline[row] = deadline_of(pod)
 
     def regroup(self) -> None:
         """Follow PodGroups whose sub-group policies have changed: other pods may belong together now."""
