@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from e2e.harness.cluster import EXTERNAL_BINARIES, Cluster, external_cluster, lo
 from e2e.harness.daemon import Daemon, daemon_kubeconfig
 from e2e.harness.install import CONFIG_KEY, CONFIG_MAP_PATH, deployment_at_rest, give_lease_back, install
 from e2e.harness.namespace import Namespace
+from e2e.harness.networks import rack
 from e2e.harness.rights import Right
 from volcano_py.local.binaries.binaries import CONTROL_PLANE_BINARIES, ensure_binaries
 from volcano_py.local.controlplane import ControlPlane
@@ -156,8 +157,11 @@ async def daemon(start_daemon: StartDaemon) -> Daemon:
     return await start_daemon()
 
 
+Configure = Callable[[str], Awaitable[None]]
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def configure(installed: Cluster) -> AsyncIterator[Callable[[str], Awaitable[None]]]:
+async def configure(installed: Cluster) -> AsyncIterator[Configure]:
     """Replace the volcano-scheduler.conf in the cluster's ConfigMap; the shipped one comes back after the test."""
     shipped = (await installed.client.get(CONFIG_MAP_PATH))["data"][CONFIG_KEY]
 
@@ -166,6 +170,24 @@ async def configure(installed: Cluster) -> AsyncIterator[Callable[[str], Awaitab
 
     yield replace
     await replace(shipped)
+
+
+Wire = Callable[[Mapping[str, Iterable[str]]], Awaitable[None]]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def wire(cluster: Cluster) -> AsyncIterator[Wire]:
+    """Create or change racks with these nodes; they are deleted after the test."""
+    made: set[str] = set()
+
+    async def apply(racks: Mapping[str, Iterable[str]]) -> None:
+        made.update(racks)
+        for name, nodes in racks.items():
+            await cluster.apply([rack(name, nodes)])
+
+    yield apply
+    for name in sorted(made):
+        await cluster.kubectl("delete", "hypernode", name, "--ignore-not-found")
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ import asyncio
 import gzip
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest_asyncio
 from click.testing import CliRunner, Result
 
-from e2e.conftest import SimulatedNodes, StartDaemon
+from e2e.conftest import Configure, SimulatedNodes, StartDaemon
 from e2e.harness.cluster import Cluster
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import gang, pod, pod_group
@@ -31,8 +31,6 @@ MAY_NOT_READ = {
     "CSIStorageCapacity",
 }
 """What is not part of `view` and no node."""
-
-Configure = Callable[[str], Awaitable[None]]
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from e2e.conftest import SimulatedNodes
+from e2e.conftest import Configure, SimulatedNodes
 from e2e.harness.daemon import Daemon
 from e2e.harness.jobs import Jobs, job, task
 from e2e.harness.namespace import Namespace
@@ -30,7 +30,6 @@ tiers:
 
 RESTARTED = [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}]
 
-Configure = Callable[[str], Awaitable[None]]
 CreateQueues = Callable[..., Awaitable[None]]
 
 

@@ -2,43 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
-import pytest_asyncio
-
-from e2e.conftest import SimulatedNodes, StartDaemon
-from e2e.harness.cluster import Cluster
+from e2e.conftest import Configure, SimulatedNodes, StartDaemon, Wire
 from e2e.harness.daemon import QUICK_ELECTION
 from e2e.harness.jobs import job, task
 from e2e.harness.namespace import Namespace
-from e2e.harness.networks import HYPER_NODES, rack
+from e2e.harness.networks import BY_RACKS, HYPER_NODES
 from e2e.harness.objects import gang, pod
 from e2e.harness.waiting import WAIT_SECONDS
-
-CONFIGURATION = """
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins: [{name: priority}, {name: gang}]
-- plugins: [{name: predicates}, {name: nodeorder}, {name: network-topology-aware}]
-"""
-Configure = Callable[[str], Awaitable[None]]
-Wire = Callable[[Mapping[str, Iterable[str]]], Awaitable[None]]
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def wire(cluster: Cluster) -> AsyncIterator[Wire]:
-    """Create or change racks with these nodes; they are deleted after the test."""
-    made: set[str] = set()
-
-    async def apply(racks: Mapping[str, Iterable[str]]) -> None:
-        made.update(racks)
-        for name, nodes in racks.items():
-            await cluster.apply([rack(name, nodes)])
-
-    yield apply
-    for name in sorted(made):
-        await cluster.kubectl("delete", "hypernode", name, "--ignore-not-found")
 
 
 def together(name: str, size: int, *, minimum: int | None = None, **of_pods: Any) -> list[dict[str, Any]]:
@@ -55,7 +27,7 @@ async def test_a_gang_waits_for_a_rack_and_goes_there_when_the_tree_says_so(
     start_daemon: StartDaemon,
     wire: Wire,
 ) -> None:
-    await configure(CONFIGURATION)
+    await configure(BY_RACKS)
     daemon = await start_daemon()
     pool = await simulated_nodes(4, cpu="4")
     first, second, third, fourth = pool.names
@@ -84,7 +56,7 @@ async def test_pods_come_back_to_the_rack_of_their_gang_after_a_restart(
     wire: Wire,
 ) -> None:
     """Half of the gang runs; the daemon is killed, and another finds the rest a place in the same rack."""
-    await configure(CONFIGURATION)
+    await configure(BY_RACKS)
     daemon = await start_daemon(*QUICK_ELECTION)
     pool = await simulated_nodes(4, cpu="4")
     await wire({"e2e-rack-a": pool.names[:2], "e2e-rack-b": pool.names[2:]})
@@ -109,7 +81,7 @@ async def test_an_edited_tree_moves_no_job_and_decides_where_pods_come_back(
     wire: Wire,
 ) -> None:
     """A node leaves the rack of a gang, then comes back; then there are no racks at all."""
-    await configure(CONFIGURATION)
+    await configure(BY_RACKS)
     daemon = await start_daemon()
     pool = await simulated_nodes(4, cpu="4")
     first, second, third, fourth = pool.names
@@ -152,7 +124,7 @@ async def test_a_gang_whose_rack_dies_comes_back_into_one_rack(
 ) -> None:
     """All nodes of a rack go, the garbage collection of Kubernetes removes the pods, the Job controller creates
     others: they are together again, and not in the rack that would be filled best by the first of them."""
-    await configure(CONFIGURATION)
+    await configure(BY_RACKS)
     await start_daemon()
     pool = await simulated_nodes(3, cpu="4")
     await wire({"e2e-rack-a": pool.names})

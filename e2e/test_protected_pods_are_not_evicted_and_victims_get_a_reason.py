@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from e2e.conftest import SimulatedNodes, StartDaemon
+from e2e.conftest import Configure, SimulatedNodes, StartDaemon
 from e2e.harness.cluster import Cluster
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import Object, gang, pod, pod_group, queue
@@ -46,7 +46,6 @@ tiers:
 """
 
 CreateQueues = Callable[..., Awaitable[None]]
-Configure = Callable[[str], Awaitable[None]]
 
 FINALIZER = "e2e.volcano-py/stay"
 

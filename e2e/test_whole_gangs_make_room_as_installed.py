@@ -11,7 +11,7 @@ import orjson
 import pytest
 from click.testing import CliRunner
 
-from e2e.conftest import SimulatedNodes, StartDaemon
+from e2e.conftest import Configure, SimulatedNodes, StartDaemon
 from e2e.harness.cluster import Cluster
 from e2e.harness.install import CONFIG_KEY, CONFIG_MAP_PATH
 from e2e.harness.jobs import Jobs, job, task
@@ -21,7 +21,6 @@ from volcano_py.cli.main import main
 
 QUEUE: Final = "scheduling.volcano.sh/queue-name"
 
-Configure = Callable[[str], Awaitable[None]]
 CreateQueues = Callable[..., Awaitable[None]]
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 import pytest
 
-from e2e.conftest import SimulatedNodes, StartDaemon
+from e2e.conftest import Configure, SimulatedNodes, StartDaemon, Wire
 from e2e.faults.invariants import bound_twice
 from e2e.faults.plans import Gate, is_binding
 from e2e.faults.proxy import FaultProxy
 from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
-from e2e.harness.networks import HYPER_NODES, rack
+from e2e.harness.networks import BY_RACKS
 from e2e.harness.objects import gang, pod
 from volcano_py.local.controlplane import ControlPlane
 
@@ -69,28 +67,21 @@ async def test_what_was_bound_in_part_is_finished_first(
     assert not bound_twice(control_plane.audit_log)
 
 
-NETWORK = """
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins: [{name: priority}, {name: gang}]
-- plugins: [{name: predicates}, {name: nodeorder}, {name: network-topology-aware}]
-"""
-
-
 async def test_the_rest_of_a_gang_with_a_hard_limit_goes_to_the_rack_of_those_that_were_bound(
     cluster: Cluster,
     control_plane: ControlPlane,
     namespace: Namespace,
     simulated_nodes: SimulatedNodes,
     proxy: FaultProxy,
-    configure: Callable[[str], Awaitable[None]],
+    configure: Configure,
     start_daemon: StartDaemon,
+    wire: Wire,
 ) -> None:
     """Meanwhile another rack comes that the gang would fill better, and would be taken if nothing of it were placed."""
-    await configure(NETWORK)
+    await configure(BY_RACKS)
     own = {"e2e.volcano-py/network": namespace.name}
     pool = await simulated_nodes(SIZE + 1, cpu="1", labels=own)
-    await cluster.apply([rack("e2e-rack-a", pool.names)])
+    await wire({"e2e-rack-a": pool.names})
     gate = Gate(is_binding, passes=2)
     proxy.plan = gate
     daemon = await start_daemon(NO_ELECTION, server=proxy.url)
@@ -99,12 +90,8 @@ async def test_the_rest_of_a_gang_with_a_hard_limit_goes_to_the_rack_of_those_th
     await namespace.apply([group, *pods])
     await killed_half_way(cluster, namespace, gate, daemon, 2)
     gate.open()
-    try:
-        others = await simulated_nodes(SIZE, cpu="1", labels=own)
-        await cluster.apply([rack("e2e-rack-b", others.names)])
-        await start_daemon(NO_ELECTION, server=proxy.url)
-        assert {each.node for each in await namespace.wait_phases(Running=SIZE)} < set(pool.names)
-        assert not bound_twice(control_plane.audit_log)
-    finally:
-        for name in ("e2e-rack-a", "e2e-rack-b"):
-            await cluster.delete(f"{HYPER_NODES}/{name}")
+    others = await simulated_nodes(SIZE, cpu="1", labels=own)
+    await wire({"e2e-rack-b": others.names})
+    await start_daemon(NO_ELECTION, server=proxy.url)
+    assert {each.node for each in await namespace.wait_phases(Running=SIZE)} < set(pool.names)
+    assert not bound_twice(control_plane.audit_log)

@@ -6,6 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 HYPER_NODES = "/apis/topology.volcano.sh/v1alpha1/hypernodes"
+BY_RACKS = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: nodeorder}, {name: network-topology-aware}]
+"""
+"""A configuration that keeps jobs in their racks."""
 
 
 def exact(name: str, kind: str = "Node", **more: Any) -> dict[str, Any]:
