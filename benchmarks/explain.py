@@ -12,21 +12,10 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
-from volcano_py.api.names import GROUP_NAME
-from volcano_py.api.objects import (
-    ApiObject,
-    Container,
-    Node,
-    NodeStatus,
-    ObjectMeta,
-    Pod,
-    PodGroup,
-    PodGroupSpec,
-    PodGroupStatus,
-    PodSpec,
-    PodStatus,
-    ResourceRequirements,
-)
+from msgspec.structs import replace
+
+from volcano_py.api.objects import ApiObject, Pod
+from volcano_py.bench.loads import objects
 from volcano_py.capture import file
 from volcano_py.capture.model import Capture
 from volcano_py.capture.start import configuration_of, rules_of
@@ -43,27 +32,20 @@ EVICTING: Final = default_configuration_text().replace("allocate, backfill", "al
 def cluster(nodes: int, pods: int, *, runs_for: int = 0) -> Iterator[ApiObject]:
     """Nodes of 8 CPUs; 9 of 10 gangs run, with 1 CPU a pod, up to `runs_for` seconds (0: they do not say)."""
     for number in range(nodes):
-        allocatable = {"cpu": "8", "memory": "64Gi", "pods": "110"}
-        yield Node(metadata=_meta(f"n{number}"), status=NodeStatus(allocatable=dict(allocatable)))
+        yield objects.node(f"n{number}", {"cpu": "8", "memory": "64Gi", "pods": "110"})
     gangs = pods // GANG
     for number in range(gangs):
         runs, name = number < gangs * 9 // 10, f"j{number}"
-        yield PodGroup(
-            metadata=_meta(name, "team"),
-            spec=PodGroupSpec(min_member=GANG, queue="default"),
-            status=PodGroupStatus(phase="Running" if runs else "Pending"),
-        )
-        requests = ResourceRequirements(requests={"cpu": "1" if runs else "6"})
+        yield objects.group(name, GANG, "default", phase="Running" if runs else "Pending")
         for member in range(GANG):
-            spec = PodSpec(
-                scheduler_name="volcano",
-                node_name=f"n{(number * GANG + member) % nodes}" if runs else "",
-                containers=[Container(resources=requests)],
-                active_deadline_seconds=number + 60 if runs and runs_for else None,
-            )
-            status = PodStatus(phase="Running" if runs else "Pending", start_time=EPOCH if runs else None)
-            metadata = _meta(f"{name}-{member}", "team", group=name)
-            yield Pod(metadata=metadata, spec=spec, status=status)
+            on = f"n{(number * GANG + member) % nodes}" if runs else ""
+            pod = objects.pod(name, member, {"cpu": "1" if runs else "6"}, on=on)
+            yield _running(pod, number + 60 if runs_for else None) if runs else pod
+
+
+def _running(pod: Pod, deadline: int | None) -> Pod:
+    spec, status = replace(pod.spec, active_deadline_seconds=deadline), replace(pod.status, start_time=EPOCH)
+    return replace(pod, spec=spec, status=status)
 
 
 def measured(nodes: int, pods: int, conf: str, *, runs_for: int = 0) -> tuple[float, str]:
@@ -76,17 +58,10 @@ def measured(nodes: int, pods: int, conf: str, *, runs_for: int = 0) -> tuple[fl
     world = World(
         capture.items, configuration_of(capture, registry), registry, rules=rules_of(capture), live=capture.taken
     )
-    explained = explain_workload(world, "podgroup", f"team/j{pods // GANG - 1}")
+    explained = explain_workload(world, "podgroup", f"{objects.NAMESPACE}/j{pods // GANG - 1}")
     seconds = time.process_time() - begun
     start = explained.forecast.at or "none" if explained.forecast is not None else ""
     return seconds, f"{explained.now.reason}, {len(explained.remedies)} remedies, forecast {start}"
-
-
-def _meta(name: str, namespace: str = "", *, group: str = "") -> ObjectMeta:
-    annotations = {GROUP_NAME: group} if group else {}
-    return ObjectMeta(
-        name=name, namespace=namespace, uid=f"{namespace}-{name}", creation_timestamp=EPOCH, annotations=annotations
-    )
 
 
 def main() -> None:
