@@ -193,7 +193,7 @@ async def test_a_node_that_is_deleted_with_pods_on_it(
         assert seen["used"]["cpu"] == 3000
 
     await daemon.eventually("the pods count on the node that is back", counted)
-    # Whoever asks for the node now gets a message that says how much of it is taken.
+    # A pod that asks for the node now gets a message that says how much of it is taken.
     await namespace.wait_event("Unschedulable", "PodGroup/second", saying="Insufficient cpu")
     assert [each.node for each in await namespace.pods("of=first")] == [name] * 3
     await namespace.wait_phases(selector="of!=first", Pending=2)
@@ -256,7 +256,7 @@ async def test_queues_that_contradict_themselves(
         silent = [each.name for each in await namespace.pods() if not each.node and not texts.get(f"Pod/{each.name}")]
         assert not silent, silent
 
-    await cluster.eventually("who does not run knows why", reported_or_running)
+    await cluster.eventually("every pod that does not run has a reason", reported_or_running)
     await all_is_well(daemon)
 
 

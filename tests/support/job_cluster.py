@@ -170,9 +170,9 @@ class JobCluster(KillableCluster[JobController]):
 
     def summary(self) -> dict[str, Any]:
         """How everything stands, without what depends on when and in which order it came about."""
-        status, passing = self.status(), ("state", "conditions", "runningDuration")
+        status, transient = self.status(), ("state", "conditions", "runningDuration")
         return {
-            "job": {key: value for key, value in status.items() if key not in passing}
+            "job": {key: value for key, value in status.items() if key not in transient}
             | {"phase": self.phase(), "history": [each["status"] for each in status.get("conditions", ())]},
             "pods": {
                 name: (phase, self.pod(name)["metadata"]["annotations"]["volcano.sh/job-version"])

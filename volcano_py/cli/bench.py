@@ -43,7 +43,7 @@ rest, 10,000 bound pods and nothing to do: CPU, and the latency of a gang of 20,
 tenants, one tenant attacks with the rights of its namespace: how soon the pods of others are bound before, during and
 after each attack, by two replicas with a Lease.
 
-Loads (mode decide): backlog, alike pods. classes, pods of 500 classes, all mixed. strategy, resource-strategy-fit with
+Loads (mode decide): backlog, equal pods. classes, pods of 500 classes, all mixed. strategy, resource-strategy-fit with
 retention over nodes with and without GPUs. apart, no two pods of a job on one node. zones, each job spread over 10
 zones. wishes, each job spread over zones and nodes as far as that goes. topology, gangs of 64 that are kept in a rack,
 alongside the same without limits, and 500 that fit nowhere. sizes, backlog on 1,250 to 10,000 nodes, and of 2,500 to

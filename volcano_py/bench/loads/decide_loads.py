@@ -28,6 +28,7 @@ from volcano_py.bench.loads.queue_loads import tree_cases
 from volcano_py.bench.loads.reclaim_load import reclaim_cases
 from volcano_py.bench.loads.workload import Workload
 from volcano_py.cluster.manifests import Stored
+from volcano_py.config import default_configuration_text
 
 CLASSES: Final = 500
 ZONES: Final = 10
@@ -40,18 +41,9 @@ _JOB: Final = "bench/job"
 _HOST: Final = "kubernetes.io/hostname"
 _ZONE: Final = "topology.kubernetes.io/zone"
 
-STRATEGY_CONFIGURATION: Final = f"""\
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: conformance
-- plugins:
-  - name: overcommit
-  - name: drf
-  - name: predicates
-  - name: proportion
+STRATEGY_CONFIGURATION: Final = default_configuration_text().replace(
+    "  - name: nodeorder\n",
+    f"""\
   - name: resource-strategy-fit
     arguments:
       resourceStrategyFitWeight: 10
@@ -63,7 +55,8 @@ tiers:
         policy: retention
         resources: {_GPU}
         retention: {{weight: 10, {_GPU}: 1}}
-"""
+""",
+)
 
 Change = Callable[[int, Stored], Stored]
 """Makes of the n-th object of its kind another one."""
@@ -180,7 +173,7 @@ def _of_a_job(pod: Pod, affinity: Affinity | None, constraints: list[TopologySpr
 
 DECIDE_LOADS: Final[Mapping[str, DecideLoad]] = MappingProxyType(
     {
-        "backlog": DecideLoad("alike pods", _plain),
+        "backlog": DecideLoad("equal pods", _plain),
         "classes": DecideLoad(f"pods of {CLASSES} classes", _altered(_in_many_classes)),
         "strategy": DecideLoad(
             "resource-strategy-fit with retention", _altered(_with_gpu_nodes, STRATEGY_CONFIGURATION)

@@ -1,4 +1,4 @@
-"""The plain load: equal nodes, and alike pods in gangs."""
+"""The plain load: equal nodes, and equal pods in gangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs that JobFlows, JobTemplates and CronJobs have alike: create, list, get, describe, delete."""
+"""The verbs that JobFlows, JobTemplates and CronJobs share: create, list, get, describe, delete."""
 
 from __future__ import annotations
 

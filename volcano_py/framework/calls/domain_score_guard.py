@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def domain_score_of(calls: Sequence[Call], task_class: TaskClass, view: NodeView) -> DomainScore | None:
-    """The leanings of all plugins for the class; None when it has none. `view` has all nodes."""
+    """The domain scores of all plugins for the class; None when it has none. `view` has all nodes."""
     found = [_guarded(call, domain_score) for call in calls if (domain_score := call(task_class, view)) is not None]
     return sum_of(found) if found else None
 

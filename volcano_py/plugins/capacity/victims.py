@@ -147,12 +147,12 @@ class _Sweep:
     def _pass(self, taken: Amounts, taken_above: list[Amounts]) -> Flags:
         """[K] whether each candidate may go when this much of its queue, and of those above, has gone."""
         left = self._own.held - taken
-        passing = self._exceeds(left, self._own) & self._keeps(left, self._own)
+        permitted = self._exceeds(left, self._own) & self._keeps(left, self._own)
         for above, gone in zip(self._above, taken_above, strict=True):
             left = above.book.held - gone
-            passing &= ~above.judged | self._exceeds(left, above.book)
-            passing &= ~above.kept | self._keeps(left, above.book)
-        return passing
+            permitted &= ~above.judged | self._exceeds(left, above.book)
+            permitted &= ~above.kept | self._keeps(left, above.book)
+        return permitted
 
     def _exceeds(self, left: Amounts, book: _Book) -> Flags:
         """[K] the queue holds more than it deserves of something that the candidate holds, or deserves none of it.

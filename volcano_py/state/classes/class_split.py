@@ -1,7 +1,7 @@
 """Splits a class where terms of other pods match some of its pods and not others.
 
 The class of a pod is made from what the pod asks for; its labels are left out, as most differ for no reason that
-concerns scheduling. Where some pod's term matches one of two alike pods and not the other, the two may have to go to
+concerns scheduling. Where some pod's term matches one of two equal pods and not the other, the two may have to go to
 different nodes. For a cycle, pending pods of one class are therefore divided by their profile (term_book), and by the
 pods among which they are spread by default (spread_defaults), which differ from Service to Service.
 """

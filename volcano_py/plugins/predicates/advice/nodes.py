@@ -77,22 +77,22 @@ def names(index: NodeIndex, rows: Mask) -> list[str]:
 
 def _of_taints(index: NodeIndex, tainted: Mask, task_class: TaskClass) -> tuple[str, ...]:
     """What of the taints of these nodes [N] is not tolerated; what passes by itself apart from what does not."""
-    passing: Counter[str] = Counter()
+    transient: Counter[str] = Counter()
     lasting: Counter[str] = Counter()
     unwell = np.zeros(len(tainted), dtype=np.bool_)
     for number, count in zip(*np.unique(index.taint_codes[tainted], return_counts=True), strict=True):
         refusing = untolerated(index.taint_sets[number], task_class.tolerations)
         if ill := [taint for taint in refusing if taint.key.startswith(_PASSING)]:
-            passing[_written(ill)] += int(count)
+            transient[_written(ill)] += int(count)
             unwell |= tainted & (index.taint_codes == number)
         else:
             lasting[_written(refusing)] += int(count)
     sentences = []
     if lasting:
         sentences.append(f"Not tolerated: {_most(lasting)}; add a toleration, or remove the taint")
-    if passing:
+    if transient:
         example = names(index, unwell)[0]
-        sentences.append(f"Unhealthy nodes: {_most(passing)}; see kubectl describe node {example}")
+        sentences.append(f"Unhealthy nodes: {_most(transient)}; see kubectl describe node {example}")
     return tuple(sentences)
 
 
