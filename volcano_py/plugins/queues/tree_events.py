@@ -43,15 +43,21 @@ def tree_events(
             continue
         if account.row in busy and (refusal := not_for_jobs(account)) is not None:
             yield Event(account.info.ref, "Warning", refusal.reason.value, refusal.message)
-        parent = account.parent
-        if parent is None:
-            continue  # root's entitlements follow from those of the queues below it
-        if parent.parent is not None:
-            yield from _above_parent(ssn.axis.names, account.info, parent)
-        if account.children:
-            children = [ssn.queues[name] for name in account.children]
-            for field in entitlements:
-                yield from _beyond_own(ssn.axis.names, account.info, children, field)
+        # (root's entitlements follow from those of the queues below it)
+        if account.parent is not None:
+            yield from _misfits(ssn, account, account.info, account.parent, entitlements)
+
+
+def _misfits(
+    ssn: Session, account: BaseAccount, info: QueueInfo, parent: BaseAccount, entitlements: Sequence[str]
+) -> Iterator[Event]:
+    """What does not fit between a queue, the one above it and those below it."""
+    if parent.parent is not None:
+        yield from _above_parent(ssn.axis.names, info, parent)
+    if account.children:
+        children = [ssn.queues[name] for name in account.children]
+        for field in entitlements:
+            yield from _beyond_own(ssn.axis.names, info, children, field)
 
 
 def queue_event(info: QueueInfo, reason: str, problem: str) -> Event:
