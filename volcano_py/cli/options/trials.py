@@ -29,6 +29,6 @@ def trial_options(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.IntRange(min=1),
         default=_CYCLES,
         show_default=True,
-        help="End a run that has not settled after so many cycles.",
+        help="End a run that has not settled after this many cycles.",
     )
     return fail_on(cycles(output_option()(command)))

@@ -31,7 +31,7 @@ and what became of each eviction.
 
 
 @click.command(epilog=EPILOG)
-@click.option("--since", type=DURATION, help="Only evictions of so long ago or less, such as 30m. [default: all]")
+@click.option("--since", type=DURATION, help="Only evictions of the last 30m, for example. [default: all]")
 @click.option(
     "--record",
     type=click.Path(path_type=Path, file_okay=False),
