@@ -1,4 +1,4 @@
-// Queues: the tree with its amounts as bars, who borrows from whom, and one queue by itself.
+// Queues: the tree with its amounts as bars, loans between queues, and one queue by itself.
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { cluster, rows, tables } from "../parts/store.js";
@@ -132,5 +132,5 @@ export function queues([name], query) {
       key: (queue) => queue.name,
       row: (queue) => row(queue, resource, all.allocatable[resource]),
     })}
-    <section aria-labelledby="loans"><h2 id="loans">Who borrows from whom</h2>${borrowing(all)}</section>`;
+    <section aria-labelledby="loans"><h2 id="loans">Loans between queues</h2>${borrowing(all)}</section>`;
 }
