@@ -27,7 +27,7 @@ INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast lint types imports unit e2e faults e2e-kind soak bench image lock clean
+.PHONY: help run test test-fast lint types imports docs unit e2e faults e2e-kind soak bench image sbom dist lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,19 +35,28 @@ help: ## Show this list
 run: $(INSTALLED) ## Bring up a local control plane with the scheduler and a sample (ARGS=--once: exit when it has settled)
 	@$(BIN)/volcano-py up $(ARGS)
 
-test: lint types imports unit e2e ## Run every check and every test
+test: lint types imports docs unit e2e ## Run every check and every test
 
 test-fast: unit ## Run the tests that need no cluster: unit, property, scenario (under a minute)
 
-lint: $(INSTALLED_DEV) ## Check style and formatting
+# Built from its Go module the first time, as the control plane is. It runs other linters only where they are installed,
+# so that it would find something else on each machine: without them.
+ACTIONLINT = "$$($(BIN)/python -c 'from volcano_py.local.binaries.binaries import ensure_binaries; \
+	print(ensure_binaries(["actionlint"])["actionlint"])')"
+lint: $(INSTALLED_DEV) ## Check style and formatting, and the workflows of releases
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/zizmor --offline --no-progress --quiet .github
+	$(ACTIONLINT) -shellcheck= -pyflakes=
 
 types: $(INSTALLED_DEV) ## Check types
 	$(BIN)/mypy
 
 imports: $(INSTALLED_DEV) ## Check that imports point one way
 	$(BIN)/lint-imports
+
+docs: $(INSTALLED_DEV) ## Build the pages as a site with search, in build/docs; broken links are errors
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs
 
 unit: $(INSTALLED_DEV)
 	$(BIN)/python -m pytest tests --numprocesses=auto --dist=worksteal $(ARGS) $(AGAIN)
@@ -68,13 +77,23 @@ bench: $(INSTALLED) ## Measure (ARGS: see volcano-py bench --help)
 	@$(BIN)/volcano-py bench $(ARGS)
 
 image: ## Build the image of a release (IMAGE=name, DIGEST=sha256:…: that of its base; needs docker)
-	.ci/image "$(IMAGE)" "$(DIGEST)"
+	.ci/image "$(IMAGE)" "$(DIGEST)" $(ARGS)
+
+sbom: $(INSTALLED_DEV) ## List the parts of the image and the wheel in CycloneDX, from the lock file: dist/volcano-py.cdx.json
+	mkdir -p dist
+	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --validate \
+		--output-file dist/volcano-py.cdx.json requirements.lock
+
+dist: sbom ## Build what a release publishes: wheel, sdist and SBOM in dist/
+	$(UV) build --quiet --build-constraint requirements-build.lock --out-dir dist
+	$(BIN)/uv tool run --quiet twine==7.0.0 check --strict dist/*.whl dist/*.tar.gz
 
 # The image is built from these files alone: every package in one version, and every file of it by its hash.
 UV_VERSION := 0.13.9
+UV = $(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION) && $(BIN)/uv
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header $(ARGS)
 lock: $(INSTALLED) ## Update the lock files of the image and of checkouts (ARGS=--upgrade: to the newest versions)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	$(UV) --version
 	$(LOCK) --generate-hashes pyproject.toml --output-file requirements.lock
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
 		| $(LOCK) --generate-hashes - --output-file requirements-build.lock

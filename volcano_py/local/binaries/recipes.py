@@ -18,6 +18,7 @@ KUBERNETES_MINOR = 36
 ETCD_VERSION = "3.6.16"
 KWOK_VERSION = "0.8.0"
 HELM_VERSION = "4.3.1"
+ACTIONLINT_VERSION = "1.7.12"
 
 MINIMUM_GO = (1, 26)
 """The `go` line of all go.mod files; `GOTOOLCHAIN=local` keeps Go from fetching another tool chain."""
@@ -129,6 +130,14 @@ RECIPES: Mapping[str, Recipe] = {
             version=HELM_VERSION,
             expected_seconds=120,
             variables={"helm.sh/helm/v4/internal/version.version": f"v{HELM_VERSION}"},
+        ),
+        Recipe(
+            binary="actionlint",
+            module="actionlint",
+            package="github.com/rhysd/actionlint/cmd/actionlint",
+            version=ACTIONLINT_VERSION,
+            expected_seconds=20,
+            variables={"github.com/rhysd/actionlint.version": ACTIONLINT_VERSION},
         ),
     )
 }

@@ -61,3 +61,9 @@ def test_make_passes_on_what_it_is_given(project: Path) -> None:
     command = ["make", "--dry-run", "--no-print-directory", "image", "IMAGE=name", f"DIGEST={DIGEST}"]
     shown = subprocess.run(command, cwd=project, capture_output=True, text=True, check=True).stdout
     assert shown.strip() == f'.ci/image "name" "{DIGEST}"'
+
+
+def test_what_the_release_adds_comes_last(project: Path, tmp_path: Path) -> None:
+    done, asked = build(project, tmp_path, "name", DIGEST, "--platform", "linux/amd64,linux/arm64", "--push")
+    assert done.returncode == 0, done.stderr
+    assert asked[-4:] == ["--platform", "linux/amd64,linux/arm64", "--push", "."]
