@@ -10,7 +10,7 @@ import asyncio
 import yaml
 
 from e2e.harness.cluster import Cluster
-from e2e.harness.rights import Right, granted_rights, refused_requests, used_rights
+from e2e.harness.rights import UI_ACCOUNT, Right, granted_rights, refused_requests, used_rights
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.shipped import shipped
 
@@ -46,12 +46,14 @@ async def test_every_granted_right_was_used_and_no_other_was_asked_for(
     finally:
         await control_plane.start("kube-apiserver")
     granted = set[Right]()
-    for overlay in ("admission", "split-accounts"):  # in the first, one account has all rights
+    for overlay in ("admission", "split-accounts", "ui"):  # in the first, one account has all rights of the daemon
         rendered = await installed.kubectl("kustomize", str(shipped("manifests") / "overlays" / overlay))
         granted |= granted_rights(document for document in yaml.safe_load_all(rendered) if document)
     assert granted, "no rights were found in the manifests"
     unused = _of_anybody(granted) - _of_anybody(used) - WITHOUT_A_REQUEST
     assert not unused, f"granted, but never used: {sorted(unused)}"
+    of_page = {right for right in granted - used if right.user.endswith(f":{UI_ACCOUNT}")}
+    assert not of_page, f"granted to the page, but never used by it: {sorted(of_page)}"
     unexpected = sorted(map(str, refused - granted))
     assert not unexpected, "asked for, but not granted: " + "; ".join(unexpected)
 

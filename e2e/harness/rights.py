@@ -16,7 +16,10 @@ CONTROLLERS_ACCOUNT: Final = "volcano-controllers"
 ADMISSION_ACCOUNT: Final = "volcano-admission"
 """Of a process that answers webhooks only, in the same overlay."""
 
-_ACCOUNTS: Final = (SERVICE_ACCOUNT, CONTROLLERS_ACCOUNT, ADMISSION_ACCOUNT)
+UI_ACCOUNT: Final = "volcano-py-ui"
+"""Of the page for all users, in the overlay `ui`."""
+
+_ACCOUNTS: Final = (SERVICE_ACCOUNT, CONTROLLERS_ACCOUNT, ADMISSION_ACCOUNT, UI_ACCOUNT)
 
 DAEMON_USERS: Final = tuple(f"system:serviceaccount:{SYSTEM_NAMESPACE}:{account}" for account in _ACCOUNTS)
 """The users that our daemons run as, as the API server calls them."""

@@ -50,16 +50,17 @@ def comparable(each: dict[str, Any]) -> dict[str, Any]:
     ("kustomization", "values"),
     [
         ("", {}),
-        ("overlays/admission", {"admission_enable": True}),
-        ("overlays/take-over-from-volcano", {"take_over": True}),
+        ("overlays/admission", {"custom": {"admission_enable": True}}),
+        ("overlays/take-over-from-volcano", {"custom": {"take_over": True}}),
+        ("overlays/ui", {"ui": {"enabled": True}}),
     ],
-    ids=["default", "admission", "take over"],
+    ids=["default", "admission", "take over", "page"],
 )
 async def test_objects_are_the_same(helm: Helm, kubectl: Kubectl, kustomization: str, values: dict[str, Any]) -> None:
     """But for the namespace, which Helm creates when it is asked to."""
     theirs = by_name(await kubectl("kustomize", str(shipped("manifests") / kustomization)))
     theirs.pop(("Namespace", "volcano-system"), None)
-    ours = without_helms_marks(await helm.template(**values))
+    ours = without_helms_marks(await helm.template_of(values))
     assert ours.keys() == theirs.keys()
     for key, each in theirs.items():
         assert comparable(ours[key]) == comparable(each), key
@@ -67,7 +68,11 @@ async def test_objects_are_the_same(helm: Helm, kubectl: Kubectl, kustomization:
 
 @pytest.mark.parametrize(
     "values",
-    [{}, {"custom": {"admission_enable": True, **MONITORS}}, {"custom": {"take_over": True, "scheduler_replicas": 2}}],
+    [
+        {},
+        {"custom": {"admission_enable": True, **MONITORS}, "ui": {"enabled": True}},
+        {"custom": {"take_over": True, "scheduler_replicas": 2}},
+    ],
     ids=["default", "everything", "take over"],
 )
 async def test_lint_has_no_complaint(helm: Helm, values: dict[str, Any]) -> None:
@@ -83,6 +88,7 @@ async def test_lint_has_no_complaint(helm: Helm, values: dict[str, Any]) -> None
         ({"custom": {"scheduler_replica": 2}}, "scheduler_replica"),
         ({"basic": {"image_registry": "registry.example.com"}}, "image_registry"),
         ({"custom": {"controller_worker_threads": 3}}, "controller_worker_threads"),
+        ({"ui": {"enabled": True, "behind_tls_proxy": True}}, "allow_from"),
     ],
 )
 async def test_values_that_mean_nothing_here_are_refused(helm: Helm, values: dict[str, Any], complaint: str) -> None:
@@ -156,8 +162,44 @@ async def test_values_reach_the_daemon(helm: Helm) -> None:
     assert {kind for kind, _ in unlabelled} == {"CustomResourceDefinition"}
 
 
+async def test_the_page_goes_behind_a_proxy_and_takes_values(helm: Helm) -> None:
+    ingress = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ingress"}}}
+    objects = await helm.template_of(
+        {
+            "basic": {"image_registry": "registry.example.com/", "image_pull_secret": "pull"},
+            "custom": {"scheduler_name": "batch", "take_over": True, "common_labels": {"owner": "us"}},
+            "ui": {
+                "enabled": True,
+                "behind_tls_proxy": True,
+                "allow_from": [ingress],
+                "extra_args": ["--default-queue=x"],
+                "resources": {"limits": {"memory": "1Gi"}},
+            },
+        }
+    )
+    pod = objects["Deployment", "volcano-py-ui"]["spec"]["template"]
+    (page,) = pod["spec"]["containers"]
+    assert page["args"] == [
+        "ui",
+        "--sign-in",
+        "--listen-address=:8443",
+        "--behind-tls-proxy",
+        "--scheduler-name=batch",
+        "--default-queue=x",
+    ]
+    assert page["image"].startswith("registry.example.com/volcano-py:")
+    assert page["resources"] == {"limits": {"memory": "1Gi"}}
+    assert page["livenessProbe"]["httpGet"]["scheme"] == "HTTP"
+    assert pod["spec"]["imagePullSecrets"] == [{"name": "pull"}]
+    assert not {"volumes"} & pod["spec"].keys()
+    assert pod["metadata"]["labels"] == {"app.kubernetes.io/name": "volcano-py-ui", "owner": "us"}
+    (rule,) = objects["NetworkPolicy", "volcano-py-ui"]["spec"]["ingress"]
+    assert rule["from"] == [ingress]
+    assert ("ServiceAccount", "volcano-py-ui") in objects, "a take-over has none of it yet"
+
+
 async def test_everything_is_in_the_namespace_of_the_release(helm: Helm) -> None:
-    objects = await helm.template("batch", admission_enable=True)
+    objects = await helm.template_of({"custom": {"admission_enable": True}, "ui": {"enabled": True}}, "batch")
     assert "volcano-system" not in json.dumps([each for (kind, _), each in objects.items() if "Definition" not in kind])
     assert container(objects)["args"][-3:] == [
         "--config-namespace=batch",

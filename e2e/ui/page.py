@@ -40,7 +40,7 @@ async def opened(*arguments: str) -> AsyncIterator[str]:
     try:
         async with asyncio.timeout(SECONDS):
             line = (await process.stdout.readline()).decode().strip()
-        if not line.startswith("http://127.0.0.1:"):
+        if not line.startswith(("http://127.0.0.1:", "https://127.0.0.1:")):
             pytest.fail(f"volcano-py ui has printed {line!r}: {(await process.stderr.read()).decode()}", pytrace=False)
         yield line
     finally:
@@ -67,6 +67,11 @@ async def browser() -> AsyncIterator[Browser]:
         await chromium.close()
 
 
+def origin_of(url: str) -> str:
+    """Scheme, host and port of the page's address."""
+    return url.partition("/?")[0].rstrip("/")
+
+
 class Tab:
     """A tab of the browser. What goes wrong in it is kept: errors of scripts, refusals of the policy, and requests that
     leave the page's own address."""
@@ -74,7 +79,7 @@ class Tab:
     def __init__(self, page: Page, url: str) -> None:
         self.page = page
         self.wrong: list[str] = []
-        self._origin = url.partition("/?")[0]
+        self._origin = origin_of(url)
         page.set_default_timeout(SECONDS * 1000)
         page.on("console", self._said)
         page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
@@ -122,3 +127,11 @@ async def tab(chromium: Browser, url: str, **settings: Any) -> AsyncIterator[Tab
     yield found
     await context.close()
     assert found.wrong == []
+
+
+async def picture_in(tab: Tab, directory: Path, name: str) -> None:
+    """The page, whole, in `directory`, or where UI_SCREENSHOTS says."""
+    place = Path(os.environ.get("UI_SCREENSHOTS", directory))
+    await asyncio.to_thread(place.mkdir, parents=True, exist_ok=True)
+    content = await tab.page.screenshot(path=place / name, full_page=True, animations="disabled")
+    assert content.startswith(b"\x89PNG")

@@ -5,34 +5,17 @@ With UI_SCREENSHOTS=docs/images/page the pictures of the guide are made again.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-
-import pytest
 
 from e2e.harness.cluster import Cluster
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import gang
 from e2e.ui.conftest import OpenTab
-from e2e.ui.page import Tab
-
-
-@pytest.fixture
-def pictures(tmp_path: Path) -> Path:
-    """Where screenshots go."""
-    found = Path(os.environ.get("UI_SCREENSHOTS", tmp_path))
-    found.mkdir(parents=True, exist_ok=True)
-    return found
-
-
-async def picture(tab: Tab, path: Path) -> None:
-    """The page, whole."""
-    content = await tab.page.screenshot(path=path, full_page=True, animations="disabled")
-    assert content.startswith(b"\x89PNG")
+from e2e.ui.page import picture_in
 
 
 async def test_the_overview_says_what_is_used_and_what_waits_for_which_reason(
-    open_tab: OpenTab, pictures: Path
+    open_tab: OpenTab, tmp_path: Path
 ) -> None:
     async with open_tab() as tab:
         await tab.says("8 nodes, 33 pods placed, 4 pods waiting.")
@@ -41,10 +24,10 @@ async def test_the_overview_says_what_is_used_and_what_waits_for_which_reason(
         assert "8 of 64" not in await tab.text()
         row = tab.page.get_by_role("row").filter(has=tab.page.get_by_role("link", name="batch", exact=True))
         assert "28 cpu held, deserves 20" in await row.inner_text()
-        await picture(tab, pictures / "overview.png")
+        await picture_in(tab, tmp_path, "overview.png")
 
 
-async def test_queues_form_a_tree_and_say_who_borrows_from_whom(open_tab: OpenTab, pictures: Path) -> None:
+async def test_queues_form_a_tree_and_say_who_borrows_from_whom(open_tab: OpenTab, tmp_path: Path) -> None:
     async with open_tab() as tab:
         await tab.go("#/queues", "Queues")
         table = tab.page.get_by_role("table").first
@@ -53,13 +36,13 @@ async def test_queues_form_a_tree_and_say_who_borrows_from_whom(open_tab: OpenTa
         assert names.index("research") + 1 == names.index("language") == names.index("vision") - 1
         loan = tab.page.get_by_role("row").filter(has_text="beyond what it deserves")
         assert "batch (8 beyond what it deserves; not reclaimable)" in await loan.first.inner_text()
-        await picture(tab, pictures / "queues.png")
+        await picture_in(tab, tmp_path, "queues.png")
         await tab.page.get_by_role("link", name="vision", exact=True).first.click()
         await tab.page.get_by_role("heading", level=1, name="Queue vision").wait_for()
         assert "12 cpu held, deserves 16" in await tab.text()
 
 
-async def test_jobs_are_filtered_and_the_address_keeps_the_filter(open_tab: OpenTab, pictures: Path) -> None:
+async def test_jobs_are_filtered_and_the_address_keeps_the_filter(open_tab: OpenTab, tmp_path: Path) -> None:
     async with open_tab() as tab:
         await tab.go("#/jobs", "Jobs")
         await tab.page.get_by_label("Namespace").select_option("research")
@@ -74,24 +57,24 @@ async def test_jobs_are_filtered_and_the_address_keeps_the_filter(open_tab: Open
         await tab.says("3 of 7 jobs")  # those of the queues below it
         await tab.go("#/jobs", "Jobs")
         await tab.says("7 jobs")
-        await picture(tab, pictures / "jobs.png")
+        await picture_in(tab, tmp_path, "jobs.png")
 
 
-async def test_a_job_says_why_it_waits_what_limits_it_and_what_would_help(open_tab: OpenTab, pictures: Path) -> None:
+async def test_a_job_says_why_it_waits_what_limits_it_and_what_would_help(open_tab: OpenTab, tmp_path: Path) -> None:
     async with open_tab() as tab:
         await tab.go("#/jobs/research/tune", "research/tune")
         await tab.says("lower minMember of PodGroup research/tune from 2 to 1")
         chain = tab.page.locator(".chain > li")
         assert await chain.filter(has_text="keeps it out").locator("strong").inner_text() == "queue language"
         assert await tab.page.locator(".gang").get_by_text("tune-1: waits").count() == 1
-        await picture(tab, pictures / "job.png")
+        await picture_in(tab, tmp_path, "job.png")
 
 
-async def test_nodes_are_shown_by_their_racks_and_say_what_is_on_them(open_tab: OpenTab, pictures: Path) -> None:
+async def test_nodes_are_shown_by_their_racks_and_say_what_is_on_them(open_tab: OpenTab, tmp_path: Path) -> None:
     async with open_tab() as tab:
         await tab.go("#/nodes", "Nodes")
         assert await tab.page.get_by_role("group", name="rack-a").get_by_role("link").count() == 4
-        await picture(tab, pictures / "nodes.png")
+        await picture_in(tab, tmp_path, "nodes.png")
         first = tab.page.get_by_role("group", name="rack-a").get_by_role("link").first
         await first.focus()
         await tab.page.keyboard.press("ArrowRight")
@@ -100,7 +83,7 @@ async def test_nodes_are_shown_by_their_racks_and_say_what_is_on_them(open_tab: 
         await tab.says("batch/nightly")
 
 
-async def test_evictions_say_which_pod_went_for_which(open_tab: OpenTab, pictures: Path) -> None:
+async def test_evictions_say_which_pod_went_for_which(open_tab: OpenTab, tmp_path: Path) -> None:
     async with open_tab() as tab:
         await tab.go("#/evictions", "Evictions")
         row = tab.page.get_by_role("row").filter(has_text="shop/checkout-0")
@@ -108,11 +91,11 @@ async def test_evictions_say_which_pod_went_for_which(open_tab: OpenTab, picture
         assert "shop/serve-" in await row.first.inner_text()
         why = row.first.locator("td.sentence")
         assert await why.evaluate("cell => cell.scrollWidth <= cell.clientWidth"), "the sentence is cut"
-        await picture(tab, pictures / "evictions.png")
+        await picture_in(tab, tmp_path, "evictions.png")
 
 
 async def test_an_edit_of_the_configuration_is_planned_and_a_broken_one_refused(
-    open_tab: OpenTab, pictures: Path
+    open_tab: OpenTab, tmp_path: Path
 ) -> None:
     async with open_tab() as tab:
         await tab.go("#/configuration", "Configuration")
@@ -127,10 +110,10 @@ async def test_an_edit_of_the_configuration_is_planned_and_a_broken_one_refused(
         await edit.fill(text.replace("- name: capacity", "- name: proportion"))
         await tab.page.get_by_role("button", name="Show what would change").click()
         await tab.page.get_by_role("heading", level=3, name="Queues").wait_for()
-        await picture(tab, pictures / "configuration.png")
+        await picture_in(tab, tmp_path, "configuration.png")
 
 
-async def test_a_form_tries_changes_and_shows_what_differs(open_tab: OpenTab, pictures: Path) -> None:
+async def test_a_form_tries_changes_and_shows_what_differs(open_tab: OpenTab, tmp_path: Path) -> None:
     async with open_tab() as tab:
         await tab.go("#/what-if", "What if")
         await tab.page.get_by_label("More nodes").fill("rack-b-0=1")
@@ -140,16 +123,16 @@ async def test_a_form_tries_changes_and_shows_what_differs(open_tab: OpenTab, pi
         await work.get_by_role("link", name="research/tune").wait_for()
         assert "2 placed" in await work.inner_text()
         assert "addNodes=rack-b-0%3D1" in tab.page.url
-        await picture(tab, pictures / "what-if.png")
+        await picture_in(tab, tmp_path, "what-if.png")
 
 
-async def test_the_timeline_has_shares_and_waits(open_tab: OpenTab, pictures: Path) -> None:
+async def test_the_timeline_has_shares_and_waits(open_tab: OpenTab, tmp_path: Path) -> None:
     async with open_tab() as tab:
         await tab.go("#/timeline", "Timeline")
         await tab.page.locator(".plot canvas").nth(2).wait_for()
         legend = await tab.page.locator(".plot").nth(1).inner_text()
         assert all(queue in legend for queue in ("batch", "research", "shop")), legend
-        await picture(tab, pictures / "timeline.png")
+        await picture_in(tab, tmp_path, "timeline.png")
 
 
 async def test_the_page_follows_the_cluster_without_being_loaded_again(open_tab: OpenTab, shown: Cluster) -> None:

@@ -23,6 +23,8 @@ from volcano_py.explain.of_workload import explain_workload
 from volcano_py.explain.target import ExplainError
 from volcano_py.explain.world import World, group_of
 from volcano_py.ui.cluster import Cluster
+from volcano_py.ui.rights.explanations import reduced
+from volcano_py.ui.rights.sight import CONFIGURATION, EVENTS, JOBS, NODES, POD_GROUPS, PODS, QUEUES, Sight
 from volcano_py.what_if import changes as of
 from volcano_py.what_if.changes import ChangeError
 from volcano_py.what_if.trial import tried
@@ -72,39 +74,52 @@ class Answers:
         self._lock = asyncio.Lock()
         self._world: tuple[int, float, World] | None = None
 
-    async def explain(self, kind: str, name: str) -> dict[str, Any]:
-        """As `volcano-py explain KIND NAME -o json`. `name` is namespace/name for a podgroup, job or pod.
+    async def explain(self, kind: str, name: str, sight: Sight) -> dict[str, Any]:
+        """As `volcano-py explain KIND NAME -o json`, as far as it may be seen. `name` is namespace/name for a podgroup,
+        job or pod.
 
         Raises:
-            AnswerError: there is no such object.
+            AnswerError: there is no such object, or it may not be seen.
         """
         namespace, slash, _ = name.partition("/")
-        events, unread = await self._cluster.events(namespace) if slash else ((), None)
+        needed = {"queue": (QUEUES,), "node": (NODES,), "job": (POD_GROUPS, PODS, JOBS)}.get(kind, (POD_GROUPS, PODS))
+        if not all(sight.may(resource, namespace if slash else "") for resource in needed):
+            raise AnswerError(f"{kind} {name} does not exist, or is not yours to see")
+        has_events = slash and sight.may(EVENTS, namespace)
+        events, unread = await self._cluster.events(namespace) if has_events else ((), None)
         async with self._lock:
             found = await asyncio.to_thread(_explanation, await self._world_now(), kind, name, events)
         missing = (*self._cluster.unread, *([unread] if unread is not None else []))
-        answer: dict[str, Any] = msgspec.to_builtins(replace(found, unread=tuple(map(str, missing))))
+        answer: dict[str, Any] = msgspec.to_builtins(reduced(replace(found, unread=tuple(map(str, missing))), sight))
         return answer
 
-    def pods(self, group: str) -> list[dict[str, Any]]:
-        """The pods of a PodGroup (namespace/name) as they are, by name: for the map of a gang."""
+    def pods(self, group: str, sight: Sight) -> list[dict[str, Any]]:
+        """The pods of a PodGroup (namespace/name) as they are, by name: for the map of a gang.
+
+        Raises:
+            AnswerError: they may not be seen.
+        """
+        if not sight.may(PODS, group.partition("/")[0]):
+            raise AnswerError("its pods are not yours to see")
         found = [pod for pod in self._cluster.objects("Pod", Pod) if group_of(pod) == group]
         return [_pod(pod) for pod in sorted(found, key=lambda pod: pod.metadata.key)]
 
-    async def try_changes(self, asked: Changes) -> dict[str, Any]:
+    async def try_changes(self, asked: Changes, sight: Sight) -> dict[str, Any]:
         """As `volcano-py what-if -o json`.
 
         Raises:
-            AnswerError: a change cannot be made, or too little can be read.
+            AnswerError: a change cannot be made, or too little can be read or seen.
         """
+        _must_see_all(sight)
         return await self._tried(asked.as_changes(), None)
 
-    async def plan(self, text: str) -> dict[str, Any]:
+    async def plan(self, text: str, sight: Sight) -> dict[str, Any]:
         """As `volcano-py config plan -o json`, for an edited configuration, with the warnings about it.
 
         Raises:
-            AnswerError: it is invalid, or too little can be read.
+            AnswerError: it is invalid, or too little can be read or seen.
         """
+        _must_see_all(sight, CONFIGURATION)
         parsed = parse_configuration(text, self._cluster.registry.catalogue(), source="your edit")
         if parsed.config is None:
             raise AnswerError(format_problems(parsed.errors, text, source="your edit"))
@@ -132,6 +147,15 @@ class Answers:
         )
         self._world = number, now, world
         return world
+
+
+def _must_see_all(sight: Sight, *more: str) -> None:
+    """A trial tells of all work in the cluster, so it is only for who may see all of it."""
+    if not sight.sees_all_work or not all(map(sight.may, more)):
+        raise AnswerError(
+            "a trial tells of all work: it takes the rights to list pods, podgroups, queues, nodes and hypernodes"
+            f" everywhere{', and to get the ConfigMap of the configuration' if more else ''}"
+        )
 
 
 def _explanation(world: World, kind: str, name: str, events: Sequence[Entry]) -> Any:

@@ -10,18 +10,20 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Final, NoReturn
 
 import msgspec
 import structlog
 
 from volcano_py.ui.board.board import BoardMaker
-from volcano_py.ui.board.changes import changes
+from volcano_py.ui.board.changes import Change, changes
 from volcano_py.ui.board.judgement import Judge, Judgement
 from volcano_py.ui.board.model import Sample, Tables
 from volcano_py.ui.board.timeline import EVERY
 from volcano_py.ui.cluster import Cluster
+from volcano_py.ui.rights.sight import Sight
+from volcano_py.ui.rights.tables import Follower, shown
 
 log = structlog.get_logger(__name__)
 
@@ -34,9 +36,10 @@ _REMEMBERED: Final = 64
 
 
 class Update(msgspec.Struct, frozen=True):
-    """The changes that make board `number` of the one before. `data` is JSON."""
+    """The changes that make board `number` of the one before: as values, and as JSON."""
 
     number: int
+    changes: Mapping[str, Change]
     data: bytes
 
 
@@ -54,6 +57,7 @@ class Live:
         self._updates: deque[Update] = deque(maxlen=_REMEMBERED)
         self._news = asyncio.Condition()
         self._whole: tuple[int, bytes] = (0, b"")
+        self._namespaces: tuple[int, frozenset[str]] = (0, frozenset())
 
     async def run(self) -> NoReturn:
         """Follow the cluster without end; cancel to stop."""
@@ -85,7 +89,7 @@ class Live:
             if different or not self.number:
                 self.board = board
                 self.number += 1
-                self._updates.append(Update(self.number, msgspec.json.encode(different)))
+                self._updates.append(Update(self.number, different, msgspec.json.encode(different)))
                 self._news.notify_all()
 
     async def _every_change(self, changed: asyncio.Event, work: Callable[[], Awaitable[None]]) -> NoReturn:
@@ -102,14 +106,26 @@ class Live:
                 log.exception("the board could not be made")
             await asyncio.sleep(max(_REST, _SHARE * (time.monotonic() - started)))
 
-    def whole(self) -> bytes:
-        """The newest board as JSON: `{"number": …, "tables": {…}}`."""
+    def whole(self, sight: Sight) -> bytes:
+        """The newest board, as far as it may be seen, as JSON: `{"number": …, "tables": {…}}`."""
+        if not sight.is_whole:
+            return _encoded(self.number, shown(self.board, sight, self.namespaces))
         if self._whole[0] != self.number:
-            self._whole = self.number, msgspec.json.encode({"number": self.number, "tables": self.board})
+            self._whole = self.number, _encoded(self.number, self.board)
         return self._whole[1]
 
-    async def updates(self, after: int) -> AsyncIterator[Update | None]:
-        """Those after board `after`, without end. None: it was too long ago, and the whole board is needed."""
+    @property
+    def namespaces(self) -> frozenset[str]:
+        """Those of the jobs and evictions on the board."""
+        if self._namespaces[0] != self.number:
+            keys = (key for table in ("jobs", "evictions") for key in self.board.get(table, {}))
+            self._namespaces = self.number, frozenset(key.partition("/")[0] for key in keys)
+        return self._namespaces[1]
+
+    async def updates(self, after: int, sight: Sight) -> AsyncGenerator[Update | None, None]:
+        """Those after board `after`, as far as they may be seen, without end; those without a change to see are left
+        out. None: it was too long ago, and the whole board is needed."""
+        follower = Follower(sight)
         while True:
             async with self._news:
                 while self.number <= after:
@@ -119,5 +135,12 @@ class Live:
                 yield None
                 return
             for update in due:
-                yield update
                 after = update.number
+                if sight.is_whole:
+                    yield update
+                elif found := follower.shown(update.changes, self.board, self.namespaces):
+                    yield Update(update.number, found, msgspec.json.encode(found))
+
+
+def _encoded(number: int, tables: Tables) -> bytes:
+    return msgspec.json.encode({"number": number, "tables": tables})

@@ -19,7 +19,8 @@
 {{- define "volcano-py.wanted" -}}
 {{- $kind := .object.kind -}}
 {{- $own := eq $kind "Namespace" -}}
-{{- $there := and .root.Values.custom.take_over (has $kind (list "ConfigMap" "ServiceAccount")) -}}
+{{- $theirs := ne .object.metadata.name "volcano-py-ui" -}}
+{{- $there := and .root.Values.custom.take_over $theirs (has $kind (list "ConfigMap" "ServiceAccount")) -}}
 {{- if not (or $own $there) -}}yes{{- end -}}
 {{- end -}}
 
@@ -34,8 +35,12 @@
 {{- $labels = merge $labels (dict "app.kubernetes.io/part-of" "volcano-py") ($values.custom.common_labels | default dict) -}}
 {{- end -}}
 {{- $_ := set $object.metadata "labels" (merge ($object.metadata.labels | default dict) $labels) -}}
-{{- if eq $kind "Deployment" -}}
+{{- if and (eq $kind "Deployment") (eq $object.metadata.name "volcano-py-ui") -}}
+{{- include "volcano-py.ui" . -}}
+{{- else if eq $kind "Deployment" -}}
 {{- include "volcano-py.deployment" . -}}
+{{- else if and (eq $kind "NetworkPolicy") (eq $object.metadata.name "volcano-py-ui") -}}
+{{- with $values.ui.allow_from -}}{{- $_ := set (first $object.spec.ingress) "from" . -}}{{- end -}}
 {{- else if eq $kind "ConfigMap" -}}
 {{- with $values.custom.scheduler_config_override -}}{{- $_ := set $object.data "volcano-scheduler.conf" . -}}{{- end -}}
 {{- else if eq $kind "Service" -}}
@@ -51,7 +56,6 @@
 
 {{/* Changes the Deployment in place. */}}
 {{- define "volcano-py.deployment" -}}
-{{- $basic := .root.Values.basic -}}
 {{- $custom := .root.Values.custom -}}
 {{- $spec := .object.spec -}}
 {{- $pod := $spec.template.spec -}}
@@ -61,13 +65,11 @@
 {{- else if $custom.take_over -}}
 {{- $_ := set $spec "replicas" 0 -}}
 {{- end -}}
-{{- $_ := set $container "image" (printf "%s%s:%s" $basic.image_registry $basic.scheduler_image_name ($basic.image_tag_version | default .root.Chart.AppVersion)) -}}
-{{- $_ := set $container "imagePullPolicy" $basic.image_pull_policy -}}
+{{- include "volcano-py.image" . -}}
 {{- $_ := set $container "args" (include "volcano-py.args" . | fromYamlArray) -}}
 {{- if $custom.admission_enable -}}
 {{- $_ := set $container "ports" (append $container.ports (dict "name" "webhooks" "containerPort" 8443 "protocol" "TCP")) -}}
 {{- end -}}
-{{- with $basic.image_pull_secret -}}{{- $_ := set $pod "imagePullSecrets" (list (dict "name" .)) -}}{{- end -}}
 {{- with $custom.scheduler_affinity | default $custom.default_affinity -}}{{- $_ := set $pod "affinity" . -}}{{- end -}}
 {{- with $custom.scheduler_tolerations | default $custom.default_tolerations -}}{{- $_ := set $pod "tolerations" . -}}{{- end -}}
 {{- with $custom.scheduler_ns | default $custom.default_ns -}}{{- $_ := set $pod "nodeSelector" . -}}{{- end -}}
@@ -77,6 +79,51 @@
 {{- $more := merge (dict) ($custom.scheduler_podLabels | default dict) ($custom.common_labels | default dict) -}}
 {{- $_ := set $spec.template.metadata "labels" (merge $spec.template.metadata.labels $more) -}}
 {{- $_ := set .object.metadata "labels" (merge .object.metadata.labels ($custom.scheduler_labels | default dict)) -}}
+{{- end -}}
+
+{{/* Sets the image of a Deployment, and how it is pulled. */}}
+{{- define "volcano-py.image" -}}
+{{- $basic := .root.Values.basic -}}
+{{- $pod := .object.spec.template.spec -}}
+{{- $container := first $pod.containers -}}
+{{- $_ := set $container "image" (printf "%s%s:%s" $basic.image_registry $basic.scheduler_image_name ($basic.image_tag_version | default .root.Chart.AppVersion)) -}}
+{{- $_ := set $container "imagePullPolicy" $basic.image_pull_policy -}}
+{{- with $basic.image_pull_secret -}}{{- $_ := set $pod "imagePullSecrets" (list (dict "name" .)) -}}{{- end -}}
+{{- end -}}
+
+{{/* Changes the Deployment of the page in place. */}}
+{{- define "volcano-py.ui" -}}
+{{- $ui := .root.Values.ui -}}
+{{- $custom := .root.Values.custom -}}
+{{- $pod := .object.spec.template.spec -}}
+{{- $container := first $pod.containers -}}
+{{- include "volcano-py.image" . -}}
+{{- if $ui.behind_tls_proxy -}}
+{{- $_ := set $container "args" (append (without $container.args "--tls-cert-dir=/tls") "--behind-tls-proxy") -}}
+{{- range list "startupProbe" "livenessProbe" "readinessProbe" -}}
+{{- $_ := set (index $container . "httpGet") "scheme" "HTTP" -}}
+{{- end -}}
+{{- $_ := unset $container "volumeMounts" -}}
+{{- $_ := unset $pod "volumes" -}}
+{{- else -}}
+{{- $_ := set (first $pod.volumes).secret "secretName" $ui.tls_secret -}}
+{{- end -}}
+{{- if ne .root.Release.Namespace "volcano-system" -}}
+{{- $_ := set $container "args" (append $container.args (printf "--config-namespace=%s" .root.Release.Namespace)) -}}
+{{- end -}}
+{{- with $custom.scheduler_name -}}
+{{- $_ := set $container "args" (append $container.args (printf "--scheduler-name=%s" .)) -}}
+{{- end -}}
+{{- $_ := set $container "args" (concat $container.args $ui.extra_args) -}}
+{{- with $ui.resources -}}{{- $_ := set $container "resources" . -}}{{- end -}}
+{{- with $custom.default_affinity -}}{{- $_ := set $pod "affinity" . -}}{{- end -}}
+{{- with $custom.default_tolerations -}}{{- $_ := set $pod "tolerations" . -}}{{- end -}}
+{{- with $custom.default_ns -}}{{- $_ := set $pod "nodeSelector" . -}}{{- end -}}
+{{- with $custom.default_sc -}}{{- $_ := set $pod "securityContext" . -}}{{- end -}}
+{{- with $custom.default_csc -}}{{- $_ := set $container "securityContext" . -}}{{- end -}}
+{{- with $custom.common_labels -}}
+{{- $_ := set $.object.spec.template.metadata "labels" (merge $.object.spec.template.metadata.labels .) -}}
+{{- end -}}
 {{- end -}}
 
 {{/* The flags of the daemon, as a list in YAML. Those that are the defaults of the program are left out. */}}

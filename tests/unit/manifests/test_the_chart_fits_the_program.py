@@ -47,5 +47,6 @@ def test_its_manifests_are_the_files_that_kustomize_reads(project: Path) -> None
     assert {path.name: path.resolve() for path in files.iterdir()} == {
         "crds": project / "crds",
         "base": project / "manifests/base",
+        "ui": project / "manifests/ui",
         "admission": project / "manifests/overlays/admission",
     }

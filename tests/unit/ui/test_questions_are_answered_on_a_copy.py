@@ -9,39 +9,40 @@ from tests.unit.ui.cluster import cluster
 from volcano_py.api.objects import Pod
 from volcano_py.capture.model import Unread
 from volcano_py.ui.answers import AnswerError, Answers, Changes
+from volcano_py.ui.rights.sight import EVERYTHING
 
 pytestmark = pytest.mark.real_time  # answers are worked out in a thread
 
 
 async def test_an_explanation_is_that_of_the_verb() -> None:
-    answer = await Answers(cluster()).explain("podgroup", "team/waits")
+    answer = await Answers(cluster()).explain("podgroup", "team/waits", EVERYTHING)
     assert answer["now"]["reason"] == "NeverFits"
     assert {each["kind"] for each in answer["limits"]} >= {"queue", "cluster", "nodes"}
-    assert (await Answers(cluster()).explain("node", "n1"))["pods"] == {"team/runs": 1}
-    assert (await Answers(cluster()).explain("queue", "vision"))["waiting"] == 1
+    assert (await Answers(cluster()).explain("node", "n1", EVERYTHING))["pods"] == {"team/runs": 1}
+    assert (await Answers(cluster()).explain("queue", "vision", EVERYTHING))["waiting"] == 1
 
 
 async def test_what_does_not_exist_has_no_explanation() -> None:
     with pytest.raises(AnswerError, match="podgroup team/nothing does not exist"):
-        await Answers(cluster()).explain("podgroup", "team/nothing")
+        await Answers(cluster()).explain("podgroup", "team/nothing", EVERYTHING)
 
 
 async def test_a_copy_serves_until_the_cluster_changes() -> None:
     shown = cluster()
     answers = Answers(shown)
-    first = await answers.explain("podgroup", "team/waits")
-    assert await answers.explain("podgroup", "team/waits") == first
+    first = await answers.explain("podgroup", "team/waits", EVERYTHING)
+    assert await answers.explain("podgroup", "team/waits", EVERYTHING) == first
     (waits,) = (pod for pod in shown.objects("Pod", Pod) if pod.metadata.name == "waits-0")
-    assert answers.pods("team/waits") == [{"name": "waits-0", "node": "", "phase": "Pending"}]
+    assert answers.pods("team/waits", EVERYTHING) == [{"name": "waits-0", "node": "", "phase": "Pending"}]
     shown.delete("Pod", waits)
-    assert answers.pods("team/waits") == []
+    assert answers.pods("team/waits", EVERYTHING) == []
 
 
 async def test_changes_are_tried_and_the_cluster_stays_as_it_is() -> None:
     shown = cluster()
     before = shown.number
     found = await Answers(shown).try_changes(
-        Changes(set=("queue/research.spec.capability.cpu=32",), delete=("pod/runs-0",))
+        Changes(set=("queue/research.spec.capability.cpu=32",), delete=("pod/runs-0",)), EVERYTHING
     )
     assert found["changes"]
     assert [work["podGroup"] for work in found["work"]] == ["team/runs"]
@@ -53,7 +54,7 @@ async def test_a_manifest_is_submitted_in_the_trial() -> None:
 {apiVersion: v1, kind: Pod, metadata: {name: new, namespace: team},
  spec: {schedulerName: volcano, containers: [{name: c, resources: {requests: {cpu: "1"}}}]}}
 """
-    found = await Answers(cluster()).try_changes(Changes(submit=pod))
+    found = await Answers(cluster()).try_changes(Changes(submit=pod), EVERYTHING)
     assert [work["after"]["placed"] for work in found["work"]] == [1]
 
 
@@ -67,22 +68,22 @@ async def test_a_manifest_is_submitted_in_the_trial() -> None:
 )
 async def test_what_cannot_be_tried_is_said(changes: Changes, says: str) -> None:
     with pytest.raises(AnswerError, match=says):
-        await Answers(cluster()).try_changes(changes)
+        await Answers(cluster()).try_changes(changes, EVERYTHING)
 
 
 async def test_an_edit_is_planned_against_the_cluster() -> None:
     answers = Answers(cluster())
-    same = await answers.plan(cluster().text)
+    same = await answers.plan(cluster().text, EVERYTHING)
     assert (same["changes"], same["warnings"]) == (False, [])
     with pytest.raises(AnswerError, match="your edit:1:10: error: actions"):
-        await answers.plan("actions: 5")
+        await answers.plan("actions: 5", EVERYTHING)
 
 
 async def test_nothing_is_tried_without_the_essential_kinds() -> None:
     shown = cluster()
     shown.unread = (Unread("Node", "forbidden", "no pod fits anywhere"),)
     with pytest.raises(AnswerError, match="without Node objects"):
-        await Answers(shown).plan(shown.text)
+        await Answers(shown).plan(shown.text, EVERYTHING)
 
 
 def test_the_form_has_no_other_fields() -> None:

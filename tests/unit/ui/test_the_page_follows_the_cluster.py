@@ -13,6 +13,7 @@ from tests.unit.ui.cluster import cluster
 from volcano_py.api.objects import Node
 from volcano_py.ui.cluster import Cluster
 from volcano_py.ui.live import Live
+from volcano_py.ui.rights.sight import EVERYTHING
 
 pytestmark = pytest.mark.real_time  # boards are made in a thread
 
@@ -26,11 +27,11 @@ async def test_a_change_of_the_cluster_is_an_update_with_only_what_differs() -> 
     shown = cluster()
     live = Live(shown)
     await live.look()
-    whole = json.loads(live.whole())
+    whole = json.loads(live.whole(EVERYTHING))
     assert (whole["number"], set(whole["tables"]["nodes"])) == (1, {"n1", "n2"})
     cordon(shown, "n1")
     await live.look()
-    update = await anext(live.updates(1))
+    update = await anext(live.updates(1, EVERYTHING))
     assert update is not None
     found: dict[str, Any] = json.loads(update.data)
     assert set(found["nodes"]["set"]) == {"n1"}
@@ -50,8 +51,8 @@ async def test_who_was_away_for_too_long_is_sent_for_the_whole_board() -> None:
     for _ in range(70):
         await live.look()
         cordon(shown, "n1")
-    assert await anext(live.updates(1)) is None
-    recent = live.updates(live.number - 2)
+    assert await anext(live.updates(1, EVERYTHING)) is None
+    recent = live.updates(live.number - 2, EVERYTHING)
     assert [update.number for update in [await anext(recent), await anext(recent)] if update] == [69, 70]
 
 
@@ -59,7 +60,7 @@ async def test_a_follower_waits_for_the_next_board() -> None:
     shown = cluster()
     live = Live(shown)
     await live.look()
-    waiting = asyncio.ensure_future(anext(live.updates(live.number)))
+    waiting = asyncio.ensure_future(anext(live.updates(live.number, EVERYTHING)))
     await asyncio.sleep(0)
     assert not waiting.done()
     cordon(shown, "n2")
@@ -73,9 +74,9 @@ async def test_it_goes_on_by_itself_when_the_cluster_changes() -> None:
     shown = cluster()
     live = Live(shown)
     following = asyncio.create_task(live.run())
-    assert await anext(live.updates(0)) is not None
+    assert await anext(live.updates(0, EVERYTHING)) is not None
     cordon(shown, "n1")
-    assert await anext(live.updates(1)) is not None
+    assert await anext(live.updates(1, EVERYTHING)) is not None
     following.cancel()
     with pytest.raises(asyncio.CancelledError):
         await following

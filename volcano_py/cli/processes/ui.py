@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
@@ -28,9 +29,12 @@ Examples:
   volcano-py ui --from cluster.capture
   volcano-py ui --record /var/lib/volcano-py/record --at 412
   volcano-py ui --listen-address 127.0.0.1:8765
+  volcano-py ui --sign-in --tls-cert-dir /tls --listen-address :8443    # in a cluster, for all of its users
 
 The page follows the cluster by watches of its own and writes nothing. Only the address that is printed opens it: the
 token in it is new at each start. Ctrl-C ends it.
+
+With --sign-in, users sign in with a token of Kubernetes, and each sees what a SubjectAccessReview lets that user list.
 """
 
 
@@ -71,6 +75,17 @@ class Address(click.ParamType["ListenAddress"]):
     help="Show a record that `volcano-py run --record` has written: its timeline, and the cluster at its end.",
 )
 @click.option("--at", type=click.IntRange(min=1), metavar="CYCLE", help="With --record: as this cycle found it.")
+@click.option("--sign-in", is_flag=True, help="Serve many users: each signs in with a token of Kubernetes.")
+@click.option(
+    "--tls-cert-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="With --sign-in: directory with tls.crt and tls.key, such as a mounted Secret.",
+)
+@click.option(
+    "--behind-tls-proxy",
+    is_flag=True,
+    help="With --sign-in: a proxy ends TLS, and is the only way to this address; serve plain HTTP to it.",
+)
 @source_options
 def ui(
     listen_address: ListenAddress,
@@ -78,9 +93,14 @@ def ui(
     namespace: str | None,
     record: Path | None,
     at: int | None,
+    sign_in: bool,
+    tls_cert_dir: Path | None,
+    behind_tls_proxy: bool,
     source: Source,
 ) -> None:
     """Show a cluster in the browser: queues, jobs and why they wait, nodes, evictions, the configuration, trials."""
+    from volcano_py.cli.processes.serving import SWITCH_INTERVAL
+    from volcano_py.daemon.garbage import collect_seldom
     from volcano_py.observe.listen import ListenError
     from volcano_py.scheduler import builtin_registry
     from volcano_py.ui.cluster import ClusterError
@@ -89,12 +109,18 @@ def ui(
         raise click.UsageError("--record shows a record: leave out --from and the options of a cluster")
     if at is not None and record is None:
         raise click.UsageError("--at names a cycle of a record: name the record with --record")
+    _check_sign_in(
+        sign_in, tls_cert_dir, behind_tls_proxy=behind_tls_proxy, is_cluster=record is None and not source.files
+    )
+    # As in the daemon: what a thread computes, and a look for garbage among all objects, would delay updates.
+    collect_seldom()
+    sys.setswitchinterval(SWITCH_INTERVAL)
     log_aside()
     registry = builtin_registry().with_installed()
 
     def ready(url: str) -> None:
         click.echo(url)
-        if not no_browser:
+        if not no_browser and not sign_in:
             webbrowser.open(url)
 
     try:
@@ -103,11 +129,25 @@ def ui(
         elif source.files:
             _of_files(source, registry, listen_address, ready)
         else:
-            _of_cluster(source, namespace, registry, listen_address, ready)
+            _of_cluster(source, namespace, registry, listen_address, ready, sign_in=sign_in, certificates=tls_cert_dir)
     except (ClusterError, ListenError) as error:
         raise click.ClickException(str(error)) from error
     except KeyboardInterrupt as interrupt:
         raise click.exceptions.Exit(INTERRUPTED) from interrupt
+
+
+def _check_sign_in(sign_in: bool, certificates: Path | None, *, behind_tls_proxy: bool, is_cluster: bool) -> None:
+    if not sign_in:
+        if certificates is not None or behind_tls_proxy:
+            raise click.UsageError("--tls-cert-dir and --behind-tls-proxy are for a page with --sign-in")
+        return
+    if not is_cluster:
+        raise click.UsageError("--sign-in is for a live cluster: leave out --from and --record")
+    if (certificates is not None) == behind_tls_proxy:
+        raise click.UsageError(
+            "--sign-in takes TLS, because tokens and cookies are sent: name a directory with tls.crt and tls.key"
+            " (--tls-cert-dir), or say that a proxy ends TLS (--behind-tls-proxy)"
+        )
 
 
 def _of_files(source: Source, registry: Registry, address: ListenAddress, ready: Callable[[str], None]) -> None:
@@ -147,8 +187,16 @@ def _of_record(
 
 
 def _of_cluster(
-    source: Source, namespace: str | None, registry: Registry, address: ListenAddress, ready: Callable[[str], None]
+    source: Source,
+    namespace: str | None,
+    registry: Registry,
+    address: ListenAddress,
+    ready: Callable[[str], None],
+    *,
+    sign_in: bool,
+    certificates: Path | None,
 ) -> None:
+    from volcano_py.ui.access import Shared
     from volcano_py.ui.cluster import Cluster
     from volcano_py.ui.serving import serve
 
@@ -160,7 +208,8 @@ def _of_cluster(
             default_queue=source.default_queue or DEFAULT_QUEUE,
         )
         own = namespace_of(client, namespace)
+        shared = Shared(client, source.config_namespace, certificates) if sign_in else None
         async with cluster.following(client, config_namespace=source.config_namespace, namespace=own):
-            await serve(cluster, address, ready)
+            await serve(cluster, address, ready, shared=shared)
 
     on_cluster(source.kubeconfig, source.context, work)

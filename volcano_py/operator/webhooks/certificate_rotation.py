@@ -86,7 +86,7 @@ class _CertificateLoader:
     def __init__(self, tls: ssl.SSLContext, on_expiry: Callable[[float], None], look_every: float) -> None:
         self._tls, self._on_expiry, self._look_every = tls, on_expiry, look_every
         self.ready = asyncio.Event()
-        self._problem = "no webhook certificate has been loaded yet"
+        self._problem = "no certificate has been loaded yet"
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -96,9 +96,9 @@ class _CertificateLoader:
                 await self.look()
                 self._problem = logged = ""
             except (RequestError, OSError, ValueError) as error:
-                self._problem = f"webhook certificates: {error}"
+                self._problem = f"certificates: {error}"
                 if str(error) != logged:
-                    log.warning("webhook certificates cannot be updated", error=str(error))
+                    log.warning("certificates cannot be updated", error=str(error))
                 logged = str(error)
             await asyncio.sleep(self._look_every)
 
@@ -151,7 +151,7 @@ class CertificateRotator(_CertificateLoader):
             await asyncio.to_thread(self._serve, current)
             self._loaded = current
             self._on_expiry(current.expires.timestamp())
-            log.info("webhook certificate loaded", expires=current.expires.isoformat())
+            log.info("certificate loaded", expires=current.expires.isoformat())
 
     async def _current(self) -> Certificates:
         """What the Secret holds, after renewing what is due."""
@@ -239,7 +239,7 @@ class CertificateFileWatcher(_CertificateLoader):
         self._seen = found
         expires = _expiry(found[0])
         self._on_expiry(expires.timestamp())
-        log.info("webhook certificate loaded", expires=expires.isoformat())
+        log.info("certificate loaded", expires=expires.isoformat())
 
 
 def _usable(secret: _Secret) -> Certificates | None:

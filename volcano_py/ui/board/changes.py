@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
-from volcano_py.ui.board.model import Row, Tables
+from volcano_py.ui.board.model import ClusterRow, Row, Tables
 
 
 class Change(Row, frozen=True):
     """Of one table."""
 
-    set: dict[str, Row] = {}
+    set: Mapping[str, Row] = {}
     gone: tuple[str, ...] = ()
 
 
@@ -26,8 +28,13 @@ def changes(before: Tables, after: Tables) -> dict[str, Change]:
     return {} if _only_the_moment(found, before, after) else found
 
 
+def differ(before: ClusterRow, after: ClusterRow) -> bool:
+    """Whether more than the moment differs."""
+    return msgspec.structs.replace(before, moment=after.moment) != after
+
+
 def _only_the_moment(found: dict[str, Change], before: Tables, after: Tables) -> bool:
     if set(found) != {"cluster"} or "cluster" not in before.get("cluster", {}):
         return False
     old, new = before["cluster"]["cluster"], after["cluster"]["cluster"]
-    return msgspec.structs.replace(old, moment=0.0) == msgspec.structs.replace(new, moment=0.0)
+    return isinstance(old, ClusterRow) and isinstance(new, ClusterRow) and not differ(old, new)

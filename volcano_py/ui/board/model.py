@@ -37,6 +37,10 @@ class ClusterRow(Row, frozen=True):
     unread: tuple[str, ...] = ()
     behind: tuple[str, ...] = ()
     """Kinds whose watch is broken: they are shown as they were."""
+    use_shown: bool = True
+    """Whether it is shown how full nodes are."""
+    hidden: tuple[str, ...] = ()
+    """What this user may not see, as sentences."""
 
 
 class QueueRow(Row, frozen=True):

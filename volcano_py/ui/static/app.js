@@ -1,7 +1,7 @@
 // The page: its head, the way from an address to what is shown, and when it is drawn.
 
 import { html, render, nothing } from "./vendor/lit-html/lit-html.js";
-import { cluster, connection, follow, onChange } from "./parts/store.js";
+import { cluster, connection, follow, leave, onChange, visitor } from "./parts/store.js";
 import { link, place } from "./parts/places.js";
 import { drawWith, redraw } from "./parts/redraw.js";
 import { moment } from "./parts/amounts.js";
@@ -36,6 +36,7 @@ function heading(current, all) {
   );
   return html`<div class="brand"><strong>volcano-py</strong> <span class="source">${all?.source ?? ""}</span></div>
     <nav aria-label="Pages"><ul>${menu}</ul></nav>
+    ${visitor.canLeave ? html`<div class="visitor">${visitor.user} <button @click=${leave}>Sign out</button></div>` : nothing}
     <p class="state" role="status">${state(all)}</p>`;
 }
 
@@ -47,11 +48,13 @@ function state(all) {
   return html`<span class="dot" aria-hidden="true"></span>Live`;
 }
 
-const unread = (all) =>
-  all?.unread?.length
-    ? html`<details class="unread"><summary>${all.unread.length} things could not be read</summary>
-        <ul>${all.unread.map((each) => html`<li>${each}</li>`)}</ul></details>`
+const missing = (summary, each) =>
+  each?.length
+    ? html`<details class="unread"><summary>${summary(each.length)}</summary><ul>${each.map((text) => html`<li>${text}</li>`)}</ul></details>`
     : nothing;
+
+const absent = (all) => html`${missing((count) => `${count} things could not be read`, all.unread)}
+  ${missing(() => "Not all of the cluster is yours to see", all.hidden)}`;
 
 function draw() {
   const { path, query } = place();
@@ -59,7 +62,7 @@ function draw() {
   const all = cluster();
   const [title, page] = PAGES[name] ?? ["Not found", () => html`<p>There is no page ${name}.</p>`];
   render(heading(name, all), head);
-  if (all) render(html`${unread(all)}${page(rest, query)}`, main);
+  if (all) render(html`${absent(all)}${page(rest, query)}`, main);
   document.title = `${rest.length ? `${rest.join("/")} – ` : ""}${title} – volcano-py`;
   const here = [name, ...rest].join("/");
   if (drawnPlace !== here && drawnPlace !== "") {

@@ -1,4 +1,4 @@
-"""Who may come in: whoever has the token, which the address carries once and a cookie from then on."""
+"""The door of a page for one user: whoever has the token, which the address carries once and a cookie from then on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Final
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
+
+from volcano_py.ui.rights.sight import User
+from volcano_py.ui.web.visitor import Visitor, note
 
 TOKEN: Final = "token"
 POLICY: Final = "; ".join(
@@ -22,7 +25,7 @@ POLICY: Final = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-"""Content Security Policy: nothing from elsewhere, and no script or style inside of the page."""
+"""Content Security Policy: nothing from elsewhere, no script or style inside of the page, no form that leads away."""
 _HEADERS: Final = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -35,38 +38,51 @@ _NO_TOKEN: Final = "401: open the page with the address that `volcano-py ui` has
 _WRONG_TOKEN: Final = (
     "403: this token is not, or no longer, that of this page: use the address that `volcano-py ui` has printed last.\n"
 )
-_ELSEWHERE: Final = "403: another site has sent this request.\n"
+ELSEWHERE: Final = "403: another site has sent this request.\n"
+_OWNER: Final = Visitor(User(""))
+"""Whoever has started the page: it has read the cluster with that user's rights."""
 
 
-class Door:
+class TokenDoor:
     """The token of one page. The cookie has the port in its name: cookies do not, and there may be several pages."""
 
     def __init__(self, port: int, token: str | None = None) -> None:
         self.token = token or secrets.token_urlsafe(32)
         self._cookie = f"volcano-py-ui-{port}"
 
+    def routes(self) -> list[web.RouteDef]:
+        """None: the address is enough."""
+        return []
+
+    def address(self, own: str) -> str:
+        """With the token."""
+        return f"http://{own}/?{TOKEN}={self.token}"
+
     @property
     def middleware(self) -> Middleware:
-        """Lets requests through that may pass, and sets the headers of every answer."""
+        """Lets requests through that may pass."""
 
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
             refused = self._refusal(request)
-            return refused if refused is not None else await handler(request)
+            if refused is not None:
+                return refused
+            note(request, _OWNER)
+            return await handler(request)
 
         return guard
 
     def _refusal(self, request: web.Request) -> web.Response | None:
         """What is answered in place of the page; None for who may see it."""
-        if request.headers.get("Origin", _own(request)) != _own(request):
-            return _text(403, _ELSEWHERE)
+        if is_foreign(request, f"{request.scheme}://{request.host}"):
+            return refusal(403, ELSEWHERE)
         shown = request.query.get(TOKEN)
         if shown is not None:
-            return self._come_in(request) if self._is_right(shown) else _text(403, _WRONG_TOKEN)
+            return self._come_in(request) if self._is_right(shown) else refusal(403, _WRONG_TOKEN)
         kept = request.cookies.get(self._cookie)
         if kept is None:
-            return _text(401, _NO_TOKEN)
-        return None if self._is_right(kept) else _text(403, _WRONG_TOKEN)
+            return refusal(401, _NO_TOKEN)
+        return None if self._is_right(kept) else refusal(403, _WRONG_TOKEN)
 
     def _come_in(self, request: web.Request) -> web.Response:
         """To the same address without the token, which is in the cookie from now on."""
@@ -81,13 +97,17 @@ class Door:
 
 async def set_headers(_request: web.Request, answer: web.StreamResponse) -> None:
     """Of every answer, refusals included (a signal of aiohttp)."""
-    answer.headers.update(_HEADERS)
+    for name, value in _HEADERS.items():
+        answer.headers.setdefault(name, value)
     answer.headers.popall("Server", None)
 
 
-def _own(request: web.Request) -> str:
-    return f"{request.scheme}://{request.host}"
+def is_foreign(request: web.Request, own: str) -> bool:
+    """Whether a page of another origin than `own` has sent it. Browsers say so of every request that could change
+    something."""
+    return request.headers.get("Origin", own) != own
 
 
-def _text(status: int, text: str) -> web.Response:
+def refusal(status: int, text: str) -> web.Response:
+    """An answer in place of the page."""
     return web.Response(status=status, text=text)

@@ -32,6 +32,10 @@ class Files:
     def __init__(self) -> None:
         self._files = read()
 
+    def text(self, path: str) -> str:
+        """The content of a file of ours."""
+        return self._files[path][0].decode()
+
     async def index(self, _request: web.Request) -> web.Response:
         return self._answer("index.html")
 

@@ -18,6 +18,11 @@ from volcano_py.cli.main import main
         (["--record", "nowhere"], "nowhere: no record here"),
         (["--listen-address", "here"], "listen address 'here' is not HOST:PORT"),
         (["--from", "examples/sample", "--listen-address", "192.0.2.1:1"], "cannot listen on 192.0.2.1:1"),
+        (["--sign-in"], "--sign-in takes TLS"),
+        (["--sign-in", "--tls-cert-dir", "d", "--behind-tls-proxy"], "--sign-in takes TLS"),
+        (["--sign-in", "--behind-tls-proxy", "--from", "examples/sample"], "--sign-in is for a live cluster"),
+        (["--behind-tls-proxy"], "are for a page with --sign-in"),
+        (["--tls-cert-dir", "d"], "are for a page with --sign-in"),
         (["--kubeconfig", "nowhere.kubeconfig"], "nowhere.kubeconfig"),
     ],
 )

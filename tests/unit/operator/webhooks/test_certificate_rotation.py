@@ -110,7 +110,7 @@ def api() -> Api:
 
 async def test_an_empty_secret_is_filled_and_the_ca_bundle_updated(api: Api, tmp_path: Path) -> None:
     replica = Replica(api, tmp_path)
-    assert replica.keeper.problem() == "no webhook certificate has been loaded yet"
+    assert replica.keeper.problem() == "no certificate has been loaded yet"
     await replica.keeper.look()
     assert replica.keeper.problem() is None
     assert replica.keeper.ready.is_set()

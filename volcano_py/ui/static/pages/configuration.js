@@ -20,6 +20,7 @@ function findings(found) {
 
 export function settings() {
   const found = configuration();
+  if (!found) return html`<h1>Configuration</h1><p>It is not yours to see.</p>`;
   const plan = (event) => {
     event.preventDefault();
     edited = event.target.elements.text.value;

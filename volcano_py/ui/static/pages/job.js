@@ -1,7 +1,7 @@
 // One job: how it stands, what would help, its limits as a chain, its gang, who runs instead, and its history.
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
-import { tables } from "../parts/store.js";
+import { cluster, tables } from "../parts/store.js";
 import { amounts, counted, duration, moment, number } from "../parts/amounts.js";
 import { usage } from "../parts/bar.js";
 import { jobLink, nodeLink, queueLink, link } from "../parts/places.js";
@@ -43,7 +43,7 @@ function remedies(found) {
     texts.length
       ? html`<p>Each has been tried on a copy: with it alone the job starts.</p>
           <ul class="remedies">${texts.map((text) => html`<li>${text}</li>`)}</ul>`
-      : html`<p>Nothing of what was tried makes it start.</p>`,
+      : html`<p>Nothing of what was tried${found.triedAll === false ? " and is shown to you" : ""} makes it start.</p>`,
   );
 }
 
@@ -122,6 +122,7 @@ function explained(found) {
   return html`
     <p class="verdict">${now.reason ? html`<strong>${now.reason}</strong>: ${now.message.replace(`${now.reason}: `, "")}` : nothing}</p>
     <p>${now.running} of ${counted(now.wanted, "pod")} placed${now.since ? html`, ${now.state.toLowerCase()} since ${moment(Date.parse(now.since) / 1000)}` : nothing}.</p>
+    ${cluster().hidden?.length ? (found.unread ?? []).map((each) => html`<p class="small">${each}</p>`) : nothing}
     ${now.reason ? remedies(found) : nothing}
     ${found.limits?.length ? part("Limits", html`<ol class="chain">${found.limits.map(limit)}</ol>`) : nothing}
     ${found.nodes ? nodes(found.nodes) : nothing}

@@ -18,8 +18,11 @@ const GROUPS = {
 const part = (node, resource) => ((node.used?.[resource] ?? 0) / (node.allocatable?.[resource] || Infinity));
 const heat = (value) => (value <= 0 ? 0 : Math.min(STEPS, 1 + Math.floor(value * STEPS * 0.9999)));
 
+const usesShown = () => cluster().useShown !== false;
+
 function words(node, resource) {
   const total = node.allocatable?.[resource];
+  if (!usesShown()) return `${node.name}: ${number(resource, total ?? 0)} ${resource}${node.closed ? ", cordoned" : ""}`;
   const use = total
     ? `${number(resource, node.used?.[resource] ?? 0)} of ${number(resource, total)} ${resource} used (${percent(part(node, resource))})`
     : `no ${resource}`;
@@ -27,7 +30,7 @@ function words(node, resource) {
 }
 
 const cell = (resource) => (node, at) => html`<a href=${nodeLink(node.name)} tabindex=${at ? -1 : 0}
-  class=${`cell ${node.allocatable?.[resource] ? `heat-${heat(part(node, resource))}` : "none"} ${node.closed ? "closed" : ""}`}
+  class=${`cell ${usesShown() && node.allocatable?.[resource] ? `heat-${heat(part(node, resource))}` : "none"} ${node.closed ? "closed" : ""}`}
   title=${words(node, resource)} aria-label=${words(node, resource)}></a>`;
 
 // One stop for Tab in each group; the arrow keys go from node to node.
@@ -47,7 +50,7 @@ function group([name, nodes], resource, by) {
   const total = nodes.reduce((sum, node) => sum + (node.allocatable?.[resource] ?? 0), 0);
   const title = name || (by === "none" ? "All nodes" : `No ${GROUPS[by][0]}`);
   return html`<section class="rack">
-    <h2>${title} <span class="quiet">${counted(nodes.length, "node")}, ${number(resource, used)} of ${number(resource, total)} ${resource}</span></h2>
+    <h2>${title} <span class="quiet">${counted(nodes.length, "node")}, ${usesShown() ? `${number(resource, used)} of ` : ""}${number(resource, total)} ${resource}</span></h2>
     <div class="cells" role="group" aria-label=${title} @keydown=${walk}>${nodes.map(cell(resource))}</div>
   </section>`;
 }
@@ -57,14 +60,14 @@ function usable(all) {
   return Object.keys(GROUPS).filter((name) => has[name]);
 }
 
-const taken = (found) => html`<p>${found.closed ? `It takes no pods: ${found.closed}.` : `It still takes ${amounts(found.free)}.`}</p>
+const taken = (found) => html`<p>${found.closed ? `It takes no pods: ${found.closed}.` : usesShown() ? `It still takes ${amounts(found.free)}.` : "It takes pods."}</p>
   ${found.taints?.length ? html`<p>Only pods that tolerate ${found.taints.join(", ")}.</p>` : nothing}
   <h2>What is there</h2>
   ${Object.keys(found.pods ?? {}).length
     ? html`<ul>${Object.entries(found.pods).map(
         ([name, count]) => html`<li>${tables.jobs.has(name) ? html`<a href=${jobLink(name)}>${name}</a>` : name}: ${counted(count, "pod")}</li>`,
       )}</ul>`
-    : html`<p>No pods.</p>`}`;
+    : html`<p>${usesShown() ? "No pods." : "No pods that are yours to see."}</p>`}`;
 
 function one(name) {
   const node = tables.nodes.get(name);
@@ -72,8 +75,10 @@ function one(name) {
   if (!node) return html`${title}<p class="problem" role="alert">There is no node ${name} any more.</p>`;
   return html`${title}
     <div class="stack">${ordered(Object.keys(node.allocatable)).map(
-      (resource) => html`<div><strong>${resource}</strong> ${usage(node.used?.[resource] ?? 0, node.allocatable[resource])}
-        <span class="small">${number(resource, node.used?.[resource] ?? 0)} of ${number(resource, node.allocatable[resource])} used</span></div>`,
+      (resource) => usesShown()
+        ? html`<div><strong>${resource}</strong> ${usage(node.used?.[resource] ?? 0, node.allocatable[resource])}
+            <span class="small">${number(resource, node.used?.[resource] ?? 0)} of ${number(resource, node.allocatable[resource])} used</span></div>`
+        : html`<div><strong>${resource}</strong> ${number(resource, node.allocatable[resource])}</div>`,
     )}</div>
     ${drawn(asked(`/api/explain/node/${encodeURIComponent(name)}`, node), taken)}`;
 }

@@ -11,6 +11,10 @@ const resources = (all) => ordered(Object.keys(all.allocatable)).filter((name) =
 function resource(all, name) {
   const total = all.allocatable[name];
   const [used, promised, idle] = [all.used, all.promised, all.idle].map((values) => values?.[name] ?? 0);
+  if (all.useShown === false) {
+    return html`<tr><th scope="row">${name}</th><td class="wide quiet">not yours to see</td><td class="number">–</td>
+      <td class="number">${number(name, promised)}</td><td class="number">–</td><td class="number">${number(name, total)}</td></tr>`;
+  }
   return html`<tr>
     <th scope="row">${name}</th>
     <td class="wide">${usage(used, total, promised)}</td>
@@ -57,7 +61,7 @@ export function overview() {
   const shown = busiest.slice(0, 20).sort((a, b) => a.order - b.order);
   return html`<h1>Overview</h1>
     <p>${counted(all.nodes, "node")}, ${counted(all.running, "pod")} placed, ${counted(all.waiting, "pod")} waiting.
-      Idle: ${amounts(all.idle)}.</p>
+      ${all.useShown === false ? nothing : html`Idle: ${amounts(all.idle)}.`}</p>
     <section aria-labelledby="resources"><h2 id="resources">Resources</h2>
       <div class="scroll" tabindex="0" role="region" aria-label="Resources of the cluster"><table>
         <thead><tr><th scope="col">Resource</th><th scope="col" class="wide">Use</th><th scope="col" class="number">Used</th>

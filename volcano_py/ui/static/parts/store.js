@@ -4,6 +4,7 @@ const NAMES = ["cluster", "queues", "jobs", "nodes", "evictions", "configuration
 
 export const tables = Object.fromEntries(NAMES.map((name) => [name, new Map()]));
 export const connection = { state: "connecting" };
+export const visitor = { user: "", canLeave: false };
 const listeners = new Set();
 
 /** Calls `listener` after every change. */
@@ -31,9 +32,23 @@ function apply(changes) {
   }
 }
 
-async function whole() {
-  const answer = await fetch("/api/board");
+// Where users sign in, the address itself leads to the form once the session is over.
+async function ask(path) {
+  const answer = await fetch(path);
+  if (answer.status === 401 && visitor.canLeave) location.reload();
   if (!answer.ok) throw new Error(await answer.text());
+  return answer;
+}
+
+/** Ends the session. */
+export async function leave() {
+  await fetch("/sign-out", { method: "POST" });
+  location.assign("/");
+}
+
+async function whole() {
+  if (!visitor.user) Object.assign(visitor, await (await ask("/api/visitor")).json());
+  const answer = await ask("/api/board");
   const board = await answer.json();
   for (const name of NAMES) tables[name] = new Map(Object.entries(board.tables[name] ?? {}));
   return board.number;
