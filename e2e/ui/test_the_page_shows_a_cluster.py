@@ -90,7 +90,10 @@ async def test_evictions_say_which_pod_went_for_which(open_tab: OpenTab, tmp_pat
         await row.first.wait_for()
         assert "shop/serve-" in await row.first.inner_text()
         why = row.first.locator("td.sentence")
-        assert await why.evaluate("cell => cell.scrollWidth <= cell.clientWidth"), "the sentence is cut"
+        fits = "cell => cell.scrollWidth <= cell.clientWidth && cell.firstElementChild.clientHeight < cell.clientHeight"
+        assert await why.evaluate(fits), "the sentence is cut"
+        sideways = "list => list.scrollWidth - list.clientWidth"
+        assert await tab.page.locator(".list").evaluate(sideways) <= 0, "the end of the sentence is out of sight"
         await picture_in(tab, tmp_path, "evictions.png")
 
 

@@ -11,7 +11,7 @@ const row = (each) => html`
   <td><time datetime=${new Date(each.at * 1000).toISOString()}>${moment(each.at)}</time></td>
   <td class="optional">${each.action}</td>
   <td>${each.claimant || "–"}</td>
-  <td class="sentence">${each.why}</td>`;
+  <td class="sentence"><div>${each.why}</div></td>`;
 
 export function evictions(_path, query) {
   const text = (query.get("text") ?? "").toLowerCase();
@@ -32,6 +32,7 @@ export function evictions(_path, query) {
           items,
           key: (each) => each.key,
           row,
+          tall: true,
         })
       : nothing}`;
 }

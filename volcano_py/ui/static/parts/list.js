@@ -12,9 +12,10 @@ const pixels = (height) =>
 
 /**
  * A table. `columns`: [heading, class]; `row`: the cells of an item, as a template of <td>s; `key`: what sets items
- * apart; `height`: of a row, in pixels, as the style sheet has it.
+ * apart; `tall`: sentences go over two lines.
  */
-export function list({ name, label, columns, items, key, row, height = 36, mark = () => "" }) {
+export function list({ name, label, columns, items, key, row, tall = false, mark = () => "" }) {
+  const height = tall ? 58 : 36; // of a row, in pixels, as the style sheet has it
   const top = Math.min(tops.get(name) ?? 0, Math.max(0, items.length - 1));
   const shown = Math.ceil(innerHeight / height) + 2 * SPARE;
   const from = Math.max(0, top - SPARE);
@@ -26,7 +27,7 @@ export function list({ name, label, columns, items, key, row, height = 36, mark 
       redraw();
     }
   };
-  return html`<div class="list" tabindex="0" role="region" aria-label=${label} @scroll=${scrolled} @keydown=${walk}>
+  return html`<div class=${tall ? "list tall" : "list"} tabindex="0" role="region" aria-label=${label} @scroll=${scrolled} @keydown=${walk}>
     <table aria-rowcount=${items.length + 1}>
       <caption class="unseen">${label}</caption>
       <thead>
