@@ -154,7 +154,7 @@ async def test_the_user_of_one_namespace_sees_its_work_and_nothing_of_others(
         row = found["cluster"]["cluster"]
         assert {*found["jobs"]} == {"research/train", "research/tune", "research/eval"}
         assert (row["running"], row["nodes"], found["queues"], found["nodes"]) == (3, 0, {}, {})
-        assert "2 namespaces are not yours to see: you may not list PodGroups there" in row["hidden"]
+        assert "2 namespaces are not yours to see: you may not list PodGroups and pods there" in row["hidden"]
         answers = [json.dumps(found)]
         for path, status in {
             "/api/explain/podgroup/research/eval": 200,

@@ -14,7 +14,7 @@ from volcano_py.explain.model import (
     QueueExplanation,
     WorkloadExplanation,
 )
-from volcano_py.ui.rights.sight import CONFIGURATION, NODES, POD_GROUPS, QUEUES, Sight
+from volcano_py.ui.rights.sight import CONFIGURATION, NODES, QUEUES, Sight
 
 Explanation = WorkloadExplanation | QueueExplanation | NodeExplanation
 
@@ -69,7 +69,7 @@ def _may(resource: str | None, sight: Sight) -> bool:
 
 
 def _is_visible(key: str, sight: Sight) -> bool:
-    return sight.may(POD_GROUPS, key.partition("/")[0])
+    return sight.sees_work(key.partition("/")[0])
 
 
 def _position(found: Position | None, sight: Sight) -> Position | None:

@@ -55,6 +55,10 @@ class Sight(msgspec.Struct, frozen=True):
         """Whether the objects of this kind may be seen; those of one namespace, or (without it) all of them."""
         return resource in self.everywhere or (bool(namespace) and namespace in self.inside.get(resource, ()))
 
+    def sees_work(self, namespace: str = "") -> bool:
+        """Whether the jobs of a namespace may be seen, or (without it) all of them: a row tells of pods, too."""
+        return self.may(POD_GROUPS, namespace) and self.may(PODS, namespace)
+
     @property
     def sees_use(self) -> bool:
         """Whether it may be seen how full nodes are. This tells what others run, so it takes pods everywhere."""
@@ -63,7 +67,7 @@ class Sight(msgspec.Struct, frozen=True):
     @property
     def sees_all_work(self) -> bool:
         """Whether nothing of what decisions depend on is hidden."""
-        return self.sees_use and self.may(POD_GROUPS) and self.may(QUEUES) and self.may(HYPER_NODES)
+        return self.sees_use and self.sees_work() and self.may(QUEUES) and self.may(HYPER_NODES)
 
     @property
     def is_whole(self) -> bool:
@@ -73,10 +77,10 @@ class Sight(msgspec.Struct, frozen=True):
     def hidden(self, namespaces: Iterable[str]) -> tuple[str, ...]:
         """What is not shown, as sentences. `namespaces`: those in which there is work."""
         there = list(namespaces)
-        own = [name for name in there if self.may(POD_GROUPS, name)]
+        own = [name for name in there if self.sees_work(name)]
         quiet = sum(not self.may(EVENTS, name) for name in own)
         found = {
-            _namespaces(len(there) - len(own), "not yours to see: you may not list PodGroups there"): len(own)
+            _namespaces(len(there) - len(own), "not yours to see: you may not list PodGroups and pods there"): len(own)
             < len(there),
             _namespaces(quiet, "without evictions and events: you may not list events there"): quiet > 0,
             "Queues are hidden: you may not list queues": not self.may(QUEUES),

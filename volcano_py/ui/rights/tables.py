@@ -24,11 +24,10 @@ from volcano_py.ui.board.model import (
     Sample,
     Tables,
 )
-from volcano_py.ui.rights.sight import CONFIGURATION, EVENTS, HYPER_NODES, NODES, POD_GROUPS, QUEUES, Sight
+from volcano_py.ui.rights.sight import CONFIGURATION, EVENTS, HYPER_NODES, NODES, QUEUES, Sight
 
 _CLUSTER: Final = "cluster"
 _WHOLE_TABLE: Final[Mapping[str, str]] = {"queues": QUEUES, "nodes": NODES, "configuration": CONFIGURATION}
-_BY_NAMESPACE: Final[Mapping[str, str]] = {"jobs": POD_GROUPS, "evictions": EVENTS}
 
 
 def shown(board: Tables, sight: Sight, namespaces: frozenset[str]) -> Tables:
@@ -72,8 +71,11 @@ def _rows(table: str, rows: Mapping[str, Row], sight: Sight) -> dict[str, Row]:
 
 def _may_know(table: str, key: str, sight: Sight) -> bool:
     """Keys of jobs and evictions are namespace/name."""
-    if table in _BY_NAMESPACE:
-        return sight.may(_BY_NAMESPACE[table], key.partition("/")[0])
+    namespace = key.partition("/")[0]
+    if table == "jobs":
+        return sight.sees_work(namespace)
+    if table == "evictions":
+        return sight.may(EVENTS, namespace)
     return table == "timeline" or sight.may(_WHOLE_TABLE[table])
 
 
@@ -90,7 +92,7 @@ def _reduced(row: Row, sight: Sight) -> Row | None:
         case Sample():
             kept = (
                 row.shares if sight.may(QUEUES) else {},
-                row.waiting if sight.may(POD_GROUPS) else {},
+                row.waiting if sight.sees_work() else {},
                 row.used if sight.sees_use else {},
             )
             return Sample(row.at, *kept, row.cycle) if any(kept) else None
@@ -102,11 +104,7 @@ def _cluster(board: Tables, sight: Sight, namespaces: frozenset[str]) -> Cluster
     assert isinstance(row, ClusterRow)
     if sight.is_whole:
         return row
-    jobs = [
-        job
-        for key, job in board["jobs"].items()
-        if isinstance(job, JobRow) and sight.may(POD_GROUPS, key.partition("/")[0])
-    ]
+    jobs = [job for key, job in board["jobs"].items() if isinstance(job, JobRow) and _may_know("jobs", key, sight)]
     nodes = sight.may(NODES)
     return replace(
         row,

@@ -74,7 +74,7 @@ def test_who_sees_nothing_gets_only_what_is_hidden() -> None:
     assert (row.nodes, row.allocatable, row.used, row.idle, row.promised, row.running, row.waiting) == (
         0, {}, {}, {}, {}, 0, 0,
     )  # fmt: skip
-    assert row.hidden[0] == "2 namespaces are not yours to see: you may not list PodGroups there"
+    assert row.hidden[0] == "2 namespaces are not yours to see: you may not list PodGroups and pods there"
     assert not any(name in text(found) for name in ("secret", "vision", "n1", "team"))
 
 
@@ -88,6 +88,12 @@ def test_a_user_of_one_namespace_gets_its_jobs_and_evictions_and_no_sum_over_oth
     assert (row.running, row.waiting) == (1, 1)
     assert "secret" not in text(found)
     assert "others" not in text(found)
+
+
+@pytest.mark.parametrize("missing", [PODS, POD_GROUPS])
+def test_jobs_take_the_right_to_list_podgroups_and_pods(missing: str) -> None:
+    rest = {each: spaces for each, spaces in TEAM.inside.items() if each != missing}
+    assert shown(two_teams(), Sight(inside=rest), SPACES)["jobs"] == {}
 
 
 def test_queues_are_whole_for_who_may_list_them() -> None:

@@ -46,7 +46,7 @@ async def test_a_user_of_one_namespace_sees_that_one() -> None:
     assert [name for name in sorted(SPACES) if sight.may(POD_GROUPS, name)] == ["team"]
     assert all(sight.may(resource, "team") for resource in (PODS, JOBS, EVENTS))
     assert not any(sight.may(resource) for resource in (PODS, POD_GROUPS, QUEUES, NODES))
-    assert "2 namespaces are not yours to see: you may not list PodGroups there" in sight.hidden(SPACES)
+    assert "2 namespaces are not yours to see: you may not list PodGroups and pods there" in sight.hidden(SPACES)
     # Of namespaces that are not the user's, only that is asked.
     assert {resource for _, resource, namespace in reviewer.asked if namespace == "others"} == {POD_GROUPS}
 
