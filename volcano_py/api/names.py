@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 DEFAULT_SCHEDULER_NAME: Final = "volcano"
+KUBERNETES_SCHEDULER: Final = "default-scheduler"
+"""The scheduler of pods that name none."""
 DEFAULT_QUEUE: Final = "default"
 ROOT_QUEUE: Final = "root"
 SYSTEM_NAMESPACE: Final = "volcano-system"

@@ -22,8 +22,9 @@ import yaml
 
 from volcano_py.api import hyper_nodes, objects, volumes, workloads
 from volcano_py.api.json_values import is_deeper_than
-from volcano_py.api.objects import ApiObject, Container, Node, ObjectMeta, Pod, PriorityClass, metadata_of
+from volcano_py.api.objects import ApiObject, ObjectMeta, PriorityClass, metadata_of
 from volcano_py.api.wording.summarize import counted
+from volcano_py.cluster.admitted import admitted
 from volcano_py.cluster.memory_volumes import with_default_class
 from volcano_py.cluster.yaml_bounds import DEEPEST, BoundError, load_all
 from volcano_py.jobs.model import VolcanoJob
@@ -84,9 +85,6 @@ _SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node
 
 MOST_CHARACTERS: Final = 256 * 2**20
 """Of one file. 100,000 pods as kubectl prints them have about as many."""
-
-KUBERNETES_SCHEDULER: Final = "default-scheduler"
-"""Whose the pods are that name no scheduler."""
 
 Stored = tuple[str, ApiObject]
 """(kind, object)"""
@@ -242,7 +240,7 @@ def stored(documents: Iterable[Document]) -> list[Stored]:
     return [
         (kind, with_default_class(obj, classes))
         if isinstance(obj, volumes.PersistentVolumeClaim)
-        else (kind, _admitted(obj, priorities))
+        else (kind, admitted(obj, priorities))
         for (kind, _), obj in found.items()
     ]
 
@@ -265,7 +263,7 @@ def made(body: dict[str, Any], priorities: Iterable[PriorityClass]) -> ApiObject
     wanted = _read_as(body)
     assert wanted is not None, "controllers make only what scheduling reads"
     obj = _stored(Document("made by a controller", 1, body), _kept_as(body, wanted), wanted, 0)
-    return _admitted(obj, {each.metadata.name: each for each in priorities})
+    return admitted(obj, {each.metadata.name: each for each in priorities})
 
 
 def _read_as(body: Mapping[str, Any]) -> type[ApiObject] | None:
@@ -323,45 +321,6 @@ def _with_own_uid(obj: ApiObject, kind: str) -> ApiObject:
 
 def _uid(kind: str, namespace: str, name: str) -> str:
     return f"{kind.lower()}-{namespace}-{name}"
-
-
-def _admitted(obj: ApiObject, priorities: Mapping[str, PriorityClass]) -> ApiObject:
-    """What defaulting and admission would have filled in."""
-    if isinstance(obj, Node) and not obj.status.allocatable:
-        status = msgspec.structs.replace(obj.status, allocatable=obj.status.capacity)
-        return msgspec.structs.replace(obj, status=status)
-    if not isinstance(obj, Pod):
-        return obj
-    obj = _with_host_ports(obj)
-    if not obj.spec.scheduler_name:
-        obj = msgspec.structs.replace(obj, spec=msgspec.structs.replace(obj.spec, scheduler_name=KUBERNETES_SCHEDULER))
-    if obj.spec.priority is not None:
-        return obj
-    name = obj.spec.priority_class_name
-    defaults = [] if name else [item for item in priorities.values() if item.global_default]
-    found = priorities.get(name) or min(defaults, key=lambda item: item.value, default=None)
-    value = found.value if found is not None else 0
-    policy = obj.spec.preemption_policy or (found.preemption_policy if found is not None else "")
-    spec = msgspec.structs.replace(obj.spec, priority=value, preemption_policy=policy)
-    return msgspec.structs.replace(obj, spec=spec)
-
-
-def _with_host_ports(pod: Pod) -> Pod:
-    """On the host's network every container port is a host port."""
-    spec = pod.spec
-    if not spec.host_network:
-        return pod
-    on_host = msgspec.structs.replace(
-        spec,
-        containers=[_on_host(container) for container in spec.containers],
-        init_containers=[_on_host(container) for container in spec.init_containers],
-    )
-    return msgspec.structs.replace(pod, spec=on_host)
-
-
-def _on_host(container: Container) -> Container:
-    ports = [msgspec.structs.replace(port, host_port=port.container_port) for port in container.ports]
-    return msgspec.structs.replace(container, ports=ports)
 
 
 def _without_nulls(value: Any) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from volcano_py.api.go_values import parse_bool, parse_duration
-from volcano_py.config.text.document import MappingNode, ScalarNode
 from volcano_py.config.text.problems import Code, Problems, Where, quoted
+from volcano_py.config.text.tree import MappingNode, ScalarNode
 
 SOURCES: Final = ("prometheus", "metrics-server")
 # Volcano reads these, too.

@@ -18,8 +18,9 @@ from volcano_py.config.fields.reading import read_model
 from volcano_py.config.flags import Flags
 from volcano_py.config.metrics import check_metrics
 from volcano_py.config.model import PluginEntry, SchedulerConfiguration, Tier
-from volcano_py.config.text.document import Entry, MappingNode, Node, ScalarNode, SequenceNode, read_document
+from volcano_py.config.text.document import read_document
 from volcano_py.config.text.problems import Code, Position, Problem, Problems, Severity, Where, quoted
+from volcano_py.config.text.tree import Entry, MappingNode, Node, ScalarNode, SequenceNode
 
 _TOP_KEYS: Final = ("actions", "tiers", "configurations", "metrics")
 # Far more than any cycle has; keeps a list of commas from costing seconds.

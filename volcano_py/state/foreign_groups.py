@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Final
 
-from volcano_py.api.names import DEFAULT_SCHEDULER_NAME, GROUP_NAME
+from volcano_py.api.names import DEFAULT_SCHEDULER_NAME, GROUP_NAME, KUBERNETES_SCHEDULER
 from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference, Pod, metadata_of
 from volcano_py.api.wording.explain_gangs import Strangers
 from volcano_py.api.workloads import Workload
@@ -174,7 +174,7 @@ def _scheduler_of(obj: Workload | VolcanoJob) -> str:
     """The scheduler that its pods ask for."""
     if isinstance(obj, VolcanoJob):
         return obj.spec.scheduler_name
-    return obj.spec.template.spec.scheduler_name or "default-scheduler"
+    return obj.spec.template.spec.scheduler_name or KUBERNETES_SCHEDULER
 
 
 class Both:

@@ -15,8 +15,9 @@ from volcano_py.config import (
     parse_configuration,
 )
 from volcano_py.config.config_key import config_key
-from volcano_py.config.text.document import MAX_BYTES, MappingNode, ScalarNode, SequenceNode, read_document
+from volcano_py.config.text.document import MAX_BYTES, read_document
 from volcano_py.config.text.problems import Problems
+from volcano_py.config.text.tree import MappingNode, ScalarNode, SequenceNode
 from volcano_py.framework.registry import Registry
 
 

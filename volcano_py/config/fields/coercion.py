@@ -9,9 +9,9 @@ import msgspec
 
 from volcano_py.api.go_values import parse_bool
 from volcano_py.config.arguments import INSTEAD
-from volcano_py.config.text.document import MappingNode, Node, ScalarNode
 from volcano_py.config.text.problems import Code, quoted
 from volcano_py.config.text.scalars import to_bool, to_float, to_integer
+from volcano_py.config.text.tree import MappingNode, Node, ScalarNode
 
 # In place of a value: leave the key out.
 DROP: Final = object()

@@ -17,8 +17,8 @@ from pydantic import BaseModel, ValidationError
 from volcano_py.config.arguments import Reading
 from volcano_py.config.fields.coercion import DROP, Correction, correct, describe
 from volcano_py.config.fields.keys import KeyTable, Target, key_table, keys_of
-from volcano_py.config.text.document import MappingNode, Node, ScalarNode, SequenceNode, node_of, plain, value_position
 from volcano_py.config.text.problems import Code, Problem, Problems, Where
+from volcano_py.config.text.tree import MappingNode, Node, ScalarNode, SequenceNode, node_of, plain, value_position
 
 M = TypeVar("M", bound=BaseModel)
 

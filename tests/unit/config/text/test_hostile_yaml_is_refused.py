@@ -10,8 +10,9 @@ import yaml
 from volcano_py import yaml_events
 from volcano_py.config import Code, ParseResult, Severity
 from volcano_py.config.text import document as document_module
-from volcano_py.config.text.document import MAX_BYTES, MAX_DEPTH, MAX_NODES, Node, plain, read_document
+from volcano_py.config.text.document import MAX_BYTES, MAX_DEPTH, MAX_NODES, read_document
 from volcano_py.config.text.problems import Problem, Problems
+from volcano_py.config.text.tree import Node, plain
 
 Parse = Callable[..., ParseResult]
 
