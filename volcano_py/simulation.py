@@ -12,6 +12,7 @@ import msgspec
 from volcano_py.api import names
 from volcano_py.api.objects import Namespace, Pod, PodGroup, Queue, metadata_of
 from volcano_py.api.report import CycleReport
+from volcano_py.api.shards.node_shards import NODE_SHARD, NodeShard
 from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.api.workloads import Workload
 from volcano_py.cluster.manifests import EPOCH, Stored
@@ -37,6 +38,8 @@ from volcano_py.operator.queues.states import (
 )
 from volcano_py.scheduler import Scheduler
 from volcano_py.state.cluster_state import ClusterState
+from volcano_py.state.shards.handover import is_stated, next_claims, status_of, with_in_use
+from volcano_py.state.shards.shards import read_node_shard
 from volcano_py.state.table.units import canonical
 
 CYCLE_SECONDS: Final = 1.0
@@ -98,7 +101,11 @@ class Simulation:
         on from there, and pods that are being deleted are gone after the first cycle."""
         self._rules = rules or GroupRules()
         self.configuration = configuration
-        self.state = ClusterState(scheduler_names=self._rules.scheduler_names, default_queue=self._rules.default_queue)
+        self.state = ClusterState(
+            scheduler_names=self._rules.scheduler_names,
+            default_queue=self._rules.default_queue,
+            sharding=self._rules.sharding,
+        )
         self.cluster = MemoryCluster(self.state)
         self.reports: list[CycleReport] = []
         self.now = EPOCH.timestamp() if live is None else live
@@ -176,6 +183,7 @@ class Simulation:
         before = self.cluster.changes
         if before == self._at_rest:
             return  # only Jobs follow the clock
+        self._hand_over_nodes()
         self.cluster.provide_volumes()
         self._budgets.run()
         for pod in self.cluster.changed_pods():
@@ -193,6 +201,18 @@ class Simulation:
             self.cluster.put("Queue", change.apply(queue))
         if self.cluster.changes == before:
             self._at_rest = before
+
+    def _hand_over_nodes(self) -> None:
+        """Every shard takes what it can have. A pod is bound at once here, so none is on its way to a node."""
+        shards = {shard.metadata.name: shard for shard in self.cluster.objects(NODE_SHARD, NodeShard)}
+        infos = {name: read_node_shard(shard) for name, shard in shards.items()}
+        for _ in range(2):  # first all let go, then all take
+            for name, info in infos.items():
+                others = [other for other in infos.values() if other.name != name]
+                infos[name] = msgspec.structs.replace(info, in_use=next_claims(info, others))
+        for name, shard in shards.items():
+            if not is_stated(shard.status, status_of(infos[name].desired, infos[name].in_use)):
+                self.cluster.put(NODE_SHARD, with_in_use(shard, infos[name].in_use))
 
     def _group_for(self, pod: Pod) -> None:
         owner = inheriting_owner(pod)

@@ -23,6 +23,8 @@ a list names one node a pod, or null for a pod that waits), `running_since` (whe
 many pods are in each, or the part of each pod (null: none), by the label `volcano.sh/partition-id`; `policy` are their
 `size`, `min` and `topology`. A node is what it has to
 allocate, and `labels`. A HyperNode is `rack-a: {tier: 1, name: rack, nodes: [a1, a2]}`, or has `hyper_nodes`.
+`shards` are NodeShards, by name: the `nodes` they desire, and `takes_queues`; `shard` is the one of this scheduler, by
+its `name` and `mode`.
 Unknown keys are refused.
 """
 
@@ -35,10 +37,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from tests.support.registries import checked_registry
 from volcano_py.api.objects import Pod
+from volcano_py.api.shards.node_shards import TAKES_QUEUES
+from volcano_py.api.shards.sharding import Sharding
 from volcano_py.cluster.manifests import Document, read_text, stored
 from volcano_py.config import default_configuration_text, parse_configuration
+from volcano_py.operator.podgroups.generated_group import GroupRules
 from volcano_py.simulation import Simulation
 from volcano_py.yaml_events import documents
 
@@ -46,7 +53,9 @@ Object = dict[str, Any]
 
 _PART = "volcano.sh/partition-id"
 # A key that is misspelt would be an expectation that cannot fail.
-_HEADER = frozenset({"scenario", "nodes", "hyper_nodes", "queues", "namespaces", "jobs", "conf", "cycles", "expect"})
+_HEADER = frozenset(
+    {"scenario", "nodes", "hyper_nodes", "queues", "namespaces", "jobs", "conf", "cycles", "expect", "shards", "shard"}
+)
 _EXPECT = frozenset({"binds", "bound", "evictions", "phases", "reported", "queues"})
 _JOB = frozenset(
     {
@@ -118,10 +127,11 @@ class Scenario:
         text = self.header.get("conf", default_configuration_text())
         parsed = parse_configuration(text, registry.catalogue())
         assert parsed.config is not None, parsed.problems
-        makers = (_nodes, _hyper_nodes, _queues, _namespaces, _jobs)
+        rules = GroupRules(sharding=msgspec.convert(self.header["shard"], Sharding)) if "shard" in self.header else None
+        makers = (_shards, _nodes, _hyper_nodes, _queues, _namespaces, _jobs)
         short = [each for make in makers for each in make(self.header)]
         documents = [Document(self.path.name, number, body) for number, body in enumerate(short)]
-        return Simulation(stored([*documents, *self.documents]), parsed.config, registry)
+        return Simulation(stored([*documents, *self.documents]), parsed.config, registry, rules=rules)
 
 
 def _check_keys(where: str, found: Object, known: frozenset[str]) -> None:
@@ -136,6 +146,17 @@ def _held(simulation: Simulation) -> Counter[str]:
         for pod in simulation.cluster.objects("Pod", Pod)
         if pod.spec.node_name
     )
+
+
+def _shards(header: Object) -> list[Object]:
+    return [
+        {
+            "kind": "NodeShard",
+            "metadata": {"name": name, "labels": {TAKES_QUEUES: str(shard.get("takes_queues", True)).lower()}},
+            "spec": {"nodesDesired": shard["nodes"]},
+        }
+        for name, shard in header.get("shards", {}).items()
+    ]
 
 
 def _nodes(header: Object) -> list[Object]:

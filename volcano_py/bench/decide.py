@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from volcano_py.api.effects import Bind, Effect, Evict
+from volcano_py.api.shards.sharding import Sharding
 from volcano_py.bench.figures import Run, percentiles
 from volcano_py.cluster.manifests import Stored
 from volcano_py.config import SchedulerConfiguration
@@ -21,12 +22,13 @@ def run_decide(
     registry: Registry,
     *,
     name: str = "volcano-py",
+    sharding: Sharding | None = None,
 ) -> Run:
     """Load the objects, take a snapshot and decide in cycles until nothing more is bound.
 
     Latency of a pod is the time from the first snapshot to the moment its binding is handed over.
     """
-    state = ClusterState()
+    state = ClusterState(sharding=sharding)
     for kind, obj in items:
         state.upsert(kind, obj)
     bound: list[float] = []

@@ -99,11 +99,12 @@ _MAPS: Final = frozenset(
 
 def anonymized(capture: Capture) -> Capture:
     """The capture with other names. The same words become the same other words; the order of names stays."""
-    words = _Words.of(capture)
+    words, sharding = _Words.of(capture), capture.sharding
     return msgspec.structs.replace(
         capture,
         items=tuple(words.renamed(item) for item in capture.items),
         default_queue=words.text(capture.default_queue),
+        sharding=sharding and msgspec.structs.replace(sharding, name=words.text(sharding.name)),
         unread=tuple(
             msgspec.structs.replace(each, what=each.what.partition(" ")[0], why="") for each in capture.unread
         ),
@@ -125,7 +126,7 @@ class _Words:
     def of(cls, capture: Capture) -> _Words:
         """Those of a capture; the words of its configuration and the names of its schedulers stay."""
         kept = {word for text in (capture.configuration, *capture.scheduler_names) for word in _WORD.findall(text)}
-        texts = [capture.default_queue, capture.leader]
+        texts = [capture.default_queue, capture.leader, capture.sharding.name if capture.sharding else ""]
         for _, obj in capture.items:
             _collect(msgspec.to_builtins(obj), texts)
         return cls((word for text in texts for word in _words_of(text)), kept)

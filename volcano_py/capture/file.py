@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.api.objects import ApiObject
+from volcano_py.api.shards.sharding import Sharding
 from volcano_py.capture.kinds import OF_NAME
 from volcano_py.capture.model import Capture, CaptureError, Unread
 
@@ -31,6 +32,7 @@ class _File(msgspec.Struct, frozen=True, rename="camel"):
     scheduler_names: list[str]
     default_queue: str
     objects: dict[str, list[msgspec.Raw]]
+    sharding: Sharding | None = None
     unread: list[Unread] = []
     revision: str = ""
     leader: str = ""
@@ -50,6 +52,7 @@ def written(capture: Capture) -> bytes:
         "versions": dict(capture.versions),
         "schedulerNames": sorted(capture.scheduler_names),
         "defaultQueue": capture.default_queue,
+        "sharding": capture.sharding,
         "source": capture.source,
         "configuration": capture.configuration,
         "unread": list(capture.unread),
@@ -106,6 +109,7 @@ def of_bytes(content: bytes, name: str) -> Capture:
         source=found.source,
         scheduler_names=frozenset(found.scheduler_names),
         default_queue=found.default_queue,
+        sharding=found.sharding,
         unread=tuple(found.unread),
         revision=found.revision,
         leader=found.leader,

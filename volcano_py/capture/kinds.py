@@ -15,6 +15,7 @@ KINDS: Final = (
     kinds.POD,
     *(kind for kind in kinds.KINDS.values() if kind is not kinds.POD),
     kinds.VOLCANO_JOB,
+    kinds.NODE_SHARD,
 )
 """In the order in which they are read. Pods come first: all others are read as they were at that moment."""
 
@@ -51,6 +52,7 @@ CONSEQUENCES: Final[Mapping[str, str]] = MappingProxyType(
         "PersistentVolume": _VOLUMES,
         "StorageClass": _VOLUMES,
         "HyperNode": "jobs that ask for network topology wait, because no domain is known",
+        "NodeShard": "no shard has nodes or queues",
         "CSINode": "nodes take any number of volumes",
         "CSIDriver": "capacities of storage do not count",
         "CSIStorageCapacity": "capacities of storage do not count",

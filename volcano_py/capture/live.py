@@ -12,6 +12,7 @@ import msgspec
 
 from volcano_py.api import names
 from volcano_py.api.objects import ApiObject, ObjectMeta, Pod, PriorityClass
+from volcano_py.api.shards.sharding import Sharding
 from volcano_py.capture.contents import stripped
 from volcano_py.capture.kinds import CONSEQUENCES, KINDS, NODE_METRICS
 from volcano_py.capture.model import BUILT_IN, Capture, Unread
@@ -59,6 +60,7 @@ async def of_cluster(
     *,
     scheduler_names: Iterable[str] = (names.DEFAULT_SCHEDULER_NAME,),
     default_queue: str = names.DEFAULT_QUEUE,
+    sharding: Sharding | None = None,
     config_namespace: str = names.SYSTEM_NAMESPACE,
 ) -> Capture:
     """The cluster now. Kinds that cannot be read are missing, and `unread` says so.
@@ -89,6 +91,7 @@ async def of_cluster(
         source=configuration.source,
         scheduler_names=scheduled_by,
         default_queue=default_queue,
+        sharding=sharding,
         unread=(*configuration.unread, *(each for found in listed for each in found.unread)),
         revision=pods.revision if len(of_one_moment) == 1 else "",
         leader=await _leader(client, config_namespace, scheduled_by),

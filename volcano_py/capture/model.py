@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from volcano_py.api import names
+from volcano_py.api.shards.sharding import Sharding
 from volcano_py.cluster.manifests import Stored
 
 BUILT_IN: Final = "built-in default"
@@ -45,6 +46,8 @@ class Capture(msgspec.Struct, frozen=True):
     """Where the text is from, for messages."""
     scheduler_names: frozenset[str] = frozenset({names.DEFAULT_SCHEDULER_NAME})
     default_queue: str = names.DEFAULT_QUEUE
+    sharding: Sharding | None = None
+    """The shard of the scheduler; None for all nodes."""
     unread: tuple[Unread, ...] = ()
     revision: str = ""
     """The resource version of which all lists are; "" where they are of several moments."""

@@ -13,8 +13,10 @@ from volcano_py.simulation import Simulation
 
 
 def rules_of(capture: Capture) -> GroupRules:
-    """The scheduler names and the default queue."""
-    return GroupRules(scheduler_names=capture.scheduler_names, default_queue=capture.default_queue)
+    """The scheduler names, the default queue and the shard."""
+    return GroupRules(
+        scheduler_names=capture.scheduler_names, default_queue=capture.default_queue, sharding=capture.sharding
+    )
 
 
 def configuration_of(capture: Capture, registry: Registry) -> SchedulerConfiguration:

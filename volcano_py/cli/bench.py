@@ -15,13 +15,15 @@ from volcano_py.bench.decide import run_decide
 from volcano_py.bench.figures import Run
 from volcano_py.bench.loads.attacks import ATTACKS
 from volcano_py.bench.loads.decide_loads import DECIDE_LOADS, DecideLoad
+from volcano_py.bench.loads.shard_load import ShardedWorkload
 from volcano_py.bench.loads.tenant_load import TENANTS, Measured, measure_tenants
 from volcano_py.bench.loads.workload import Workload
 from volcano_py.bench.run import LOADS, SIZES, Comparison, compare
+from volcano_py.bench.shards import run_shards
 from volcano_py.bench.strangers import PROBES
 from volcano_py.cli.options.configuration import load_configuration
 from volcano_py.cli.printing.output import console, log_aside, output_option, print_data
-from volcano_py.config import parse_configuration
+from volcano_py.config import default_configuration_text, parse_configuration
 from volcano_py.daemon.garbage import collect_seldom
 from volcano_py.local.binaries.progress import Progress
 from volcano_py.local.errors import LocalError
@@ -31,6 +33,7 @@ EPILOG = """\b
 Examples:
   volcano-py bench --mode decide --nodes 5000 --pods 10000
   volcano-py bench --mode decide --load classes --nodes 5000 --pods 10000 --runs 3
+  volcano-py bench --mode decide --nodes 50000 --pods 1000000 --shards 10
   volcano-py bench --nodes 1000 --pods 5000 --gang 100 --runs 3
   volcano-py bench --load arrival --rate 200 --pods 4000 --output json
   volcano-py bench --load rest --nodes 2000
@@ -95,6 +98,12 @@ Timings of a shared machine are noisy: compare within one run and quote ratios.
 )
 @click.option("--peer", "peers", multiple=True, help="Command of another scheduler; {kubeconfig} is filled in.")
 @click.option("--kube-scheduler/--no-kube-scheduler", default=True, help="Measure kube-scheduler too. [default: yes]")
+@click.option(
+    "--shards",
+    type=click.IntRange(min=2),
+    help="Divide the cluster into so many shards; each decides in a process of its own, one after the other (mode "
+    "decide, load backlog).",
+)
 @click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="How often, in turn.")
 @click.option(
     "--scheduler-conf", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Configuration (decide)."
@@ -111,6 +120,7 @@ def bench(
     seconds: float,
     peers: tuple[str, ...],
     kube_scheduler: bool,
+    shards: int | None,
     runs: int,
     scheduler_conf: Path | None,
     output: str,
@@ -119,11 +129,16 @@ def bench(
     workload = Workload(nodes=nodes, pods=pods, gang=gang)
     if load not in (DECIDE_LOADS if mode == "decide" else (*LOADS, TENANTS)):
         raise click.UsageError(f"--mode {mode} has no load {load}; see --help for its loads")
+    if shards is not None and (mode, load, runs) != ("decide", "backlog", 1):
+        raise click.UsageError("--shards is for one run of --mode decide --load backlog")
     log_aside()
     if load == TENANTS:
         _tenants(attacks or tuple(ATTACKS), nodes, seconds, output)
         return
-    if mode == "decide":
+    if shards is not None:
+        divided = ShardedWorkload(whole=workload, shards=shards)
+        comparison = Comparison((), tuple(run_shards(divided, _text_of(scheduler_conf))))
+    elif mode == "decide":
         comparison = Comparison((), tuple(_decide(workload, DECIDE_LOADS[load], scheduler_conf, runs)))
     else:
         try:
@@ -205,6 +220,14 @@ def _decide(workload: Workload, load: DecideLoad, scheduler_conf: Path | None, r
             configuration = own
         for _ in range(runs):
             yield run_decide(case.items(), configuration, registry, name=case.name)
+
+
+def _text_of(scheduler_conf: Path | None) -> str:
+    """The configuration as text, once it is known to be valid."""
+    if scheduler_conf is None:
+        return default_configuration_text()
+    load_configuration(scheduler_conf, builtin_registry())
+    return scheduler_conf.read_text(encoding="utf-8")
 
 
 def _print(comparison: Comparison, title: str) -> None:

@@ -23,6 +23,7 @@ import yaml
 from volcano_py.api import hyper_nodes, objects, volumes, workloads
 from volcano_py.api.json_values import is_deeper_than
 from volcano_py.api.objects import ApiObject, ObjectMeta, PriorityClass, metadata_of
+from volcano_py.api.shards import node_shards
 from volcano_py.api.wording.summarize import counted
 from volcano_py.cluster.admitted import admitted
 from volcano_py.cluster.memory_volumes import with_default_class
@@ -62,6 +63,7 @@ _OF_GROUP: Final[Mapping[str, Mapping[str, type[ApiObject]]]] = {
         "CSIDriver": volumes.CSIDriver,
         "CSIStorageCapacity": volumes.CSIStorageCapacity,
     },
+    "shard.volcano.sh": {"NodeShard": node_shards.NodeShard},
     "topology.volcano.sh": {"HyperNode": hyper_nodes.HyperNode},
 }
 """API group → kind → what its objects are read as."""
@@ -77,6 +79,7 @@ _CLUSTER_SCOPED: Final = frozenset(
         "CSIDriver",
         "NodeMetrics",
         "HyperNode",
+        "NodeShard",
     }
 )
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})

@@ -31,7 +31,7 @@ from volcano_py.daemon.controllers.controllers import Controllers
 from volcano_py.daemon.cycles import CycleLoop, CycleTiming
 from volcano_py.daemon.daemon_status import DaemonStatus
 from volcano_py.daemon.deletion_forwarder import DeletionForwarder
-from volcano_py.daemon.fan_out import FanOut, OnlyKind
+from volcano_py.daemon.fan_out import FanOut, OnlyKind, WithoutKind
 from volcano_py.daemon.garbage import collect_by_the_clock, keep_what_there_is
 from volcano_py.daemon.leading.held_decisions import HeldDecisions
 from volcano_py.daemon.leading.leaders_events import LeadersEvents
@@ -48,6 +48,7 @@ from volcano_py.daemon.observing.pods_seen import PodsSeen
 from volcano_py.daemon.observing.unreadable import UnreadableObjects
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.daemon.outcomes import OutcomeRecorder
+from volcano_py.daemon.pods_of_nodes import PodsOfNodes
 from volcano_py.daemon.recording import Recording
 from volcano_py.daemon.supervision import Supervisor
 from volcano_py.daemon.wakeup import Wakeup
@@ -58,6 +59,7 @@ from volcano_py.observe.listen import ListenAddress
 from volcano_py.observe.metrics import Metrics
 from volcano_py.operator.kopf_host.app import KopfApp
 from volcano_py.operator.queues.feed import QueueFeed
+from volcano_py.operator.shards.keeper import NodeShardKeeper
 from volcano_py.scheduler import builtin_registry
 
 log = structlog.get_logger(__name__)
@@ -98,7 +100,8 @@ class Daemon:
         self._other_scheduler = OtherScheduler(
             self._state,
             self._metrics,
-            silence=options.other_scheduler_silence,
+            silence=options.other_scheduler_silence if options.has_nodes_alone else 0.0,
+            is_ours=self._state.has_usable if options.sharding is not None else None,
             record=self._record,
             resumed=partial(self._wakeup.wake, True),
         )
@@ -116,6 +119,7 @@ class Daemon:
         for sink in self._controllers.queue_sinks:
             self._queues.add(sink)
         self._kopf = self._make_kopf()
+        self._keeper = self._make_keeper() if options.sharding is not None else None
         self._informers = self._make_informers(early)
         self._picture = Picture(self._informers, self._kopf, whole=partial(self._wakeup.wake, True))
         # What decides.
@@ -200,6 +204,18 @@ class Daemon:
             load_after=self._first_decisions if self._options.scheduling else None,
         )
 
+    def _make_keeper(self) -> NodeShardKeeper:
+        assert self._options.sharding is not None
+        pods = PodsOfNodes(self._client, self._state, learn=self._learn, informers=lambda: self._informers)
+        return NodeShardKeeper(
+            self._options.sharding.name,
+            self._state,
+            pods,
+            self._client,
+            active=self._leadership.may_decide,
+            changed=partial(self._wakeup.wake, True),
+        )
+
     def _make_informers(self, early: EarlyLists) -> Informers:
         sinks: list[Sink] = [*self._controllers.sinks]
         watched = list(self._controllers.watched)
@@ -207,6 +223,9 @@ class Daemon:
             config_map = kinds.config_map(self._options.config_namespace, self._options.config_map)
             sinks += [*self._sinks_for_scheduling(), OnlyKind(config_map.name, self._configuration)]
             watched += [*kinds.STATE_KINDS, config_map]
+            if self._keeper is not None:
+                sinks.append(OnlyKind(kinds.NODE_SHARD.name, self._keeper))
+                watched.append(kinds.NODE_SHARD)
         sinks.append(DeletionForwarder(self._live.forget))
         return Informers(
             self._client,
@@ -220,6 +239,7 @@ class Daemon:
     def _sinks_for_scheduling(self) -> list[Sink]:
         labels = self._options.node_selector
         state: Sink = NodeFilter(self._state, labels) if labels else self._state
+        state = state if self._keeper is None else WithoutKind(kinds.NODE_SHARD.name, state)
         state = self._controllers.ahead(state, self._live.binder.quiet.is_set)
         return [
             PodsSeen(self._state, self._metrics),
@@ -298,6 +318,8 @@ class Daemon:
         for name, run in self._controllers.children():
             add(name, self._after_sync(run))
         add("writers", self._drain_at_end)
+        if self._keeper is not None:
+            add("nodeshard keeper", self._after_sync(self._keeper.run))
         if self._options.scheduling:
             add("cycles", self._after_sync(self._run_cycles))
         await self._supervisor.run()
@@ -393,6 +415,8 @@ class Daemon:
             self._other_scheduler.suspect()
         await self._picture.list_since(since)
         self._controllers.leadership_gained()
+        if self._keeper is not None:
+            self._keeper.leadership_gained()
         self._wakeup.wake(True)
 
     def _stopped_leading(self) -> None:
@@ -401,7 +425,8 @@ class Daemon:
             self._live.stop_new()
 
     def _may_schedule(self) -> bool:
-        return self._leadership.may_decide() and not self._other_scheduler.is_present()
+        is_ready = self._keeper is None or self._keeper.is_ready
+        return is_ready and self._leadership.may_decide() and not self._other_scheduler.is_present()
 
     def _record(self, event: Event) -> None:
         if self._leadership.is_leading():

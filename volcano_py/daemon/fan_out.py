@@ -48,13 +48,23 @@ class OnlyKind:
         self._kind, self._sink = kind, sink
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
-        if kind == self._kind:
+        if self._passes(kind):
             self._sink.replace(kind, objects)
 
     def upsert(self, kind: str, obj: ApiObject) -> None:
-        if kind == self._kind:
+        if self._passes(kind):
             self._sink.upsert(kind, obj)
 
     def delete(self, kind: str, obj: ApiObject) -> None:
-        if kind == self._kind:
+        if self._passes(kind):
             self._sink.delete(kind, obj)
+
+    def _passes(self, kind: str) -> bool:
+        return kind == self._kind
+
+
+class WithoutKind(OnlyKind):
+    """Leaves one kind out and passes on the rest."""
+
+    def _passes(self, kind: str) -> bool:
+        return not super()._passes(kind)

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from volcano_py.api import names
+from volcano_py.api.shards.sharding import Sharding
 
 CONTROLLERS: Final = ("queue", "podgroup", "command", "job", "cronjob", "jobflow", "hypernode")
 """Our controllers; each can be left to Volcano's controller-manager."""
@@ -66,6 +67,8 @@ class DaemonOptions(msgspec.Struct, frozen=True, kw_only=True):
     default_queue: str = names.DEFAULT_QUEUE
     node_selector: tuple[tuple[str, str], ...] = ()
     """Labels of the nodes that are ours, any of them; none means all nodes."""
+    sharding: Sharding | None = None
+    """The NodeShard whose nodes are ours; None means all nodes."""
     listen_addresses: tuple[str, ...] = (":8080",)
     qps: float = 2000.0
     burst: int = 2000
@@ -94,5 +97,16 @@ class DaemonOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def lease_name(self) -> str:
-        """Volcano's name, so that it and we never bind at once under one scheduler name."""
-        return self.election.name or (self.component if self.scheduling else CONTROLLERS_LEASE)
+        """Volcano's name, so that it and we never bind at once under one scheduler name; each shard has its own."""
+        if self.election.name:
+            return self.election.name
+        if not self.scheduling:
+            return CONTROLLERS_LEASE
+        if self.sharding is None or self.sharding.name == self.component:
+            return self.component
+        return f"{self.component}-{self.sharding.name}"
+
+    @property
+    def has_nodes_alone(self) -> bool:
+        """Whether no other scheduler may bind pods of our scheduler name to nodes of ours."""
+        return self.sharding is None or self.sharding.is_hard

@@ -34,6 +34,7 @@ class Recording:
                 options.record,
                 scheduler_names=options.scheduler_names,
                 default_queue=options.default_queue,
+                sharding=options.sharding,
                 limits=Limits(size=options.record_size, age=options.record_age),
                 on_stop=on_stop,
             )
@@ -41,9 +42,10 @@ class Recording:
     def make_state(self) -> ClusterState:
         """The state of the daemon."""
         names, queue = self._options.scheduler_names, self._options.default_queue
+        sharding = self._options.sharding
         if self._recorder is None:
-            return ClusterState(scheduler_names=names, default_queue=queue, follows_jobs=True)
-        return RecordedState(self._recorder.record, scheduler_names=names, default_queue=queue)
+            return ClusterState(scheduler_names=names, default_queue=queue, follows_jobs=True, sharding=sharding)
+        return RecordedState(self._recorder.record, scheduler_names=names, default_queue=queue, sharding=sharding)
 
     def witness(self, text: Callable[[], str]) -> CycleWitness | None:
         """Sees the cycles; `text` is that of the configuration in force."""

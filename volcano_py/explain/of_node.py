@@ -6,10 +6,11 @@ from collections import Counter
 
 import numpy as np
 
-from volcano_py.api.objects import Pod
+from volcano_py.api.objects import Node, Pod
 from volcano_py.explain.model import NodeExplanation
 from volcano_py.explain.target import ExplainError
 from volcano_py.explain.world import World, group_of
+from volcano_py.state.shards.shards import ShardView
 
 
 def explain_node(world: World, name: str) -> NodeExplanation:
@@ -19,6 +20,8 @@ def explain_node(world: World, name: str) -> NodeExplanation:
     ssn = world.session
     table = ssn.ledger.nodes
     found = [row for row in np.flatnonzero(table.present).tolist() if ssn.snapshot.nodes[row].name == name]
+    if not found and ssn.snapshot.shard is not None and world.simulation.cluster.get("Node", name, Node) is not None:
+        raise ExplainError(_elsewhere(name, ssn.snapshot.shard))
     if not found:
         raise ExplainError(f"node {name} does not exist, or you may not read it: `kubectl get nodes` lists them")
     row, info = found[0], ssn.snapshot.nodes[found[0]]
@@ -32,4 +35,16 @@ def explain_node(world: World, name: str) -> NodeExplanation:
         closed="it is cordoned" if info.unschedulable else "",
         taints=tuple(f"{taint.key}={taint.value}:{taint.effect}" for taint in info.taints),
         pods=dict(sorted(pods.items())),
+    )
+
+
+def _elsewhere(node: str, view: ShardView) -> str:
+    own, home = view.sharding.name, view.home_of(node)
+    if not home:
+        return (
+            f"node {node} is in no shard: put it into spec.nodesDesired of NodeShard {own} for the scheduler to use it"
+        )
+    return (
+        f"node {node} is in shard {home}, and the scheduler of shard {own} does not use it: explain it with "
+        f"--scheduler-sharding-name {home}"
     )

@@ -47,6 +47,7 @@ def find(world: World, kind: str, name: str) -> Target:
     """
     group = _group(world, kind, name)
     found = world.group(group)
+    _check_shard(world, kind, name, found)
     pods = tuple(world.pods_of(group)) if group else ()
     if not group:
         pod = world.simulation.cluster.get("Pod", name, Pod)
@@ -84,6 +85,16 @@ def queues_below(world: World, queue: str) -> set[str]:
         if not more:
             return names
         names |= more
+
+
+def _check_shard(world: World, kind: str, name: str, group: PodGroup | None) -> None:
+    queue = (group.spec.queue if group is not None else "") or world.rules.default_queue
+    shard = world.simulation.state.shard_of_queue(queue)
+    if shard:
+        raise ExplainError(
+            f"{kind} {name} is in queue {queue}, which shard {shard} decides: explain it with "
+            f"--scheduler-sharding-name {shard}"
+        )
 
 
 def _group(world: World, kind: str, name: str) -> str:

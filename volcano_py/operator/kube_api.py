@@ -9,6 +9,7 @@ from volcano_py.api.effects import Event, JsonObject
 from volcano_py.api.json_values import Reader
 from volcano_py.api.names import SCHEDULING_API, TOPOLOGY_API
 from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference
+from volcano_py.api.shards.node_shards import SHARD_API
 from volcano_py.cluster.kubernetes.http.errors import ConflictError, NotFoundError, RequestError, UnprocessableError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.jobs.model import BATCH_API
@@ -63,6 +64,11 @@ def queue_path(name: str = "", subresource: str = "") -> ApiPath:
 def hyper_node_path(name: str = "", subresource: str = "") -> ApiPath:
     """One HyperNode, or all."""
     return ApiPath(TOPOLOGY_API, "hypernodes", name=name, subresource=subresource)
+
+
+def node_shard_path(name: str = "", subresource: str = "") -> ApiPath:
+    """One NodeShard, or all."""
+    return ApiPath(SHARD_API, "nodeshards", name=name, subresource=subresource)
 
 
 def pod_group_path(namespace: str, name: str = "") -> ApiPath:

@@ -50,7 +50,7 @@ class Overcommit(Plugin):
 
     def on_session_open(self, ssn: Session) -> None:
         nodes = ssn.ledger.nodes
-        self._names = ssn.axis.names
+        self._names, self._shard = ssn.axis.names, ssn.snapshot.hard_shard
         self._total: list[int] = ssn.total.tolist()
         self._limit = [int(amount * self._factor) for amount in self._total]
         self._used: list[int] = nodes.used[nodes.present].sum(axis=0).tolist()
@@ -108,4 +108,5 @@ class Overcommit(Plugin):
             asked=asked,
             allocatable=self._total[dim],
             factor=self.arguments.factor,
+            shard=self._shard,
         )

@@ -12,6 +12,7 @@ import msgspec
 from volcano_py.api.effects import Bind, PodCondition, PodGroupStatusUpdate
 from volcano_py.api.objects import ApiObject
 from volcano_py.api.report import Amounts, PendingJob
+from volcano_py.api.shards.sharding import Sharding
 from volcano_py.capture.kinds import OF_NAME
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.nodes.loads import Load
@@ -217,6 +218,8 @@ class Header(Entry, frozen=True):
     default_queue: str
     follows_jobs: bool = False
     """Volcano Jobs are among the entries; older records have none."""
+    sharding: Sharding | None = None
+    """The shard of the scheduler."""
     state: int = 0
 
 

@@ -102,6 +102,7 @@ def _capture(mirror: Mirror, header: Header, now: float, text: str) -> Capture:
         source="the record",
         scheduler_names=frozenset(header.scheduler_names),
         default_queue=header.default_queue,
+        sharding=header.sharding,
         versions={"volcano-py": header.version},
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from volcano_py.api import names
 from volcano_py.api.effects import Bind, ClaimBinding, ObjectRef, PodCondition, PodGroupStatusUpdate
 from volcano_py.api.objects import ApiObject
+from volcano_py.api.shards.sharding import Sharding
 from volcano_py.record.entries import (
     AssumedBound,
     AssumedEvicted,
@@ -35,8 +36,11 @@ class RecordedState(ClusterState):
         *,
         scheduler_names: Iterable[str] = (names.DEFAULT_SCHEDULER_NAME,),
         default_queue: str = names.DEFAULT_QUEUE,
+        sharding: Sharding | None = None,
     ) -> None:
-        super().__init__(scheduler_names=scheduler_names, default_queue=default_queue, follows_jobs=True)
+        super().__init__(
+            scheduler_names=scheduler_names, default_queue=default_queue, follows_jobs=True, sharding=sharding
+        )
         self._record = record
 
     def upsert(self, kind: str, obj: ApiObject) -> None:

@@ -19,6 +19,7 @@ import structlog
 import yaml
 
 from volcano_py.api.report import CycleReport, PendingJob
+from volcano_py.api.shards.sharding import Sharding
 from volcano_py.capture.contents import stripped
 from volcano_py.record.entries import (
     Began,
@@ -56,6 +57,7 @@ class Recorder:
         *,
         scheduler_names: Iterable[str],
         default_queue: str,
+        sharding: Sharding | None = None,
         limits: Limits | None = None,
         on_stop: Callable[[str], None] = lambda _why: None,
         most_waiting: int = MOST_WAITING,
@@ -74,6 +76,7 @@ class Recorder:
             scheduler_names=tuple(sorted(scheduler_names)),
             default_queue=default_queue,
             follows_jobs=True,
+            sharding=sharding,
         )
         self._written, self._cpu = 0, 0.0
         self._thread = threading.Thread(target=self._run, name="record", daemon=True)

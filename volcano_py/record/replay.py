@@ -100,6 +100,7 @@ class Replaying:
             scheduler_names=header.scheduler_names,
             default_queue=header.default_queue,
             follows_jobs=header.follows_jobs,
+            sharding=header.sharding,
         )
         self._scheduler, self._running, self.snapshot = None, None, None
         self._is_after_cut = header.sequence > 0

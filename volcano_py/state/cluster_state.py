@@ -10,26 +10,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+import numpy as np
+
 from volcano_py.api import names
 from volcano_py.api.effects import Bind, ClaimBinding, PodCondition, PodGroupStatusUpdate
 from volcano_py.api.objects import ApiObject, Condition, metadata_of
+from volcano_py.api.shards.node_shards import NODE_SHARD
+from volcano_py.api.shards.sharding import Sharding
 from volcano_py.state.budgets import Budgets
 from volcano_py.state.classes.class_book import ClassBook
 from volcano_py.state.foreign_groups import Both
 from volcano_py.state.groups import Groups, PriorityClasses
-from volcano_py.state.infos import NodeInfo
+from volcano_py.state.infos import NodeInfo, QueueInfo
 from volcano_py.state.namespaces import Namespaces
 from volcano_py.state.nodes.loads import Load, Loads
 from volcano_py.state.nodes.nodes import Nodes
 from volcano_py.state.pods import Pods
 from volcano_py.state.queues.charges import Charges
 from volcano_py.state.queues.queues import Queues, Quotas
+from volcano_py.state.shards.shards import Shards
 from volcano_py.state.snapshot import Snapshot
+from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.axis import ResourceAxis
 from volcano_py.state.table.change import Change
 from volcano_py.state.table.interner import Interner
 from volcano_py.state.table.ledger import Ledger
 from volcano_py.state.table.stores import Store
+from volcano_py.state.table.table import NOWHERE
 from volcano_py.state.terms.spread_defaults import SpreadDefaults
 from volcano_py.state.terms.term_book import TermBook
 from volcano_py.state.terms.term_shares import TermShares
@@ -44,7 +51,7 @@ _PRIORITY_CLASS: Final = "PriorityClass"
 
 class ClusterState:
     """See the module. `scheduler_names`: this scheduler's; `default_queue` takes PodGroups that name no queue;
-    `follows_jobs`: Volcano Jobs are passed on as well, all of them."""
+    `follows_jobs`: Volcano Jobs are passed on as well, all of them; `sharding`: the shard that it has, None for all."""
 
     def __init__(
         self,
@@ -52,6 +59,7 @@ class ClusterState:
         scheduler_names: Iterable[str] = (names.DEFAULT_SCHEDULER_NAME,),
         default_queue: str = names.DEFAULT_QUEUE,
         follows_jobs: bool = False,
+        sharding: Sharding | None = None,
         on_change: ChangeListener = lambda _decisive: None,
     ) -> None:
         self.scheduler_names = frozenset(scheduler_names)
@@ -76,6 +84,7 @@ class ClusterState:
             follows_jobs=follows_jobs,
         )
         self._nodes = Nodes(self.ledger)
+        self._shards = None if sharding is None else Shards(sharding, self._use_nodes(sharding))
         self._charges = Charges(self.ledger, self._queue_slots)
         self._claims = PodClaims(self.ledger, self._classes)
         # (a share of its own: default constraints must not use up what pods may ask for)
@@ -112,7 +121,17 @@ class ClusterState:
             "HyperNode": self._hyper_nodes,
             _PRIORITY_CLASS: priorities,
         }
+        if self._shards is not None:
+            self._stores[NODE_SHARD] = self._shards
         self._snapshots = 0
+
+    def _use_nodes(self, sharding: Sharding) -> Callable[[frozenset[str]], None]:
+        """What is to be done with the nodes of the own shard: where they are all there are, a shard without a
+        NodeShard has none."""
+        if not sharding.is_hard:
+            return lambda _own: None
+        self._nodes.use_only(frozenset())
+        return self._nodes.use_only
 
     # -- objects as they come ------------------------------------------------------------------------------------
 
@@ -225,11 +244,14 @@ class ClusterState:
         self._pods.regroup()
         ledger, terms = self.ledger.copy(), self._terms.picture()
         ledger.charge_waiting()
+        infos, queues_version, elsewhere = self._own_queues(ledger)
         jobs, (left, shared) = self._groups.infos.copy(), ledger.leave_foreign()
-        for row in left:
+        for row in (*elsewhere, *left):
             jobs[row] = None
         is_volcano = names.DEFAULT_SCHEDULER_NAME in self.scheduler_names
-        left_queues: list[int] = [] if is_volcano else ledger.jobs.queue[left].tolist()
+        left_queues = set() if is_volcano else {self._queue_slots.names[ledger.jobs.queue[row]] for row in left}
+        if len(infos) < len(self._queues):
+            left_queues.add(names.ROOT_QUEUE)  # what is in other shards is not known
         return Snapshot(
             number=self._snapshots,
             ledger=ledger,
@@ -238,7 +260,7 @@ class ClusterState:
             job_keys=self._groups.keys.copy(),
             nodes=self._nodes.infos.copy(),
             classes=self._classes.all(),
-            queues=self._queues.infos(),
+            queues=infos,
             queue_names=self._queue_slots.names.copy(),
             namespaces=self._groups.namespaces.names.copy(),
             roles=self._pods.roles.names.copy(),
@@ -252,12 +274,39 @@ class ClusterState:
             quotas=self._quotas.by_namespace(),
             loads=self._loads.by_node(),
             offers_version=self._nodes.offers_version,
-            queues_version=self._queues.version,
+            queues_version=queues_version,
             hyper_nodes=self._hyper_nodes.all(),
             hyper_nodes_version=self._hyper_nodes.version,
             strangers=self._groups.strangers(shared),
-            left_queues=frozenset(self._queue_slots.names[slot] for slot in left_queues),
+            left_queues=frozenset(left_queues),
+            shard=None if self._shards is None else self._shards.view(),
         )
+
+    def _own_queues(self, ledger: Ledger) -> tuple[dict[str, QueueInfo], int, list[int]]:
+        """The queues whose jobs are decided here, another number whenever they are others, and the rows of the
+        PodGroups that are left to other shards."""
+        infos, version = self._queues.infos(), self._queues.version
+        if self._shards is None:
+            return infos, version, []
+        ours = self._shards.are_ours([*self._queue_slots.names, self.default_queue], infos, version)
+        own = {name: info for name, info in infos.items() if ours[info.slot]}
+        return own, version + self._shards.version, ledger.leave(ours)
+
+    def shard_of_queue(self, name: str) -> str:
+        """The other shard that decides the jobs of the queue, which need not exist; "" when this scheduler does."""
+        if self._shards is None:
+            return ""
+        return self._shards.other_shard(name, self._queues.infos(), self._queues.version)
+
+    def has_usable(self, name: str) -> bool:
+        """Whether the node exists and is for this scheduler's pods."""
+        return self._nodes.usable_row(name) is not None
+
+    def awaiting(self, names: frozenset[str]) -> frozenset[str]:
+        """Those of these nodes to which pods are on their way: handed to the binder, and not confirmed yet."""
+        tasks = self.ledger.tasks
+        rows = np.unique(tasks.node[np.flatnonzero(tasks.status == TaskStatus.BINDING)])
+        return frozenset(self._nodes.infos[row].name for row in rows.tolist() if row != NOWHERE) & names
 
     def node(self, name: str) -> NodeInfo | None:
         """The node of that name, as it is now; None when there is none."""

@@ -361,7 +361,7 @@ class Pods:
 
     def assume_bound(self, uid: str, node_name: str, queue: str) -> bool:
         """See `ClusterState`."""
-        row, node = self._rows.get(uid), self._nodes.existing_row(node_name)
+        row, node = self._rows.get(uid), self._nodes.usable_row(node_name)
         # (numpy takes ten times as long to compare its own integers with those of an enumeration)
         if row is None or node is None or int(self._ledger.tasks.status[row]) != TaskStatus.PENDING:
             return False
@@ -377,7 +377,7 @@ class Pods:
         """`assume_bound` for UIDs, their nodes and their queues."""
         if len(places) < _MANY or not all(queue for _, _, queue in places):
             return [self.assume_bound(*place) for place in places]
-        found = [(self._rows.get(uid), self._nodes.existing_row(name)) for uid, name, _ in places]
+        found = [(self._rows.get(uid), self._nodes.usable_row(name)) for uid, name, _ in places]
         known = [(row, node) for row, node in found if row is not None and node is not None]
         rows, nodes = np.array(known, dtype=np.intp).reshape(-1, 2).T
         if len(known) < len(places) or not self._can_all_be_bound(rows, nodes):

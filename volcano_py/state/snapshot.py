@@ -14,6 +14,7 @@ from volcano_py.state.classes.class_split import split_by_company
 from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, TaskInfo
 from volcano_py.state.nodes.loads import Load
 from volcano_py.state.queues.quotas import Quota
+from volcano_py.state.shards.shards import ShardView
 from volcano_py.state.table.ledger import Ledger
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.terms.term_book import TermPicture
@@ -90,6 +91,14 @@ class Snapshot(msgspec.Struct, frozen=True):
     """PodGroups of ours that pods of other schedulers name as well, by namespace/name."""
     left_queues: frozenset[str] = frozenset()
     """Queues with PodGroups of the scheduler `volcano`, where this is another one: that one writes what they hold."""
+
+    shard: ShardView | None = None
+    """The shard of this scheduler; None: all nodes and queues are its own."""
+
+    @property
+    def hard_shard(self) -> str:
+        """The shard whose nodes are all there are for this scheduler; "" where it may use others."""
+        return self.shard.sharding.name if self.shard is not None and self.shard.sharding.is_hard else ""
 
     def with_classes_split(self) -> Snapshot:
         """The same, whose ledger is changed, with classes split by the terms that match their pods."""

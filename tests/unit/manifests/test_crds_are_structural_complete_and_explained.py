@@ -97,10 +97,18 @@ HYPERNODE_FIELDS = {
     "status.conditions[].reason": "string",
     "status.conditions[].message": "string",
 }
+NODE_SHARD_FIELDS = {
+    "spec.nodesDesired": "array",
+    "status.lastUpdateTime": "string",
+    "status.nodesInUse": "array",
+    "status.nodesToRemove": "array",
+    "status.nodesToAdd": "array",
+}
 FIELDS = {
     "queues.scheduling.volcano.sh": QUEUE_FIELDS,
     "podgroups.scheduling.volcano.sh": PODGROUP_FIELDS,
     "hypernodes.topology.volcano.sh": HYPERNODE_FIELDS,
+    "nodeshards.shard.volcano.sh": NODE_SHARD_FIELDS,
 }
 EACH = pytest.mark.parametrize("name", list(FIELDS))
 
@@ -185,8 +193,8 @@ def test_every_rule_says_in_words_what_to_do(definition: Callable[[str], Node], 
 
 
 def test_names_are_those_users_type(definition: Callable[[str], Node]) -> None:
-    queue, podgroup, hyper_node = (definition(name)["spec"] for name in FIELDS)
-    assert [each["scope"] for each in (queue, podgroup, hyper_node)] == ["Cluster", "Namespaced", "Cluster"]
+    queue, podgroup, hyper_node, node_shard = specs = [definition(name)["spec"] for name in FIELDS]
+    assert [each["scope"] for each in specs] == ["Cluster", "Namespaced", "Cluster", "Cluster"]
     assert queue["names"] == {
         "kind": "Queue", "listKind": "QueueList", "plural": "queues", "singular": "queue",
         "shortNames": ["q", "queue-v1beta1"],
@@ -199,10 +207,15 @@ def test_names_are_those_users_type(definition: Callable[[str], Node]) -> None:
         "kind": "HyperNode", "listKind": "HyperNodeList", "plural": "hypernodes", "singular": "hypernode",
         "shortNames": ["hn"],
     }  # fmt: skip
+    assert node_shard["names"] == {
+        "kind": "NodeShard", "listKind": "NodeShardList", "plural": "nodeshards", "singular": "nodeshard",
+        "shortNames": ["nsh"],
+    }  # fmt: skip
     for spec, group, name in (
         (queue, "scheduling.volcano.sh", "v1beta1"),
         (podgroup, "scheduling.volcano.sh", "v1beta1"),
         (hyper_node, "topology.volcano.sh", "v1alpha1"),
+        (node_shard, "shard.volcano.sh", "v1alpha1"),
     ):
         assert spec["group"] == group
         (only,) = spec["versions"]
@@ -211,19 +224,20 @@ def test_names_are_those_users_type(definition: Callable[[str], Node]) -> None:
 
 def test_all_but_podgroups_have_a_status_subresource(definition: Callable[[str], Node]) -> None:
     """Clients of Volcano write a PodGroup's status by updating the object; with the subresource it would be dropped."""
-    queue, podgroup, hyper_node = (version(definition(name)) for name in FIELDS)
-    assert queue["subresources"] == hyper_node["subresources"] == {"status": {}}
+    queue, podgroup, hyper_node, node_shard = (version(definition(name)) for name in FIELDS)
+    assert queue["subresources"] == hyper_node["subresources"] == node_shard["subresources"] == {"status": {}}
     assert "status" not in podgroup.get("subresources", {})
 
 
-@pytest.mark.parametrize("name", ["queues.scheduling.volcano.sh", "hypernodes.topology.volcano.sh"])
-def test_a_helm_uninstall_keeps_queues_and_hyper_nodes(definition: Callable[[str], Node], name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in FIELDS if not name.startswith("podgroups")])
+def test_a_helm_uninstall_keeps_what_describes_the_cluster(definition: Callable[[str], Node], name: str) -> None:
     annotations = definition(name)["metadata"]["annotations"]
     assert annotations["helm.sh/resource-policy"] == "keep"
 
 
 def test_columns_keep_the_names_and_order_scripts_rely_on(definition: Callable[[str], Node]) -> None:
-    queue, podgroup, hyper_node = (version(definition(name))["additionalPrinterColumns"] for name in FIELDS)
+    queue, podgroup, hyper_node, node_shard = (version(definition(name))["additionalPrinterColumns"] for name in FIELDS)
+    assert [each["name"] for each in node_shard if not each.get("priority")] == ["ToAdd", "ToRemove", "Age"]
     assert [each["name"] for each in hyper_node] == ["Tier", "TierName", "NodeCount", "Age"]
     assert queue[0]["name"] == "PARENT"
     assert queue[0]["jsonPath"] == ".spec.parent"
@@ -246,7 +260,8 @@ def test_columns_show_fields_that_exist(definition: Callable[[str], Node], name:
         parent, _, last = column["jsonPath"].removeprefix(".").rpartition(".")
         holder = at(root, parent)
         field = holder["properties"][last] if "properties" in holder else holder["additionalProperties"]
-        assert field.get("type", "string") == column["type"], column["name"]
+        shown = {"array": "string"}.get(field.get("type"), field.get("type", "string"))  # lists are shown as JSON
+        assert shown == column["type"], column["name"]
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ CLUSTER_WRITES = {
     ("flow.volcano.sh", "jobtemplates/status"): {"patch"},
     ("topology.volcano.sh", "hypernodes"): {"create", "patch", "delete"},
     ("topology.volcano.sh", "hypernodes/status"): {"patch"},
+    ("shard.volcano.sh", "nodeshards/status"): {"patch"},
     ("", "services"): {"create"},
     ("", "configmaps"): {"create", "patch"},
     ("", "secrets"): {"create"},

@@ -27,6 +27,7 @@ SCHEDULER_WRITES = {
     ("podgroups/status", "patch"),
     ("queues", "create"),
     ("queues/status", "patch"),
+    ("nodeshards/status", "patch"),
     ("events", "create"),
     ("events", "patch"),
 }

@@ -52,6 +52,7 @@ def over_ceiling(
     above: str = "",
     holder: str = "",
     kept: str = "",
+    shard: str = "",
 ) -> str:
     """`queue team-a: 12 cpu allocated + 8 asked > 16 deserved; …`.
 
@@ -60,6 +61,7 @@ def over_ceiling(
         inqueue: promised to admitted jobs that hold nothing yet.
         above: the job's own queue, when `queue` is an ancestor of it.
         holder: the job that holds most of it, ready to read (`ml/train-1 holds 10 cpu`).
+        shard: what counts as the whole cluster is the nodes of this shard.
         kept: whose guarantees leave no more than `ceiling`, ready to read (`train: 20 cpu and 3 more`).
     """
     held, promised, wanted, limit, _ = numbers(
@@ -71,14 +73,18 @@ def over_ceiling(
     kept_for = f" ({kept})" if kept else ""
     return (
         f"{whose}: {with_name(resource, held)} allocated{held_by}{waiting} + {wanted} asked > {limit} "
-        f"{kind.word}{kept_for}; {kind.remedy(is_hopeless=asked > ceiling)}"
+        f"{_word(kind, shard)}{kept_for}; {kind.remedy(is_hopeless=asked > ceiling)}"
     )
 
 
+def _word(kind: Ceiling, shard: str) -> str:
+    return f"in shard {shard}" if shard and kind is Ceiling.CLUSTER else kind.word
+
+
 def cluster_overcommitted(
-    resource: str, *, used: int, inqueue: int, asked: int, allocatable: int, factor: float
+    resource: str, *, used: int, inqueue: int, asked: int, allocatable: int, factor: float, shard: str = ""
 ) -> str:
-    """The overcommit plugin's refusal: the cluster is promised to others up to its factor."""
+    """The overcommit plugin's refusal: the cluster, or `shard` if given, is promised to others up to its factor."""
     # the factor as written: 1.15 of 100 is 115, not the 114.99… of binary floats
     limit = int(allocatable * Fraction(repr(factor)))
     held, promised, wanted, most, total, _ = numbers(
@@ -87,8 +93,9 @@ def cluster_overcommitted(
     if not allocatable:
         return f"asks for {with_name(resource, wanted)}; {no_node_offers(resource)}"
     first = _ASK_LESS if asked > limit else "wait until jobs finish"
+    whole = f"shard {shard}" if shard else "cluster"
     return (
-        f"cluster: {with_name(resource, held)} used + {promised} promised + {wanted} asked > {most} "
+        f"{whole}: {with_name(resource, held)} used + {promised} promised + {wanted} asked > {most} "
         f"({total} allocatable x overcommit-factor {factor:g}); {first}, add nodes or raise the factor"
     )
 

@@ -45,16 +45,17 @@ def untolerated_taint(key: str, value: str) -> str:
     return f"node(s) had untolerated taint {{{key}: {value}}}"
 
 
-def nodes_summary(total_nodes: int, counts: Mapping[str, int]) -> str:
+def nodes_summary(total_nodes: int, counts: Mapping[str, int], shard: str = "") -> str:
     """`0/3 nodes are unavailable: 2 Insufficient cpu, 1 node(s) were unschedulable.`
 
     Sorted by the refusal's text, not by its count, so that the order stays when a count changes. Beyond
-    `MOST_REFUSALS` the rarest are summed up: `…, 40 for 31 other reasons.`
+    `MOST_REFUSALS` the rarest are summed up: `…, 40 for 31 other reasons.` With a `shard`: `0/3 nodes of shard a are …`
     """
+    which = f"nodes of shard {shard}" if shard else "nodes"
     if total_nodes == 0:
-        return "0/0 nodes are unavailable: there are no nodes."
+        return f"0/0 {which} are unavailable: there are no nodes."
     refusals = {reason: int(count) for reason, count in counts.items() if count > 0}
-    head = f"0/{total_nodes} nodes are unavailable"
+    head = f"0/{total_nodes} {which} are unavailable"
     if not refusals:
         return f"{head}."
     listed = sorted(refusals, key=lambda reason: (-refusals[reason], reason))
@@ -91,14 +92,20 @@ def insufficient(shortage: Shortage) -> str:
 
 
 def nodes_refuse(
-    total_nodes: int, counts: Mapping[str, int], shortages: Iterable[Shortage] = (), advice: Iterable[str] = ()
+    total_nodes: int,
+    counts: Mapping[str, int],
+    shortages: Iterable[Shortage] = (),
+    advice: Iterable[str] = (),
+    *,
+    shard: str = "",
 ) -> str:
     """The summary over all nodes, then what was asked and how much of it is free at best, then what would help.
 
-    `advice` is sentences without a full stop. Where all is more than `LONGEST_LINE`, each stands on a line of its own.
+    `shard`: the nodes are those of this shard. `advice` is sentences without a full stop. Where all is more than
+    `LONGEST_LINE`, each stands on a line of its own.
     """
     asked = [f"The pod {insufficient(shortage)}." for shortage in shortages]
-    fact = " ".join([nodes_summary(total_nodes, counts), *asked])
+    fact = " ".join([nodes_summary(total_nodes, counts, shard), *asked])
     tail = [sentence if sentence.endswith("…") else f"{sentence}." for sentence in advice]
     message = " ".join([fact, *tail])
     return message if len(message) <= LONGEST_LINE else "\n".join([fact, *tail])

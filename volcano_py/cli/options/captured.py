@@ -13,9 +13,11 @@ import msgspec
 from volcano_py.api.names import DEFAULT_QUEUE, DEFAULT_SCHEDULER_NAME
 from volcano_py.cli.options.cluster_access import cluster_options, on_cluster
 from volcano_py.cli.options.cluster_configuration import config_namespace_option
+from volcano_py.cli.options.sharding import sharding_of, sharding_options
 from volcano_py.cli.printing.one_line import plain
 
 if TYPE_CHECKING:
+    from volcano_py.api.shards.sharding import Sharding
     from volcano_py.capture.model import Capture
     from volcano_py.cluster.kubernetes.http.client import KubernetesClient
     from volcano_py.config import SchedulerConfiguration
@@ -35,6 +37,7 @@ class Source(msgspec.Struct, frozen=True):
     config_namespace: str
     scheduler_names: tuple[str, ...]
     default_queue: str | None
+    sharding: Sharding | None = None
 
     @property
     def is_given(self) -> bool:
@@ -53,6 +56,7 @@ class Source(msgspec.Struct, frozen=True):
         return GroupRules(
             scheduler_names=frozenset(self.scheduler_names or (DEFAULT_SCHEDULER_NAME,)),
             default_queue=self.default_queue or DEFAULT_QUEUE,
+            sharding=self.sharding,
         )
 
     def capture(self) -> Capture:
@@ -87,6 +91,8 @@ class Source(msgspec.Struct, frozen=True):
             changes["scheduler_names"] = frozenset(self.scheduler_names)
         if self.default_queue is not None:
             changes["default_queue"] = self.default_queue
+        if self.sharding is not None:
+            changes["sharding"] = self.sharding
         return msgspec.structs.replace(found, **changes)
 
     def _of_cluster(self) -> Capture:
@@ -97,6 +103,7 @@ class Source(msgspec.Struct, frozen=True):
                 client,
                 scheduler_names=self.scheduler_names or (DEFAULT_SCHEDULER_NAME,),
                 default_queue=self.default_queue or DEFAULT_QUEUE,
+                sharding=self.sharding,
                 config_namespace=self.config_namespace,
             )
 
@@ -133,6 +140,7 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
             from_cluster=from_cluster,
             scheduler_names=scheduler_names,
             default_queue=named.pop("default_queue"),
+            sharding=sharding_of(named.pop("sharding_mode"), named.pop("sharding_name")),
             **{name: named.pop(name) for name in _LIVE},
         )
         return command(*arguments, source=source, **named)
@@ -150,6 +158,7 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         cluster_options,
         config_namespace_option,
         scheduler_options,
+        sharding_options,
     )
     decorated: Callable[..., Any] = with_source
     for option in reversed(options):

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import click
 
+from volcano_py.cli.options.sharding import sharding_of
 from volcano_py.cli.processes.admission_flags import admission_options
 from volcano_py.daemon.options import CONTROLLERS, DaemonOptions, LeaderElectionOptions
 
@@ -53,6 +54,7 @@ def _read(flags: dict[str, Any]) -> DaemonOptions:
         resync_period=flags["resync_period"],
         default_queue=flags["default_queue"],
         node_selector=tuple(_label(text) for text in flags["node_selectors"]),
+        sharding=sharding_of(flags["sharding_mode"], flags["sharding_name"]),
         listen_addresses=_listen_addresses(flags),
         qps=flags["kube_api_qps"],
         burst=flags["kube_api_burst"],

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from volcano_py.cli.options.durations import DURATION
+from volcano_py.cli.options.sharding import sharding_options
 from volcano_py.cli.processes.admission_flags import admission_flags
 from volcano_py.cli.processes.daemon_options import options_of
 from volcano_py.cli.processes.serving import serve
@@ -26,6 +27,7 @@ Examples:
   volcano-py run --scheduler-name volcano-trial               # next to a Volcano that keeps its pods
   volcano-py run --controllers=none                           # the scheduler alone
   volcano-py run --scheduling=false                           # the controllers alone
+  volcano-py run --scheduler-sharding-name a --controllers=none  # the nodes of one NodeShard
 """
 
 # numpy's library for matrices starts a thread for every further core when it is loaded, and they wait busily for work
@@ -95,6 +97,7 @@ def _without_effect(command: F) -> F:
     metavar="KEY:VALUE",
     help="Use only nodes with one of these labels (repeatable). [default: all nodes]",
 )
+@sharding_options
 @_flag("strict", False, "Treat unknown keys as errors, and refuse to start with an invalid file.")
 @_flag("use-default-on-invalid", False, "Use the built-in configuration while there is no valid one.")
 @_flag("disable-default-scheduler-config", False, "Volcano's flag: refuse to start with an invalid file.")
@@ -181,7 +184,8 @@ def _without_effect(command: F) -> F:
 @click.option(
     "--leader-elect-resource-name",
     default="",
-    help="Name of the Lease. [default: the scheduler name; without scheduling: vc-controller-manager]",
+    help="Name of the Lease. [default: the scheduler name, with that of the shard; without scheduling: "
+    "vc-controller-manager]",
 )
 @click.option(
     "--other-scheduler-silence",

@@ -37,6 +37,7 @@ class OtherScheduler:
     """A `Sink` of pods that must come before the state, which says whether a pod was waiting.
 
     `silence` in seconds; 0 looks at nothing. `record` takes events; `resumed` is called when decisions may go on.
+    `is_ours`: whether no other scheduler may bind to this node; by default to none.
     """
 
     def __init__(
@@ -47,10 +48,12 @@ class OtherScheduler:
         silence: float,
         record: Callable[[Event], None],
         resumed: Callable[[], None],
+        is_ours: Callable[[str], bool] | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._state, self._metrics, self._clock = state, metrics, clock
         self._record, self._resumed = record, resumed
+        self._is_ours = is_ours or (lambda _node: True)
         self._looks = silence > 0
         self._bindings = ForeignBindings(silence=silence * (1 + _JITTER * random.random()))
         self._appeared = asyncio.Event()
@@ -80,7 +83,7 @@ class OtherScheduler:
         """The first list says of no pod that it was waiting before."""
 
     def upsert(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
-        if not (self._looks and isinstance(obj, Pod) and obj.spec.node_name):
+        if not (self._looks and isinstance(obj, Pod) and obj.spec.node_name and self._is_ours(obj.spec.node_name)):
             return
         meta = obj.metadata
         if obj.spec.scheduler_name in self._state.scheduler_names and self._state.is_shown_waiting(meta.uid):

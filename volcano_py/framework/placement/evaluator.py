@@ -23,11 +23,14 @@ from volcano_py.framework.placement.class_state import ClassState, reaches_of, w
 from volcano_py.framework.placement.sweep import Ladder
 from volcano_py.framework.plugin import Reach
 from volcano_py.framework.views import FITS, ClassesView, Codes, Counts, NodeView, Scores
+from volcano_py.state.snapshot import Snapshot
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 _NO_OFFER: Final = -np.inf
 _NOT_ASKED: Final = np.iinfo(np.int64).min
+_HOME: Final = 1e8
+"""Added to the scores of nodes of the own shard: far above what plugins give, and still exact to a millionth."""
 
 
 class StageSeconds(msgspec.Struct):
@@ -66,6 +69,7 @@ class Evaluator:
         self.is_promised = bool(self._nodes.pipelined.any())
         self.has_best_node = bool(self._best)
         self.stages = StageSeconds()
+        self._home = _at_home(cluster.snapshot)
         self._last_fit: tuple[int, bytes, Counts] | None = None
         """Position, request and answer of the last look at the room of all nodes: many classes ask for the same."""
 
@@ -136,6 +140,8 @@ class Evaluator:
         if placed is not None:
             view.suppose(placed)
         total = np.zeros((len(classes), len(rows)))
+        if self._home is not None:
+            total += self._home[rows]
         for call in self._class_scores:
             total += call(view)
         request = np.where(view.request > 0, view.request, _NOT_ASKED)
@@ -290,10 +296,18 @@ class Evaluator:
         return self._score(task_class, NodeView(self._nodes, rows, task_class, placed))
 
     def _score(self, task_class: TaskClass, view: NodeView) -> Scores:
-        total = np.zeros(len(view))
+        total = np.zeros(len(view)) if self._home is None else self._home[view.rows]
         for call in self._scores:
             total += call(task_class, view)
         return total
+
+
+def _at_home(snapshot: Snapshot) -> Scores | None:
+    """[N] what is added to scores so that nodes of the own shard come first; None where none come first."""
+    shard = snapshot.shard
+    if shard is None or shard.sharding.is_hard:
+        return None
+    return np.array([_HOME * (info.name in shard.own) for info in snapshot.nodes])
 
 
 def plugins_of(calls: Sequence[Call]) -> list[str]:

@@ -50,7 +50,7 @@ def explain_misfit(
     for such a job.
     """
     nodes = cluster.ledger.nodes
-    total = int(nodes.present.sum())
+    total, shard = int(nodes.present.sum()), cluster.snapshot.hard_shard
     refused = Refused(cluster, codes)
     counts = Counter({message: refused.count(message) for message in refused})
     willing = np.flatnonzero(nodes.present & (codes == FITS))
@@ -63,14 +63,16 @@ def explain_misfit(
     reasons = {cluster.refusal_of(code).reason for code in np.unique(codes).tolist() if code != FITS}
     if short and not (nodes.allocatable[hopeful][:, short] >= task_class.request[short]).all(axis=1).any():
         sentence = _even_when_empty(cluster, task_class, hopeful, short)
-        refusal = Refusal(Reason.NEVER_FITS, nodes_refuse(total, counts, advice=[f"The pod {sentence}", *advice]))
+        refusal = Refusal(
+            Reason.NEVER_FITS, nodes_refuse(total, counts, advice=[f"The pod {sentence}", *advice], shard=shard)
+        )
     elif Reason.PLACES_HELD in reasons or (holder != NOWHERE).any():
         # That other nodes are full is not what the pod waits for.
-        refusal = Refusal(Reason.PLACES_HELD, nodes_refuse(total, counts, advice=advice))
+        refusal = Refusal(Reason.PLACES_HELD, nodes_refuse(total, counts, advice=advice, shard=shard))
     else:
         dims = [dim for dim in short if dim != PODS]
         shortages = _shortages(cluster, task_class, willing, dims, total)
-        refusal = Refusal(Reason.NODES_REFUSE, nodes_refuse(total, counts, shortages, advice))
+        refusal = Refusal(Reason.NODES_REFUSE, nodes_refuse(total, counts, shortages, advice, shard=shard))
     return FitError(total, dict(counts), refusal)
 
 
@@ -80,16 +82,19 @@ def explain_barred(cluster: ClusterCopy, advisers: Sequence[Call], task_class: T
     What pods use at the moment is left out: it changes, and more room would not help.
     """
     nodes = cluster.ledger.nodes
-    total = int(nodes.present.sum())
+    total, shard = int(nodes.present.sum()), cluster.snapshot.hard_shard
     refused = Refused(cluster, codes)
     counts = Counter({message: refused.count(message) for message in refused})
     willing = np.flatnonzero(nodes.present & (codes == FITS))
     short = _count_short(cluster, task_class, nodes.allocatable[willing], counts)
     advice = _advice(advisers, task_class, refused)
     if not short:
-        return FitError(total, dict(counts), Refusal(Reason.NODES_REFUSE, nodes_refuse(total, counts, [], advice)))
+        message = nodes_refuse(total, counts, [], advice, shard=shard)
+        return FitError(total, dict(counts), Refusal(Reason.NODES_REFUSE, message))
     sentence = _even_when_empty(cluster, task_class, willing, short)
-    refusal = Refusal(Reason.NEVER_FITS, nodes_refuse(total, counts, advice=[f"The pod {sentence}", *advice]))
+    refusal = Refusal(
+        Reason.NEVER_FITS, nodes_refuse(total, counts, advice=[f"The pod {sentence}", *advice], shard=shard)
+    )
     return FitError(total, dict(counts), refusal)
 
 

@@ -39,6 +39,7 @@ from volcano_py.api.quantity import LARGEST, QuantityError, parse_quantity
 from volcano_py.api.queues.choice import queue_for
 from volcano_py.api.quota_usage import pod_limits, quota_usage
 from volcano_py.api.requests import Amounts, RequestError, pod_requests
+from volcano_py.api.shards.sharding import Sharding
 from volcano_py.api.workloads import Workload
 from volcano_py.operator.podgroups.ignored_keys import ignored_group_key
 
@@ -73,11 +74,13 @@ class GroupRules(msgspec.Struct, frozen=True):
 
     `scheduler_names`: whose pods are ours. `default_queue`: the queue when neither the pod nor its namespace names
     one. `inherit_owner_annotations`: off means that nothing is taken from the owner, its minimum of members included.
+    `sharding`: the shard that a simulated scheduler has, None for all nodes.
     """
 
     scheduler_names: frozenset[str] = frozenset({DEFAULT_SCHEDULER_NAME})
     default_queue: str = DEFAULT_QUEUE
     inherit_owner_annotations: bool = True
+    sharding: Sharding | None = None
 
 
 class GroupPlan(msgspec.Struct, frozen=True):

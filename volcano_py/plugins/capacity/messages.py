@@ -15,10 +15,11 @@ from volcano_py.state.task_class import Refusal
 
 
 class Refusals:
-    """Sentences about ceilings. `names` are those of the resource axis, `total` what the cluster has."""
+    """Sentences about ceilings. `names` are those of the resource axis, `total` what the cluster has, or, if given, the
+    `shard`."""
 
-    def __init__(self, names: Sequence[str], total: Sequence[int], accounts: Accounts) -> None:
-        self._names = names
+    def __init__(self, names: Sequence[str], total: Sequence[int], accounts: Accounts, shard: str = "") -> None:
+        self._names, self._shard = names, shard
         self._total = total
         self._reserved = Reserved(names, accounts.by_row)
 
@@ -75,6 +76,7 @@ class Refusals:
             ceiling=limit,
             kind=kind,
             inqueue=inqueue,
+            shard=self._shard,
             above=_above(asking, account),
             holder=f"and {amount(resource, surplus)} beyond minResources, not counted" if surplus else "",
             kept=self._reserved.holding_down(account, dim) if kind is Ceiling.REAL_CAPABILITY else "",

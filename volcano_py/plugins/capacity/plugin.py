@@ -77,7 +77,7 @@ class Capacity(Plugin):
         """Worked out when a job asks for it that would be kept out."""
         self._accounts = open_accounts(ssn, self._promises, hierarchy=self.flags.hierarchy)
         self._total: list[int] = ssn.total.tolist()
-        self._refusals = Refusals(ssn.axis.names, self._total, self._accounts)
+        self._refusals = Refusals(ssn.axis.names, self._total, self._accounts, ssn.snapshot.hard_shard)
         self._accounting = [_Accounting(self._accounts, self._refusals)]
         """A second one, for bindings at once, is added as soon as anything is leaving."""
         nodes = ssn.ledger.nodes
@@ -287,7 +287,9 @@ class Capacity(Plugin):
 
     def _count_leaving(self) -> None:
         accounts = accounts_at_once(self._ssn, self._accounts)
-        self._accounting.append(_Accounting(accounts, Refusals(self._ssn.axis.names, self._total, accounts)))
+        self._accounting.append(
+            _Accounting(accounts, Refusals(self._ssn.axis.names, self._total, accounts, self._ssn.snapshot.hard_shard))
+        )
 
     def _both(self, account: QueueAccount) -> list[QueueAccount]:
         """The account, and the one for bindings at once where there is a difference."""

@@ -16,11 +16,14 @@ from volcano_py.state.task_class import Refusal
 class Refusals:
     """Sentences about the ceilings of `bound`, which is the queue `asking` or one above it.
 
-    `names` are those of the resource axis, `total` what the cluster has, `accounts` all by row.
+    `names` are those of the resource axis, `total` what the cluster has, or, if given, the `shard`;
+    `accounts` are all, by row.
     """
 
-    def __init__(self, names: Sequence[str], total: Sequence[int], accounts: Sequence[QueueAccount]) -> None:
-        self._names, self._total = names, total
+    def __init__(
+        self, names: Sequence[str], total: Sequence[int], accounts: Sequence[QueueAccount], shard: str = ""
+    ) -> None:
+        self._names, self._total, self._shard = names, total, shard
         self._kept_for_others = KeptForOthers(names, accounts)
 
     def over_deserved(
@@ -57,6 +60,14 @@ class Refusals:
         kept = self._kept_for_others.holding_down(bound, dim) if kind is Ceiling.REAL_CAPABILITY else ""
         resource = self._names[dim]
         text = over_ceiling(
-            bound.name, resource, asked=wanted, ceiling=limit, kind=kind, above=above, kept=kept, **numbers
+            bound.name,
+            resource,
+            asked=wanted,
+            ceiling=limit,
+            kind=kind,
+            above=above,
+            kept=kept,
+            shard=self._shard,
+            **numbers,
         )
         return Refusal(reason, text)

@@ -68,7 +68,7 @@ class Proportion(Plugin):
         self._accounts = self._opened.by_name
         self._by_slot = {queue.slot: self._accounts[name] for name, queue in ssn.queues.items()}
         self._asked = RequestsByClass()
-        self._refusals = Refusals(ssn.axis.names, self._total, self._opened.by_row)
+        self._refusals = Refusals(ssn.axis.names, self._total, self._opened.by_row, ssn.snapshot.hard_shard)
         self._barred: dict[str, Refusal | None] = {}
         self._slots_below: dict[int, Rows] = {}
         """Row → slots of the queue and of those below it."""

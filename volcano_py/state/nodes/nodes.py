@@ -36,6 +36,7 @@ class Nodes:
         self.version = 0
         self.offers_version = 0
         self._parsed: dict[str, tuple[str, ParsedNode]] = {}
+        self._usable: frozenset[str] | None = None
         self._rows: dict[str, int] = {}
 
     def upsert(self, node: Node) -> Change:
@@ -48,7 +49,7 @@ class Nodes:
         self._count(name, reading)
         row = self.row(name)
         nodes = self._ledger.nodes
-        nodes.present[row] = True
+        nodes.present[row] = self._usable is None or name in self._usable
         nodes.allocatable[row] = self._ledger.axis.vector(reading.allocatable)
         self.infos[row] = reading.info
         self.version += 1
@@ -72,6 +73,18 @@ class Nodes:
         self.forget_if_empty(row)
         return Change.DECISION
 
+    def use_only(self, names: frozenset[str] | None) -> None:
+        """From now on no other nodes are for this scheduler's pods; None: all are.
+
+        The others stay known: their labels and pods count where pods look at each other.
+        """
+        self._usable = names
+        nodes = self._ledger.nodes
+        for name in self._parsed:
+            nodes.present[self._rows[name]] = names is None or name in names
+        self.version += 1
+        self.offers_version += 1
+
     def known(self) -> list[ApiObject]:
         return [Node(metadata=ObjectMeta(name=name, uid=uid)) for name, (uid, _) in self._parsed.items()]
 
@@ -90,10 +103,14 @@ class Nodes:
         """The row of a node that exists."""
         return self._rows[name] if name in self._parsed else None
 
+    def usable_row(self, name: str) -> int | None:
+        """The row of a node that exists and is for this scheduler's pods."""
+        return self.existing_row(name) if self._usable is None or name in self._usable else None
+
     def forget_if_empty(self, row: int) -> None:
         """Give back the row of a node that neither exists nor has pods."""
         nodes = self._ledger.nodes
-        if not nodes.present[row] and nodes.tasks[row] == 0:
+        if self.infos[row].name not in self._parsed and nodes.tasks[row] == 0:
             del self._rows[self.infos[row].name]
             nodes.free_row(row)
             self.infos[row] = _NO_NODE

@@ -64,6 +64,9 @@ class Queues:
     def known(self) -> list[ApiObject]:
         return [*self._objects.all()]
 
+    def __len__(self) -> int:
+        return len(self._infos)
+
     def infos(self) -> dict[str, QueueInfo]:
         """By name, each as wide as the axis is now."""
         axis = self._ledger.axis

@@ -23,7 +23,7 @@ from volcano_py.state.status import (
 )
 from volcano_py.state.table.axis import MOST_RESOURCES, ResourceAxis
 from volcano_py.state.table.columns import ClassTable, JobTable, NodeTable, QueueTable, TaskTable
-from volcano_py.state.table.table import Rows
+from volcano_py.state.table.table import NOWHERE, Rows
 
 # Up to so many tasks are booked faster one by one than with arrays.
 _FEW = 4
@@ -137,6 +137,17 @@ class Ledger:
         has_ours = jobs.counts[rows].any(axis=1)
         jobs.known[rows[~has_ours]] = False
         return rows[~has_ours].tolist(), rows[has_ours].tolist()
+
+    def leave(self, ours: NDArray[np.bool_]) -> list[int]:
+        """From now on PodGroups in queues that are not `ours` count as unknown, and their waiting pods as pods of no
+        PodGroup; returns the rows of these PodGroups. `ours` [Q + 1] is by slot, its last for no queue at all."""
+        jobs, tasks = self.jobs, self.tasks
+        is_left = ~ours[jobs.queue]
+        waiting = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
+        tasks.job[waiting[is_left[tasks.job[waiting]]]] = NOWHERE
+        rows: list[int] = np.flatnonzero(is_left & jobs.known).tolist()
+        jobs.known[rows] = False
+        return rows
 
     def reassess(self, task_class: int, request: NDArray[np.int64]) -> None:
         """What a task of the class asks for [R] is another amount."""

@@ -11,6 +11,8 @@ import msgspec
 from volcano_py.api import hyper_nodes, objects, volumes, workloads
 from volcano_py.api.names import SCHEDULING_API, TOPOLOGY_API
 from volcano_py.api.objects import ApiObject
+from volcano_py.api.shards import node_shards
+from volcano_py.api.shards.node_shards import SHARD_API
 from volcano_py.cluster.kubernetes.http.paths import ApiPath, field_selector
 from volcano_py.cluster.kubernetes.http.transport import JSON
 from volcano_py.jobs.crons.plan import CronJob
@@ -96,6 +98,10 @@ CSI_STORAGE_CAPACITY: Final = Kind(
 HYPER_NODE: Final = Kind(
     "HyperNode", ApiPath(TOPOLOGY_API, "hypernodes"), hyper_nodes.HyperNode, namespaced=False, optional=True
 )
+NODE_SHARD: Final = Kind(
+    "NodeShard", ApiPath(SHARD_API, "nodeshards"), node_shards.NodeShard, namespaced=False, optional=True
+)
+"""Watched only by a scheduler that has a shard."""
 SELECTING_KINDS: Final = (SERVICE, REPLICATION_CONTROLLER, REPLICA_SET, STATEFUL_SET)
 """Kinds whose selectors say which pods belong together; such pods are spread by default."""
 VOLUME_KINDS: Final = (

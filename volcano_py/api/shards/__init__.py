@@ -1,0 +1,1 @@
+"""Shards: parts of the nodes of a cluster, each used by one scheduler."""
