@@ -30,6 +30,7 @@ WITHOUT_A_REQUEST = {
     ("get", "batch.volcano.sh", "cronjobs"),
     ("get", "flow.volcano.sh", "jobflows"),
     ("get", "topology.volcano.sh", "hypernodes"),
+    ("get", "shard.volcano.sh", "nodeshards"),
     ("get", "flow.volcano.sh", "jobtemplates"),
     ("get", "scheduling.volcano.sh", "podgroups"),
 }

@@ -29,7 +29,7 @@ def desired(places: list[str]) -> dict[str, list[str]]:
     return {name: [node for node, place in zip(NODES, places, strict=True) if name in place] for name in SHARDS}
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(
     seed=st.integers(0, 2**32),
     pods=PODS,

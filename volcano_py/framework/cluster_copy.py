@@ -34,7 +34,8 @@ class ClusterCopy:
         nodes: labels, taints and images of all nodes as columns.
         axis: which column is which resource.
         queues: those that exist, by name.
-        total: [R] allocatable of all nodes together.
+        elsewhere: [R] what queues hold on nodes of other shards, since before those moved there.
+        total: [R] allocatable of all nodes together, with `elsewhere`: so what queues hold is part of what they share.
         now: seconds since the epoch.
         absent_node: the code of the refusal of a node that does not exist.
     """
@@ -46,10 +47,12 @@ class ClusterCopy:
         self.axis = snapshot.ledger.axis
         self.nodes = node_index
         self.now = snapshot.now
-        self.total: IntVector = self.ledger.nodes.allocatable[self.ledger.nodes.present].sum(axis=0)
         self.queues = dict(snapshot.queues)
         self._is_queue = np.zeros(len(snapshot.queue_names) + 1, dtype=bool)  # by slot; the last is for -1, no queue
         self._is_queue[[queue.slot for queue in self.queues.values()]] = True
+        self.elsewhere: IntVector = self._held_elsewhere()
+        own: IntVector = self.ledger.nodes.allocatable[self.ledger.nodes.present].sum(axis=0)
+        self.total: IntVector = own + self.elsewhere
         self._jobs: dict[int, Job] = {}
         self._by_job: tuple[Rows, NDArray[np.int32]] | None = None
         self._sub_groups: dict[int, SubGroups | None] = {}
@@ -117,6 +120,16 @@ class ClusterCopy:
         used = self.ledger.queues.used()
         return {name: used[queue.slot] for name, queue in self.queues.items()}
 
+    def _held_elsewhere(self) -> IntVector:
+        nothing: IntVector = np.zeros(len(self.axis), dtype=np.int64)
+        if not self.snapshot.hard_shard:
+            return nothing
+        tasks, nodes = self.ledger.tasks, self.ledger.nodes
+        rows = np.flatnonzero((tasks.node >= 0) & ON_NODE_STATUSES[tasks.status] & self.is_queue(tasks.queue))
+        rows = rows[~nodes.present[tasks.node[rows]]]
+        held: IntVector = self.ledger.classes.request[tasks.task_class[rows]].sum(axis=0)
+        return nothing + held
+
     @cached_property
     def available(self) -> IntVector:
         """[R] what queues can share: the total, without what pods hold that are charged to none, such as those of other
@@ -128,7 +141,7 @@ class ClusterCopy:
         requests, left = self.ledger.classes.request[tasks.task_class[rows]], nodes.allocatable.copy()
         for column in range(left.shape[1]):
             np.subtract.at(left[:, column], tasks.node[rows], requests[:, column])
-        available: IntVector = np.maximum(left[nodes.present], 0).sum(axis=0)
+        available: IntVector = np.maximum(left[nodes.present], 0).sum(axis=0) + self.elsewhere
         return available
 
     # -- tasks -----------------------------------------------------------------------------------------------------

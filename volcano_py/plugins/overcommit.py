@@ -53,7 +53,7 @@ class Overcommit(Plugin):
         self._names, self._shard = ssn.axis.names, ssn.snapshot.hard_shard
         self._total: list[int] = ssn.total.tolist()
         self._limit = [int(amount * self._factor) for amount in self._total]
-        self._used: list[int] = nodes.used[nodes.present].sum(axis=0).tolist()
+        self._used: list[int] = (nodes.used[nodes.present].sum(axis=0) + ssn.elsewhere).tolist()
         self._takings = ssn.shared(Takings)
         self._promises = promises = ssn.shared(InqueueRequests)
         each = promises.outstanding(promises.rows)

@@ -34,7 +34,7 @@ class QueueShares:
         self.layout: Layout = lay_out(ssn.queues.values())
         self._total, nodes = ssn.total, ssn.ledger.nodes
         # By all pods, not only those of jobs: what others use up is exhausted, too.
-        self._taken: IntVector = (nodes.used - nodes.releasing)[nodes.present].sum(axis=0)
+        self._taken: IntVector = (nodes.used - nodes.releasing)[nodes.present].sum(axis=0) + ssn.elsewhere
         self._tree = FollowedTree(self.layout, _leaves(ssn, self.layout, turns), turns)
         real = self._tree if turns is jobs else FollowedTree(self.layout, _leaves(ssn, self.layout, jobs), jobs)
         self._exhausted: bytes | None = None
