@@ -18,7 +18,7 @@ from volcano_py.ui.rights.sight import CONFIGURATION, NODES, QUEUES, Sight
 
 Explanation = WorkloadExplanation | QueueExplanation | NodeExplanation
 
-REDUCED: Final = "what concerns work that is not yours to see is left out"
+REDUCED: Final = "What concerns work that is not yours to see is left out"
 
 _ITSELF: Final = ""
 _REMEDIES: Final = {
