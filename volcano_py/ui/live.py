@@ -107,11 +107,11 @@ class Live:
             await asyncio.sleep(max(_REST, _SHARE * (time.monotonic() - started)))
 
     def whole(self, sight: Sight) -> bytes:
-        """The newest board, as far as it may be seen, as JSON: `{"number": …, "tables": {…}}`."""
+        """The newest board, as far as it may be seen, as JSON: `{"number": …, "sight": …, "tables": {…}}`."""
         if not sight.is_whole:
-            return _encoded(self.number, shown(self.board, sight, self.namespaces))
+            return _encoded(self.number, sight, shown(self.board, sight, self.namespaces))
         if self._whole[0] != self.number:
-            self._whole = self.number, _encoded(self.number, self.board)
+            self._whole = self.number, _encoded(self.number, sight, self.board)
         return self._whole[1]
 
     @property
@@ -142,5 +142,5 @@ class Live:
                     yield Update(update.number, found, msgspec.json.encode(found))
 
 
-def _encoded(number: int, tables: Tables) -> bytes:
-    return msgspec.json.encode({"number": number, "tables": tables})
+def _encoded(number: int, sight: Sight, tables: Tables) -> bytes:
+    return msgspec.json.encode({"number": number, "sight": sight.mark, "tables": tables})

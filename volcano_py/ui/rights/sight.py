@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
@@ -54,6 +55,12 @@ class Sight(msgspec.Struct, frozen=True):
     def may(self, resource: str, namespace: str = "") -> bool:
         """Whether the objects of this kind may be seen; those of one namespace, or (without it) all of them."""
         return resource in self.everywhere or (bool(namespace) and namespace in self.inside.get(resource, ()))
+
+    @property
+    def mark(self) -> str:
+        """A short text that differs where sights do."""
+        parts = sorted(self.everywhere), sorted((name, sorted(spaces)) for name, spaces in self.inside.items())
+        return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:16]
 
     def sees_work(self, namespace: str = "") -> bool:
         """Whether the jobs of a namespace may be seen, or (without it) all of them: a row tells of pods, too."""

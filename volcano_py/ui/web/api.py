@@ -20,6 +20,7 @@ _RETRY_MILLISECONDS: Final = 1000
 MOST_BYTES: Final = 1 << 20
 """Of a body: a configuration, or manifests to try."""
 
+_AGAIN: Final = b"event: again\ndata: {}\n\n"
 _MOST_STREAMS: Final = 20
 """Pages that one user follows at once."""
 _MOST_QUESTIONS: Final = 8
@@ -65,8 +66,9 @@ class Api:
         return answer
 
     async def updates(self, request: web.Request) -> web.StreamResponse:
-        """Changes as server-sent events, from board `after` (or `Last-Event-ID`) on. The event `again` says that the
-        board is to be asked for again: it was too long ago, or the visitor may see other things now."""
+        """Changes as server-sent events, from board `after` (or `Last-Event-ID`) on, as it was seen with `sight`. The
+        event `again` says that the board is to be asked for again: it was too long ago, or the visitor may see other
+        things now."""
         text = request.headers.get("Last-Event-ID", request.query.get("after", "0"))
         if not (text.isascii() and text.isdigit()):
             raise web.HTTPBadRequest(text=f"400: after is {text!r}, not the number of a board\n")
@@ -75,12 +77,15 @@ class Api:
             await stream.prepare(request)
             await stream.write(b"retry: %d\n\n" % _RETRY_MILLISECONDS)
             sight = await self._sight(request)
+            if request.query.get("sight", sight.mark) != sight.mark:
+                await stream.write(_AGAIN)
+                return stream
             async with contextlib.aclosing(self._live.updates(int(text), sight)) as updates:
                 async for update in updates:
                     # Asked before each one: what was taken away meanwhile is not sent.
                     is_other = await self._sight(request) != sight or visitor_of(request).has_left
                     if update is None or is_other:
-                        await stream.write(b"event: again\ndata: {}\n\n")
+                        await stream.write(_AGAIN)
                         break
                     await stream.write(b"id: %d\ndata: %b\n\n" % (update.number, update.data))
         return stream

@@ -26,6 +26,7 @@ from volcano_py.operator.webhooks.certificates import issue
 from volcano_py.ui.access import Shared
 from volcano_py.ui.cluster import ClusterError
 from volcano_py.ui.rights import reviewed
+from volcano_py.ui.rights.sight import EVERYTHING
 from volcano_py.ui.serving import serving
 from volcano_py.ui.web.attempts import MOST
 from volcano_py.ui.web.sign_in import COOKIE
@@ -213,6 +214,9 @@ async def test_rights_that_are_taken_away_end_the_stream_and_what_is_shown(
             source.upsert("Node", replace(node, spec=replace(node.spec, unschedulable=True)))
             assert await anext(following) == "event: again\ndata: {}"
         assert not (await board(ann))["nodes"]
+        # A browser that comes back with what it saw before gets no changes of it either.
+        async with ann.get(f"/api/updates?after=1&sight={EVERYTHING.mark}") as stream:
+            assert await anext(events(stream)) == "event: again\ndata: {}"
 
 
 async def test_a_session_ends_when_the_user_signs_out(session: aiohttp.ClientSession) -> None:

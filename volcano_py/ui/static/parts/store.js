@@ -51,15 +51,15 @@ async function whole() {
   const answer = await ask("/api/board");
   const board = await answer.json();
   for (const name of NAMES) tables[name] = new Map(Object.entries(board.tables[name] ?? {}));
-  return board.number;
+  return `after=${board.number}&sight=${board.sight}`;
 }
 
 /** Follows the cluster without end; the browser connects again by itself. */
 export async function follow() {
-  const number = await whole();
+  const from = await whole();
   connection.state = "live";
   changed();
-  const source = new EventSource(`/api/updates?after=${number}`);
+  const source = new EventSource(`/api/updates?${from}`);
   source.onopen = () => become("live");
   source.onmessage = (event) => {
     apply(JSON.parse(event.data));
