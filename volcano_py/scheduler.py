@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -20,19 +20,23 @@ from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.answer_checks import is_interrupt, mapping_of
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.registry import Registry
+from volcano_py.framework.resting.resting import Resting
+from volcano_py.framework.resting.room_waits import RoomWaits
 from volcano_py.framework.session import Memories, Session
 from volcano_py.framework.statement import Emit
 from volcano_py.framework.status.closing import Closing
 from volcano_py.framework.status.queue_gates import open_gates
 from volcano_py.framework.status.queue_reports import queue_reports
 from volcano_py.framework.status.requeue import requeue_if_unblocked
-from volcano_py.framework.status.resting import Resting
 from volcano_py.plugins import BUILTIN_PLUGINS
 from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.snapshot import Snapshot
 from volcano_py.state.status import TaskStatus
 
 log = structlog.get_logger(__name__)
+
+_SOON: Final = 0.01
+"""Seconds: just after the time of the cycle itself."""
 
 
 def builtin_registry() -> Registry:
@@ -146,8 +150,8 @@ class Scheduler:
             self._recheck_at = ssn.wakeups.next_recheck
             if ssn.dispatch.failures.counts:
                 self._resting.forget()
-            else:
-                self._resting.remember(ssn, ssn.findings.set_aside, closing.quiet)
+            elif self._resting.remember(ssn, ssn.findings.set_aside, closing.quiet, RoomWaits(ssn).lacks_of):
+                self._look_again_at = min(self._look_again_at or np.inf, snapshot.now + _SOON)
 
         # 4. Report.
         report = self._report(ssn, cycle, seed, tally, times, decided=decide)

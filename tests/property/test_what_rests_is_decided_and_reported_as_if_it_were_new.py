@@ -1,4 +1,7 @@
-"""A scheduler that keeps jobs at rest between cycles does and says what one does that looks at all of them again."""
+"""A scheduler that keeps jobs at rest between cycles does and says what one does that looks at all of them again.
+
+What a cycle places may change why jobs wait for room; those that rest report it in the next cycle.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +14,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.property.answering_cluster import AnsweringCluster
-from tests.property.histories import History
+from tests.property.answering_cluster import AnsweringCluster, group_of
+from tests.property.histories import NAMESPACES, QUEUES, History
 from tests.property.test_at_rest_another_cycle_changes_nothing import CONFIGURATIONS
+from tests.support.sessions import gang, queue
 from tests.unit.daemon.cycling import REGISTRY
 from tests.unit.state.watched import with_meta, with_spec, with_status
-from volcano_py.api.effects import Effect
+from volcano_py.api.effects import Effect, Event, ObjectRef, PodCondition, PodGroupStatusUpdate
 from volcano_py.api.objects import (
     LabelSelector,
     Node,
     Pod,
     PodGroup,
+    Queue,
     SchedulingGate,
     Toleration,
     TopologySpreadConstraint,
 )
-from volcano_py.api.report import CycleReport
+from volcano_py.api.report import CycleReport, PendingJob
 from volcano_py.config import SchedulerConfiguration, parse_configuration
-from volcano_py.framework.status.resting import Resting
+from volcano_py.framework.resting.resting import Resting
 from volcano_py.scheduler import Scheduler
 from volcano_py.state.snapshot import Snapshot
 
@@ -36,6 +41,18 @@ from volcano_py.state.snapshot import Snapshot
 FEW = settings(max_examples=max(3, settings().max_examples // 10), derandomize=True)
 MORE_CONFIGURATIONS: Final = {
     **CONFIGURATIONS,
+    "capacities without evictions": """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: drf, enableNamespaceOrder: true}, {name: predicates}, {name: capacity, enableHierarchy: true}]
+""",
+    "waiting times without evictions": """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: sla, arguments: {sla-waiting-time: 1m}}]
+- plugins: [{name: predicates}, {name: proportion}, {name: nodegroup}, {name: binpack}]
+""",
     "revocable nodes, groups of nodes, loads": """
 actions: "enqueue, allocate, preempt, backfill"
 tiers:
@@ -47,8 +64,8 @@ tiers:
   - {name: resource-strategy-fit}
 """,
 }
+WITHOUT_EVICTIONS: Final = ("default", "capacities without evictions", "waiting times without evictions")
 _COMPARED: Final = (
-    "pending",
     "binds",
     "evictions",
     "pipelined",
@@ -134,6 +151,48 @@ class ForWhichNodesAreMissing(History):
         return f"{one.metadata.name} {labels}"
 
 
+class InAFullCluster(ForWhichNodesAreMissing):
+    """Crowds of equal jobs and single ones wait for what ends; nodes and queues stay mostly as they are."""
+
+    def __init__(self, rng: Random, cluster: AnsweringCluster) -> None:
+        super().__init__(rng, cluster)
+        self._steps = [
+            *[self.a_crowd_comes] * 2,
+            *[self.work_comes] * 2,
+            *[self.a_pod_ends] * 6,
+            *[self.others_use_a_node] * 2,
+            self.a_pod_is_deleted,
+            self.a_pod_is_edited,
+            self.a_pod_joins,
+            self.a_group_changes,
+            self.a_queue_changes,
+            self.a_node_changes,
+            self.time_passes,
+        ]
+
+    def begin(self) -> None:
+        super().begin()
+        for _ in range(2):
+            self.reported.append(f"there is {self.a_crowd_comes()}")
+
+    def a_crowd_comes(self) -> str:
+        rng, first = self._rng, self._serial + 1
+        pods, cpu, queue_name = rng.randint(1, 3), rng.choice(["1", "2", "3"]), rng.choice([*QUEUES, "default"])
+        for _ in range(rng.randint(2, 6)):
+            self._serial += 1
+            namespace = rng.choice(NAMESPACES)
+            for each in gang(f"c{self._serial}", pods=pods, cpu=cpu, namespace=namespace, queue=queue_name):
+                self._cluster.new(each)
+        return f"c{first} to c{self._serial}, {pods} pods of {cpu} cpu each, in {queue_name}"
+
+    def _wishes(self) -> dict[str, Any]:
+        return super()._wishes() if self._rng.random() < 0.2 else {}
+
+    def _queue(self, name: str) -> Queue:
+        capability = {"cpu": str(self._rng.randint(4, 20))} if self._rng.random() < 0.3 else None
+        return queue(name, weight=self._rng.randint(1, 3), capability=capability)
+
+
 class _Forgetful(Scheduler):
     """Keeps nothing of jobs and classes between cycles."""
 
@@ -155,7 +214,9 @@ class _SideBySide:
         self._passed: list[Effect] = []
         self._said: list[Effect] = []
         self._forgetful = _Forgetful(REGISTRY, self._said.extend)
-        self.rested = 0
+        self._cluster = cluster
+        self._late: set[str] = set()
+        self.rested = self.rested_for_room = 0
         self.differences: list[str] = []
 
     def run_cycle(
@@ -165,26 +226,65 @@ class _SideBySide:
         self._said.clear()
         report = self._real.run_cycle(snapshot, configuration, decide=decide)
         expected = self._forgetful.run_cycle(snapshot, configuration, decide=decide)
-        self.rested += len(self._real._resting._recalled)
-        self._compare("effects", self._passed, self._said)
+        resting, awake = self._real._resting._recalled, self._real._resting._awake
+        self.rested += len(resting)
+        late = {job.info.key for job in resting if job.lacks and job.row not in awake}
+        self.rested_for_room += len(late)
+        if decide:  # otherwise what the last such cycle found is reported again
+            self._late = late if report.binds + report.pipelined else set()
+        late = self._late
+        self._compare("effects", self._without(late, self._passed), self._without(late, self._said))
+        self._compare("pending", _others(late, report), _others(late, expected))
         for field in _COMPARED:
-            self._compare(field, getattr(report, field), getattr(expected, field))
+            if field != "look_again_at" or not late:
+                self._compare(field, getattr(report, field), getattr(expected, field))
         return report
+
+    def _without(self, late: set[str], effects: Sequence[Effect]) -> list[Effect]:
+        """The effects but those that say why these jobs wait."""
+        return [effect for effect in effects if not (late and self._about(effect) in late)]
+
+    def _about(self, effect: Effect) -> str:
+        """The job whose reason to wait it reports."""
+        match effect:
+            case PodGroupStatusUpdate():
+                return effect.group.key
+            case PodCondition():
+                return self._job_of(effect.pod)
+            case Event():
+                return effect.about.key if effect.about.kind == "PodGroup" else self._job_of(effect.about)
+            case _:
+                return ""
+
+    def _job_of(self, pod: ObjectRef) -> str:
+        found = self._cluster.find(Pod, pod.key)
+        return "" if found is None else group_of(found)
 
     def _passed_on(self, effects: Sequence[Effect]) -> None:
         self._passed.extend(effects)
         self._emit(effects)
 
     def _compare(self, what: str, found: Any, expected: Any) -> None:
-        if found != expected:
+        if found != expected and isinstance(found, list):
+            found, expected = [
+                [x for x in one if x not in other] for one, other in ((found, expected), (expected, found))
+            ]
+            self.differences.append(f"{what}: only {found}\nmissing: {expected}")
+        elif found != expected:
             self.differences.append(f"{what}: {found}\nexpected: {expected}")
 
 
-async def live(rng: Random, configuration: SchedulerConfiguration) -> _SideBySide:
+def _others(late: set[str], report: CycleReport) -> list[PendingJob]:
+    return [job for job in report.pending if job.name not in late]
+
+
+async def live(
+    rng: Random, configuration: SchedulerConfiguration, lives: type[History] = ForWhichNodesAreMissing
+) -> _SideBySide:
     cluster = AnsweringCluster(rng, configuration)
     both: Any = _SideBySide(cluster)
     cluster.loop._scheduler = both
-    history = ForWhichNodesAreMissing(rng, cluster)
+    history = lives(rng, cluster)
     running = asyncio.create_task(cluster.loop.run())
     history.begin()
     for _ in range(rng.randint(1, 4)):
@@ -218,3 +318,16 @@ def test_what_rests_is_decided_and_reported_as_if_it_were_new(name: str, rng: Ra
 @pytest.mark.parametrize("name", MORE_CONFIGURATIONS)
 def test_there_are_jobs_that_rest_in_such_histories(name: str) -> None:
     assert sum(asyncio.run(live(Random(seed), configured(name))).rested for seed in range(3)) > 0
+
+
+@pytest.mark.parametrize("name", WITHOUT_EVICTIONS)
+@FEW
+@given(rng=st.randoms(use_true_random=True))
+def test_what_waits_for_room_is_decided_and_reported_as_if_it_were_new(name: str, rng: Random) -> None:
+    asyncio.run(live(rng, configured(name), InAFullCluster))
+
+
+@pytest.mark.parametrize("name", WITHOUT_EVICTIONS)
+def test_there_are_jobs_that_rest_for_room_in_such_histories(name: str) -> None:
+    lived = [asyncio.run(live(Random(seed), configured(name), InAFullCluster)) for seed in range(3)]
+    assert sum(each.rested_for_room for each in lived) > 0

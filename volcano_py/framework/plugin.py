@@ -78,6 +78,10 @@ class Plugin:
     """Whether it judges what goes together as a whole (`judge_unit`), rather than pod by pod."""
     preempts_equals: ClassVar[bool] = False
     """Whether jobs that it names at `preemptable` may go whole though their priority is not below the preemptor's."""
+    predicate_lasts: ClassVar[bool] = False
+    """Whether `predicate` answers with reach STATIC follow from the class, the nodes (without their pods), the queues
+    and the plugin's arguments alone, claims of the class apart: not from the time, measured load, or other jobs. If all
+    plugins say so, jobs that wait for nothing but room are not looked at while no change of nodes concerns them."""
     hierarchy_points: ClassVar[frozenset[str]] = frozenset()
     """Points that the plugin fills with `enableHierarchy` only."""
     queue_fields: ClassVar[frozenset[QueueField]] = frozenset()

@@ -23,9 +23,9 @@ from volcano_py.framework.placement.placer import Placer
 from volcano_py.framework.placement.pod_counts import PodCounts
 from volcano_py.framework.placement.variants import tell_apart
 from volcano_py.framework.registry import Registry
+from volcano_py.framework.resting.resting import Resting
 from volcano_py.framework.statement import Emit, Statement, Statements
 from volcano_py.framework.status.promise_times import PROMISES, PromiseTimes
-from volcano_py.framework.status.resting import Resting
 from volcano_py.framework.status.wakeups import Wakeups
 from volcano_py.framework.topology.topology import TREE, Topology
 from volcano_py.state.nodes.index import NodeIndex
@@ -52,7 +52,7 @@ class Session(ClusterCopy):
         ask: what the plugins answer together.
         wakeups: times at which another cycle is due even if nothing changes.
         findings: why jobs wait, places that were given back, and the like.
-        resting: job row → what is reported of a job that this cycle skips, see status/resting.py.
+        resting: job row → what is reported of a job that this cycle skips, see resting/resting.py.
         promise_times: how long jobs have held promises that their pods do not use.
         topology: which nodes jobs that are kept together may use.
         placer: chooses nodes.
@@ -105,6 +105,10 @@ class Session(ClusterCopy):
         self._leaving: tuple[int, Leaving] | None = None
 
         self.open_seconds = self.dispatch.life("on_session_open", self)
+
+        if woken := resting.wake(self, self.ask):
+            self.resting = {row: reported for row, reported in self.resting.items() if row not in woken}
+            self._pending = self._collect_pending()
 
     def dissolve(self) -> None:
         """Forget everything: the session is over.

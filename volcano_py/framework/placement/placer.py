@@ -183,6 +183,12 @@ class Placer:
         """Whether a pod that is placed anywhere may make nodes take the class that refuse it now."""
         return self._state(task_class).predicate_reach is Reach.DOMAIN
 
+    def is_refused_for_good(self, task_class: TaskClass) -> bool:
+        """Whether the nodes that refuse the class, regardless of their room, do so whatever is placed or leaves."""
+        state = self._state(task_class)
+        is_fixed = state.predicate_reach is Reach.STATIC and state.filters is None
+        return is_fixed and not self._cluster.transient(state.codes).any()
+
     def may_take(self, task_class: TaskClass, node: int) -> bool:
         """Whether the node will take the class, regardless of its room, once terminating pods are gone."""
         if self._evaluator.codes(task_class, np.array([node], dtype=np.intp), released=True)[0] != FITS:

@@ -67,6 +67,7 @@ class NodeGroup(Plugin):
     """With `enableHierarchy` a queue without rules has those of the nearest queue above that has any."""
 
     name = "nodegroup"
+    predicate_lasts = True
     arguments_type = NodeGroupArguments
 
     def task_variants(self, cluster: ClusterCopy, job_row: int, rows: Rows) -> Sequence[str]:

@@ -43,6 +43,7 @@ class Predicates(Plugin):
     """See the module."""
 
     name = "predicates"
+    predicate_lasts = True
     arguments_type = PredicatesArguments
 
     def __init__(self, arguments: Any, flags: Flags) -> None:

@@ -50,6 +50,7 @@ class ResourceStrategyFit(Plugin):
     """See the module."""
 
     name = "resource-strategy-fit"
+    predicate_lasts = True
     arguments_type = ResourceStrategyFitArguments
 
     def __init__(self, arguments: Any, flags: Flags) -> None:

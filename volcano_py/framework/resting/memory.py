@@ -1,9 +1,4 @@
-"""Jobs that rest: no node will take any of their pods until nodes change, and that has been reported.
-
-A resting job costs a cycle one comparison: it is not evaluated, gets no turn, and its status is not computed again. It
-rests until the PodGroup, one of its pods, a queue, an existing node or the configuration changes. What a cycle decides
-and reports is the same as if nothing were kept.
-"""
+"""What is known of jobs that rest, and whether it is still so: one comparison of rows and infos for all of them."""
 
 from __future__ import annotations
 
@@ -19,17 +14,12 @@ from numpy.typing import NDArray
 from volcano_py.api.report import PendingJob
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.resting.lack_of_room import LackOfRoom, LacksOfRoom, RoomChange
 from volcano_py.state.infos import JobInfo, TaskInfo
-from volcano_py.state.nodes.index import Kept
-from volcano_py.state.snapshot import Phase
-from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.axis import ResourceAxis
 from volcano_py.state.table.columns import JobTable, TaskTable
 from volcano_py.state.table.table import Rows, Table
 from volcano_py.state.task_class import TaskClass
-
-_MOST_TASKS: Final = 100_000
-"""At some 2 KB each; jobs beyond that are looked at in every cycle."""
 
 # The class is compared by its signature: its row changes as other classes come and go. Labels alone change nothing that
 # follows from nodes, nor do the pods among which a pod would be spread.
@@ -39,7 +29,7 @@ _INFO: Final = attrgetter("info")
 _CLASS: Final = attrgetter("task_class")
 
 
-class _Basis(msgspec.Struct, frozen=True, eq=False):
+class Basis(msgspec.Struct, frozen=True, eq=False):
     """What every answer depends on."""
 
     offers_version: int
@@ -54,7 +44,7 @@ class _Basis(msgspec.Struct, frozen=True, eq=False):
         return same and self.axis is cluster.axis and self.configuration is configuration
 
 
-class _Task(msgspec.Struct, frozen=True, eq=False):
+class RestingTask(msgspec.Struct, frozen=True, eq=False):
     row: int
     info: TaskInfo
     task_class: TaskClass
@@ -67,11 +57,15 @@ class _Task(msgspec.Struct, frozen=True, eq=False):
         return now is known or (now.signature == known.signature and now.variant == known.variant)
 
 
-class _Job(msgspec.Struct, frozen=True, eq=False):
+class RestingJob(msgspec.Struct, frozen=True, eq=False):
+    """`lacks`: why no node has room for it, one for each of its classes that were tried; empty if more room would not
+    help."""
+
     row: int
     info: JobInfo
-    tasks: tuple[_Task, ...]
+    tasks: tuple[RestingTask, ...]
     reported: PendingJob
+    lacks: tuple[LackOfRoom, ...]
 
     def is_same(self, cluster: ClusterCopy) -> bool:
         info = cluster.snapshot.jobs[self.row]
@@ -98,17 +92,58 @@ class _Rows(msgspec.Struct, frozen=True, eq=False):
         return same
 
 
-class _Memory(msgspec.Struct, frozen=True, eq=False):
+class _Lacks(msgspec.Struct, frozen=True, eq=False):
+    """Why jobs that wait for room do not get it, each once.
+
+    Attributes:
+        free: [N, R] what was free, or will be, when all of it was true.
+        jobs: [M] places of the jobs, and
+        numbers: [M] which of `each` is about the job.
+    """
+
+    free: NDArray[np.int64]
+    each: LacksOfRoom
+    jobs: NDArray[np.intp]
+    numbers: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, jobs: Sequence[RestingJob], cluster: ClusterCopy) -> _Lacks:
+        each = {id(lack): lack for job in jobs for lack in job.lacks}
+        number = {key: place for place, key in enumerate(each)}
+        pairs = [(place, number[id(lack)]) for place, job in enumerate(jobs) for lack in job.lacks]
+        places, numbers = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+        return cls(cluster.ledger.nodes.future_idle(), LacksOfRoom(list(each.values())), places, numbers)
+
+    def concerned(self, cluster: ClusterCopy) -> dict[int, int]:
+        """Place of each job for which something of it is not true any more → how many of its pods may find room now at
+        most; 0 if there is none, but the reason has changed."""
+        if not len(self.each):
+            return {}
+        now = cluster.ledger.nodes.future_idle()
+        if now.shape != self.free.shape:
+            return dict.fromkeys(self.jobs.tolist(), 0)
+        change = RoomChange.between(self.free, now, cluster.nodes.name_rank)
+        holds, room = self.each.hold(change), self.each.room(change)
+        concerned = ~holds[self.numbers]
+        places, numbers = self.jobs[concerned], self.numbers[concerned]
+        found = dict.fromkeys(places.tolist(), 0)
+        for place, count in zip(places.tolist(), room[numbers].tolist(), strict=True):
+            found[place] += count
+        return found
+
+
+class Memory(msgspec.Struct, frozen=True, eq=False):
     """Jobs that rest, in the order of their rows in both tables. `owners`: [K] the place in `jobs` of each task."""
 
-    jobs: tuple[_Job, ...]
-    tasks: tuple[_Task, ...]
+    jobs: tuple[RestingJob, ...]
+    tasks: tuple[RestingTask, ...]
     owners: NDArray[np.intp]
     job_rows: _Rows
     task_rows: _Rows
+    lacks: _Lacks
 
     @classmethod
-    def of(cls, jobs: tuple[_Job, ...], cluster: ClusterCopy) -> _Memory:
+    def of(cls, jobs: tuple[RestingJob, ...], cluster: ClusterCopy) -> Memory:
         ledger = cluster.snapshot.ledger
         tasks = tuple(task for job in jobs for task in job.tasks)
         return cls(
@@ -117,10 +152,15 @@ class _Memory(msgspec.Struct, frozen=True, eq=False):
             np.repeat(np.arange(len(jobs)), [len(job.tasks) for job in jobs]),
             _Rows.of(ledger.jobs, (job.row for job in jobs), _JOB_COLUMNS),
             _Rows.of(ledger.tasks, (task.row for task in tasks), _TASK_COLUMNS),
+            _Lacks.of(jobs, cluster),
         )
 
-    def unchanged(self, cluster: ClusterCopy) -> list[_Job]:
-        """The jobs for which nothing has changed."""
+    def as_of(self, cluster: ClusterCopy) -> Memory:
+        """The same for the amounts that are free now: they concern none of the jobs."""
+        return replace(self, lacks=replace(self.lacks, free=cluster.ledger.nodes.future_idle()))
+
+    def unchanged(self, cluster: ClusterCopy) -> list[RestingJob]:
+        """The jobs for which nothing has changed, nodes apart."""
         ledger, jobs = cluster.snapshot.ledger, self.jobs
         same = self.job_rows.are_same(ledger.jobs)
         same[self.owners[~self.task_rows.are_same(ledger.tasks)]] = False
@@ -140,69 +180,14 @@ class _Memory(msgspec.Struct, frozen=True, eq=False):
         found[self.owners[~tasks]] = False
         return found
 
-
-class Resting:
-    """The memory of them between cycles. `classes` are the answers about classes, see barred.py."""
-
-    def __init__(self) -> None:
-        self.classes = Kept()
-        self._basis: _Basis | None = None
-        self._memory: _Memory | None = None
-        self._recalled: list[_Job] = []
-
-    def recall(self, cluster: ClusterCopy, configuration: SchedulerConfiguration) -> dict[int, PendingJob]:
-        """Job row → its report, for all jobs that rest."""
-        if self._basis is None or not self._basis.holds_for(cluster, configuration):
-            snapshot = cluster.snapshot
-            self._basis = _Basis(snapshot.offers_version, snapshot.queues_version, cluster.axis, configuration)
-            self.classes, self._memory = Kept(), None
-        self._recalled = [] if self._memory is None else self._memory.unchanged(cluster)
-        return {job.row: job.reported for job in self._recalled}
-
-    def forget(self) -> None:
-        """Look at every job again in the next cycle."""
-        self._memory = None
-
-    def remember(self, cluster: ClusterCopy, set_aside: Mapping[int, Rows], quiet: Mapping[int, PendingJob]) -> None:
-        """After a deciding cycle: `quiet` are jobs about which everything has been reported, with their reports;
-        `set_aside` are the tasks of jobs that got no turn, by job row."""
-        new: list[_Job] = []
-        for row, reported in quiet.items():
-            info, tasks = cluster.snapshot.jobs[row], _hopeless_rows(cluster, set_aside, row)
-            if info is not None and len(tasks):
-                new.append(_Job(row, info, tuple(_task(cluster, task) for task in tasks.tolist()), reported))
-        if new or self._memory is None or len(self._recalled) < len(self._memory.jobs):
-            self._memory = _Memory.of(_bounded([*self._recalled, *new]), cluster)
+    def concerned(self, cluster: ClusterCopy) -> dict[int, int]:
+        """Row of each job that what is free on nodes may concern now → how many of its pods may find room at most."""
+        return {self.jobs[place].row: count for place, count in self.lacks.concerned(cluster).items()}
 
 
-def _hopeless_rows(cluster: ClusterCopy, set_aside: Mapping[int, Rows], job: int) -> Rows:
-    """All tasks of an admitted job, if each waits and only a change of the task or of nodes can give it a place: it is
-    gated or malformed, or was set aside. Otherwise none."""
-    tasks, rows = cluster.ledger.tasks, cluster.tasks_of_row(job)
-    hopeless = tasks.gated[rows] | cluster.hopeless_classes[tasks.task_class[rows]]
-    if (aside := set_aside.get(job)) is not None:
-        hopeless |= np.isin(rows, aside)
-    is_inqueue = cluster.ledger.jobs.phase[job] == Phase.INQUEUE
-    rests = is_inqueue and hopeless.all() and (tasks.status[rows] == TaskStatus.PENDING).all()
-    return rows if rests else rows[:0]
-
-
-def _task(cluster: ClusterCopy, row: int) -> _Task:
-    return _Task(row, cluster.task_info(row), cluster.task_class(row))
-
-
-def _are(known: Sequence[_Job] | Sequence[_Task], now: Iterable[object]) -> NDArray[np.bool_]:
+def _are(known: Sequence[RestingJob] | Sequence[RestingTask], now: Iterable[object]) -> NDArray[np.bool_]:
     """[K] whether the info of each is this very object."""
     return np.fromiter(map(is_, now, map(_INFO, known)), np.bool_, len(known))
-
-
-def _bounded(jobs: Sequence[_Job]) -> tuple[_Job, ...]:
-    room, kept = _MOST_TASKS, []
-    for job in jobs:
-        if (room := room - len(job.tasks)) < 0:
-            break
-        kept.append(job)
-    return tuple(kept)
 
 
 def _says_the_same(now: TaskInfo | None, known: TaskInfo) -> bool:

@@ -1,0 +1,135 @@
+"""Jobs that wait for nothing but room are looked at when room comes or goes that may concern them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.sessions import gang, node, pod, queue
+from tests.unit.framework.resting.watched_scheduler import Cluster, Talker, Watcher
+from volcano_py.api.effects import Bind, PodCondition
+from volcano_py.api.objects import ApiObject, LabelSelector, TopologySpreadConstraint
+from volcano_py.api.reasons import Reason
+
+HOST = "kubernetes.io/hostname"
+FULL = [
+    each
+    for name in ("n1", "n2")
+    for each in (
+        node(name, cpu="4", labels={HOST: name}),
+        *gang(f"on-{name}", cpu="4", running_on=[name], group_phase="Running"),
+    )
+]
+
+
+def crowd(count: int, **fields: Any) -> list[ApiObject]:
+    """Jobs of one pod, all alike: w0, w1, …"""
+    return [each for number in range(count) for each in gang(f"w{number}", **{"cpu": "2", **fields})]
+
+
+def settled(*objects: ApiObject, **fields: Any) -> Cluster:
+    cluster = Cluster(*FULL, *objects, **fields)
+    cluster.settle()
+    return cluster
+
+
+def bound(cluster: Cluster) -> list[str]:
+    return sorted(effect.pod.name for effect in cluster.sent if isinstance(effect, Bind))
+
+
+def ends(cluster: Cluster, name: str) -> None:
+    """The pod and its PodGroup are gone."""
+    cluster.state.delete("Pod", cluster.pod(f"{name}-0"))
+    cluster.state.delete("PodGroup", cluster.objects["PodGroup", name])
+
+
+def test_what_waits_in_a_full_cluster_is_not_looked_at_and_reported_all_the_same() -> None:
+    cluster = settled(*crowd(3), *gang("large", cpu="3"))
+    before = cluster.cycle()
+    assert Watcher.jobs == set()
+    assert [job.name for job in before.pending] == ["team/w0", "team/w1", "team/w2", "team/large"]
+    assert {job.reason for job in before.pending} == {Reason.NODES_REFUSE}
+    assert not [effect for effect in cluster.sent if isinstance(effect, PodCondition)]
+
+
+def test_work_that_fits_is_placed_without_a_look_at_them() -> None:
+    cluster = settled(*crowd(3), node("n3", cpu="1"))
+    cluster.put(*gang("small", cpu="500m"))
+    cluster.cycle()
+    assert (bound(cluster), Watcher.jobs) == (["small-0"], {"small"})
+
+
+def test_room_goes_to_the_first_of_equals_and_wakes_one_more_than_it_has_places_for() -> None:
+    cluster = settled(*crowd(9))
+    ends(cluster, "on-n1")
+    cluster.cycle()
+    assert bound(cluster) == ["w0-0", "w1-0"]
+    assert Watcher.jobs == {"w0", "w1", "w2"}
+    cluster.settle()
+    assert cluster.looked_at() == set()
+
+
+def test_gangs_that_the_room_is_too_small_for_all_say_so() -> None:
+    cluster = settled(*crowd(3, pods=3))
+    ends(cluster, "on-n1")
+    report = cluster.cycle()
+    assert Watcher.jobs == {"w0", "w1", "w2"}
+    assert all("2 of 3 pods have a place" in job.message for job in report.pending)
+
+
+def test_room_that_is_too_small_wakes_those_whose_reason_it_changes() -> None:
+    cluster = settled(*gang("wide", cpu="3"), *gang("narrow", cpu="1", node_selector={HOST: "n1"}))
+    ends(cluster, "on-n2")
+    cluster.put(pod("stranger", cpu="2", on="n2", scheduler="default-scheduler"))
+    report = cluster.cycle()
+    assert Watcher.jobs == {"wide"}  # the other may not use that node
+    assert "the emptiest node, n2, has 2 cpu free" in report.pending[0].message
+
+
+def test_what_a_cycle_places_changes_their_reasons_in_the_next_which_is_due_at_once() -> None:
+    cluster = settled(*crowd(2), node("n3", cpu="1"))
+    cluster.put(*gang("small", cpu="500m"))
+    report = cluster.cycle()
+    assert Watcher.jobs == {"small"}
+    assert 0 < report.look_again_at - report.started < 1
+    again = cluster.cycle()
+    assert Watcher.jobs == {"w0", "w1"}
+    assert all("n3, has 0.5 cpu free" in job.message for job in again.pending)
+
+
+def test_a_queue_that_reaches_its_capability_wakes_its_jobs() -> None:
+    cluster = settled(
+        queue("capped", capability={"cpu": "3"}),
+        node("n3", cpu="1"),
+        *crowd(2, queue="capped"),
+    )
+    assert cluster.looked_at() == set()
+    cluster.put(pod("mine", group="mine", cpu="2", on="n3"), *gang("mine", pods=0, queue="capped"))
+    report = cluster.cycle()
+    assert {"w0", "w1"} <= Watcher.jobs
+    assert {job.reason for job in report.pending if job.queue == "capped"} == {Reason.OVER_CAPABILITY}
+
+
+@pytest.mark.parametrize("action", ["preempt", "reclaim"])
+def test_where_pods_may_be_evicted_for_them_they_do_not_rest(action: str) -> None:
+    cluster = settled(*crowd(1), actions=f"enqueue, allocate, {action}")
+    assert cluster.looked_at() == {"w0"}
+
+
+def test_next_to_a_plugin_whose_refusals_may_pass_they_do_not_rest() -> None:
+    assert not Talker.predicate_lasts
+    assert settled(*crowd(1), more=", {name: talker}").looked_at() == {"w0"}
+
+
+def test_pods_that_are_spread_do_not_rest() -> None:
+    selector = LabelSelector(match_labels={"own": "w"})
+    spread = TopologySpreadConstraint(max_skew=1, topology_key=HOST, label_selector=selector)
+    assert settled(*crowd(1, labels={"own": "w"}, spread=[spread])).looked_at() == {"w0"}
+
+
+def test_an_edit_wakes_the_job_alone() -> None:
+    cluster = settled(*crowd(3))
+    cluster.put(pod("w1-1", group="w1", cpu="2"))
+    assert cluster.looked_at() == {"w1"}
+    assert {effect.pod.name for effect in cluster.sent if isinstance(effect, PodCondition)} == {"w1-1"}

@@ -1,0 +1,122 @@
+"""A small cluster whose scheduler shows which jobs each cycle looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+import numpy as np
+
+from tests.support.sessions import NOW, queue
+from tests.unit.state.watched import with_status
+from volcano_py.actions import BUILTIN_ACTIONS
+from volcano_py.api.effects import Bind, Effect, PodCondition, PodGroupStatusUpdate, QueueAllocated
+from volcano_py.api.objects import ApiObject, Condition, Pod, PodGroup, metadata_of
+from volcano_py.api.report import CycleReport
+from volcano_py.config import parse_configuration
+from volcano_py.framework.job import Job
+from volcano_py.framework.placement.refused import Refused
+from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.registry import Registry
+from volcano_py.framework.views import Codes, NodeView
+from volcano_py.plugins import BUILTIN_PLUGINS
+from volcano_py.scheduler import Scheduler
+from volcano_py.state.cluster_state import ClusterState
+from volcano_py.state.task_class import Refusal, TaskClass
+
+CONFIGURATION: Final = """
+actions: "{actions}"
+tiers:
+- plugins: [{{name: gang}}, {{name: predicates}}, {{name: proportion}}, {{name: watcher}}{more}]
+"""
+
+
+class Watcher(Plugin):
+    """Notes which jobs are looked at."""
+
+    name = "watcher"
+    jobs: ClassVar[set[str]] = set()
+
+    def job_valid(self, job: Job) -> Refusal | None:
+        self.jobs.add(job.info.ref.name)
+        return None
+
+
+class Talker(Plugin):
+    """Says more than which nodes refuse, and does not say what of it lasts."""
+
+    name = "talker"
+
+    def predicate(self, task_class: TaskClass, view: NodeView) -> Codes:
+        return np.zeros(len(view), dtype=np.int32)
+
+    def predicate_advice(self, task_class: TaskClass, refused: Refused) -> Sequence[str]:
+        return []
+
+
+class Faulty(Talker):
+    """Fails when it is asked."""
+
+    name = "faulty"
+
+    def predicate_for_good(self, task_class: TaskClass, view: NodeView) -> Codes:
+        raise RuntimeError("broken")
+
+
+class Cluster:
+    """State and scheduler; whatever is written shows at once."""
+
+    def __init__(self, *objects: ApiObject, actions: str = "enqueue, allocate, backfill", more: str = "") -> None:
+        registry = Registry.of((*BUILTIN_PLUGINS, Watcher, Talker, Faulty), BUILTIN_ACTIONS)
+        parsed = parse_configuration(CONFIGURATION.format(actions=actions, more=more), registry.catalogue())
+        assert parsed.config is not None, parsed.problems
+        self.configuration = parsed.config
+        self.state = ClusterState()
+        self.objects: dict[tuple[str, str], ApiObject] = {}
+        self.sent: list[Effect] = []
+        self._scheduler = Scheduler(registry, self.sent.extend)
+        self.put(queue("default"), *objects)
+
+    def put(self, *objects: ApiObject) -> None:
+        for obj in objects:
+            self.objects[type(obj).__name__, metadata_of(obj).name] = obj
+            self.state.upsert(type(obj).__name__, obj)
+
+    def pod(self, name: str) -> Pod:
+        found = self.objects["Pod", name]
+        assert isinstance(found, Pod)
+        return found
+
+    def cycle(self) -> CycleReport:
+        self.sent.clear()
+        Watcher.jobs.clear()
+        report = self._scheduler.run_cycle(self.state.snapshot(NOW.timestamp()), self.configuration)
+        for effect in list(self.sent):
+            match effect:
+                case Bind():
+                    assert self.state.assume_bound(effect.pod.uid, effect.node)
+                case PodCondition():
+                    messages = Condition(
+                        type="PodScheduled", status="False", reason=effect.reason, message=effect.message
+                    )
+                    self.put(with_status(self.pod(effect.pod.name), conditions=[messages]))
+                case PodGroupStatusUpdate():
+                    group = self.objects["PodGroup", effect.group.name]
+                    assert isinstance(group, PodGroup)
+                    self.put(with_status(group, phase=effect.phase, conditions=[*effect.conditions]))
+                case QueueAllocated():
+                    self.put(with_status(queue("default"), allocated=dict(effect.allocated)))
+                case _:
+                    pass
+        return report
+
+    def settle(self) -> CycleReport:
+        """Until everything has been reported and is known to be."""
+        for _ in range(3):
+            report = self.cycle()
+        return report
+
+    def looked_at(self) -> set[str]:
+        """The jobs that another cycle looks at."""
+        self.cycle()
+        return set(Watcher.jobs)

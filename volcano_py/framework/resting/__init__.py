@@ -1,0 +1,1 @@
+"""Jobs that rest between cycles, and what wakes them."""

@@ -1,0 +1,138 @@
+"""Jobs that rest: no node will take any of their pods until nodes change, and that has been reported.
+
+A resting job costs a cycle one comparison: it is not evaluated, gets no turn, and its status is not computed again. It
+rests until the PodGroup, one of its pods, a queue, an existing node or the configuration changes; a job that waits for
+nothing but room (see room_waits.py), also until a change of what is free on nodes concerns it, or its queue has reached
+a ceiling. What a cycle decides is the same as if nothing were kept. So is what it reports, with one exception: what is
+placed in a cycle enters the reasons of jobs that rest for room in the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import Final
+
+import numpy as np
+
+from volcano_py.api.report import PendingJob
+from volcano_py.config.model import SchedulerConfiguration
+from volcano_py.framework.calls.combined import CombinedAnswers
+from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.resting.lack_of_room import LackOfRoom
+from volcano_py.framework.resting.memory import Basis, Memory, RestingJob, RestingTask
+from volcano_py.framework.resting.waking import at_ceilings, first_of_equals
+from volcano_py.state.nodes.index import Kept
+from volcano_py.state.snapshot import Phase
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.table import Rows
+
+_MOST_TASKS: Final = 100_000
+"""At some 2 KB each; jobs beyond that are looked at in every cycle."""
+
+
+class Resting:
+    """The memory of them between cycles. `classes` are the answers about classes, see barred.py."""
+
+    def __init__(self) -> None:
+        self.classes = Kept()
+        self._basis: Basis | None = None
+        self._memory: Memory | None = None
+        self._recalled: list[RestingJob] = []
+        self._awake: set[int] = set()
+        """Rows of those recalled jobs that this cycle looks at all the same."""
+
+    def recall(self, cluster: ClusterCopy, configuration: SchedulerConfiguration) -> dict[int, PendingJob]:
+        """Job row → its report, for all jobs that rest, with those that `wake` may name."""
+        if self._basis is None or not self._basis.holds_for(cluster, configuration):
+            snapshot = cluster.snapshot
+            self._basis = Basis(snapshot.offers_version, snapshot.queues_version, cluster.axis, configuration)
+            self.classes, self._memory = Kept(), None
+        self._recalled = [] if self._memory is None else self._memory.unchanged(cluster)
+        self._awake = set()
+        return {job.row: job.reported for job in self._recalled}
+
+    def wake(self, cluster: ClusterCopy, ask: CombinedAnswers) -> Set[int]:
+        """Rows of jobs that do not rest in this cycle after all: room that has come or gone may concern them, or their
+        queue may hold no more by now. Only once the plugins are open."""
+        if self._memory is not None:
+            concerned = self._memory.concerned(cluster)
+            self._awake.update(first_of_equals(cluster, ask, self._recalled, concerned))
+            self._awake.update(at_ceilings(cluster, ask, self._recalled))
+        return self._awake
+
+    def forget(self) -> None:
+        """Look at every job again in the next cycle."""
+        self._memory = None
+
+    def remember(
+        self,
+        cluster: ClusterCopy,
+        set_aside: Mapping[int, Rows],
+        quiet: Mapping[int, PendingJob],
+        lacks_of: Callable[[int], Sequence[LackOfRoom]],
+    ) -> bool:
+        """After a deciding cycle: `quiet` are jobs about which everything has been reported, with their reports;
+        `set_aside` are the tasks of jobs that got no turn, by job row; `lacks_of` says why a job, by row, gets no room,
+        nothing if it does not wait for room alone.
+
+        Whether the next cycle looks at jobs that rested in this one, because of what it has placed."""
+        memory = self._memory
+        concerned = {} if memory is None else memory.concerned(cluster)
+        kept = [job for job in self._recalled if job.row not in concerned and self._is_as_reported(job, quiet)]
+        new = self._new(cluster, set_aside, quiet, {job.row for job in kept}, lacks_of)
+        if new or memory is None or len(kept) < len(memory.jobs):
+            self._memory = Memory.of(_bounded([*kept, *new]), cluster)
+        else:
+            self._memory = memory.as_of(cluster)
+        return any(job.row in concerned and job.row not in self._awake for job in self._recalled)
+
+    def _is_as_reported(self, job: RestingJob, quiet: Mapping[int, PendingJob]) -> bool:
+        """Also if the cycle looked at it."""
+        return job.row not in self._awake or quiet.get(job.row) == job.reported
+
+    @staticmethod
+    def _new(
+        cluster: ClusterCopy,
+        set_aside: Mapping[int, Rows],
+        quiet: Mapping[int, PendingJob],
+        known: Set[int],
+        lacks_of: Callable[[int], Sequence[LackOfRoom]],
+    ) -> list[RestingJob]:
+        """The jobs that rest from now on."""
+        new: list[RestingJob] = []
+        for row, reported in quiet.items():
+            info = cluster.snapshot.jobs[row]
+            if info is None or row in known:
+                continue
+            tasks, lacks = _hopeless_rows(cluster, set_aside, row), tuple[LackOfRoom, ...]()
+            if not len(tasks) and (lacks := tuple(lacks_of(row))):
+                tasks = cluster.tasks_of_row(row)
+            if len(tasks):
+                resting = tuple(_task(cluster, task) for task in tasks.tolist())
+                new.append(RestingJob(row, info, resting, reported, lacks))
+        return new
+
+
+def _hopeless_rows(cluster: ClusterCopy, set_aside: Mapping[int, Rows], job: int) -> Rows:
+    """All tasks of an admitted job, if each waits and only a change of the task or of nodes can give it a place: it is
+    gated or malformed, or was set aside. Otherwise none."""
+    tasks, rows = cluster.ledger.tasks, cluster.tasks_of_row(job)
+    hopeless = tasks.gated[rows] | cluster.hopeless_classes[tasks.task_class[rows]]
+    if (aside := set_aside.get(job)) is not None:
+        hopeless |= np.isin(rows, aside)
+    is_inqueue = cluster.ledger.jobs.phase[job] == Phase.INQUEUE
+    rests = is_inqueue and hopeless.all() and (tasks.status[rows] == TaskStatus.PENDING).all()
+    return rows if rests else rows[:0]
+
+
+def _task(cluster: ClusterCopy, row: int) -> RestingTask:
+    return RestingTask(row, cluster.task_info(row), cluster.task_class(row))
+
+
+def _bounded(jobs: Sequence[RestingJob]) -> tuple[RestingJob, ...]:
+    room, kept = _MOST_TASKS, []
+    for job in jobs:
+        if (room := room - len(job.tasks)) < 0:
+            break
+        kept.append(job)
+    return tuple(kept)

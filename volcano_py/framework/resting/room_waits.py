@@ -1,0 +1,71 @@
+"""Which jobs wait for nothing but room on nodes, so that they may rest until that changes (see resting.py).
+
+Only where no configured action would evict pods for them, and where it is known what each node's refusal follows from:
+plugins declare it (`Plugin.predicate_lasts`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from volcano_py.framework.resting.lack_of_room import LackOfRoom, lack_of_room
+from volcano_py.state.snapshot import Phase
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.task_class import TaskClass
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+_EVICT_FOR_NOBODY: Final = frozenset({"enqueue", "allocate", "backfill", "shuffle"})
+"""Actions that evict nothing for jobs that wait."""
+
+
+class RoomWaits:
+    """The answers of one finished cycle."""
+
+    def __init__(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._by_class: dict[int, LackOfRoom | None] = {}
+        self._may_rest = (
+            _EVICT_FOR_NOBODY.issuperset(ssn.configuration.actions)
+            and all(call.plugin.predicate_lasts for call in ssn.dispatch.calls("predicate"))
+            and not ssn.findings.keepers
+        )
+
+    def lacks_of(self, row: int) -> list[LackOfRoom]:
+        """Why no node has room for the job of that row, one for each of its classes that were tried; nothing when it
+        waits for anything else, or has places."""
+        if not self._may_rest or not self._waits_for_nodes(row):
+            return []
+        errors, lacks = self._ssn.findings.fit_errors.get(row, {}), list[LackOfRoom]()
+        for class_row, error in errors.items():
+            lack = self._lack(class_row)
+            if lack is None or self._ssn.placer.misfit(self._class(class_row)) != error:
+                return []
+            lacks.append(lack)
+        return lacks
+
+    def _waits_for_nodes(self, row: int) -> bool:
+        """Whether the job is admitted, all its tasks wait and had their turn, and nothing but nodes was in the way."""
+        ssn, findings = self._ssn, self._ssn.findings
+        job, jobs, tasks = ssn.job(row), ssn.ledger.jobs, ssn.ledger.tasks
+        if job is None or jobs.phase[row] != Phase.INQUEUE or row in findings.notes or row in findings.set_aside:
+            return False
+        if job.info.topology is not None or job.best_effort_pending or job.pending_tasks != job.tasks:
+            return False
+        rows = ssn.tasks_of_row(row)
+        waits = (tasks.status[rows] == TaskStatus.PENDING) & ~tasks.nominated[rows] & (tasks.retry_at[rows] <= ssn.now)
+        return bool(waits.all()) and findings.tentative.keys().isdisjoint(rows.tolist())
+
+    def _lack(self, class_row: int) -> LackOfRoom | None:
+        if class_row not in self._by_class:
+            task_class, placer = self._class(class_row), self._ssn.placer
+            lacks_only_room = not task_class.volumes and placer.is_refused_for_good(task_class)
+            codes = placer.codes(task_class)
+            self._by_class[class_row] = lack_of_room(self._ssn, task_class, codes) if lacks_only_room else None
+        return self._by_class[class_row]
+
+    def _class(self, row: int) -> TaskClass:
+        found = self._ssn.snapshot.classes[row]
+        assert found is not None, "a refused class that does not exist"
+        return found

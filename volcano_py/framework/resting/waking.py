@@ -1,0 +1,49 @@
+"""Which of the jobs that rest for room a cycle has to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import nsmallest
+
+from volcano_py.framework.calls.combined import CombinedAnswers
+from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.job import Job
+from volcano_py.framework.resting.memory import RestingJob
+
+
+def first_of_equals(
+    cluster: ClusterCopy, ask: CombinedAnswers, jobs: Iterable[RestingJob], concerned: Mapping[int, int]
+) -> Iterator[int]:
+    """Rows of those jobs among the concerned that may get room; of jobs that are equal but for their order, the first:
+    so many as there can be room for, and one more. If there is not even room for one, all: their reasons change."""
+    equals: dict[tuple[object, ...], list[Job]] = {}
+    for each in jobs:
+        job = cluster.job(each.row) if each.row in concerned else None
+        if job is None:
+            continue
+        if concerned[each.row] < max(job.min_member, 1):
+            yield each.row
+            continue
+        info, lacks = each.info, tuple(map(id, each.lacks))
+        shape = (info.queue, info.ref.namespace, job.priority, info.min_member, len(each.tasks), info.min_task_member)
+        equals.setdefault((*map(str, shape), *lacks), []).append(job)
+    for group in equals.values():
+        most = concerned[group[0].row] + 1
+        first = group if len(group) <= most else nsmallest(most, group, key=ask.job_key)
+        yield from (job.row for job in first)
+
+
+def at_ceilings(cluster: ClusterCopy, ask: CombinedAnswers, jobs: Iterable[RestingJob]) -> Iterator[int]:
+    """Rows of jobs that rest for room, though their queue may hold no more."""
+    is_full: dict[tuple[str, int], bool] = {}
+    for job in jobs:
+        if not job.lacks or (queue := cluster.queues.get(job.info.queue)) is None:
+            continue
+        for row in {int(cluster.ledger.tasks.task_class[task.row]) for task in job.tasks}:
+            if (key := (queue.name, row)) not in is_full:
+                task_class = cluster.snapshot.classes[row]
+                assert task_class is not None, "a task without a class"
+                is_full[key] = ask.overused(queue) or ask.bindable(queue, task_class).count <= 0
+            if is_full[key]:
+                yield job.row
+                break
