@@ -136,6 +136,6 @@ def test_where_no_job_waits_for_long_nothing_is_decided_otherwise(stream: tuple[
         lived.live(4000, lambda now, seen=seen, lived=lived: seen.update({now: lived.timeline.placed}))  # type: ignore[misc]
         nodes.append(seen)
     assert without.started == idle.started
-    # Either may wake the scheduler once more: the plugin, and jobs that rest for room, which none do next to the plugin.
+    # Either may wake the scheduler once more: the plugin, and jobs that rest for room, which none do next to it.
     shared = nodes[0].keys() & nodes[1].keys()
     assert {at: nodes[0][at] for at in shared} == {at: nodes[1][at] for at in shared}

@@ -51,7 +51,7 @@ tiers:
 actions: "enqueue, allocate, backfill"
 tiers:
 - plugins: [{name: priority}, {name: gang}, {name: sla, arguments: {sla-waiting-time: 1m}}]
-- plugins: [{name: predicates}, {name: proportion}, {name: nodegroup}, {name: binpack}]
+- plugins: [{name: predicates}, {name: proportion}, {name: resource-strategy-fit}, {name: binpack}]
 """,
     "revocable nodes, groups of nodes, loads": """
 actions: "enqueue, allocate, preempt, backfill"
