@@ -27,7 +27,7 @@ INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast lint types imports docs unit e2e faults e2e-kind soak bench image sbom dist lock clean
+.PHONY: help run test test-fast lint types imports docs unit e2e faults e2e-kind soak bench image sbom dist lock dashboards clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -98,6 +98,9 @@ lock: $(INSTALLED) ## Update the lock files of the image and of checkouts (ARGS=
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
 		| $(LOCK) --generate-hashes - --output-file requirements-build.lock
 	$(LOCK) --no-annotate --extra dev pyproject.toml --output-file requirements-dev.lock
+
+dashboards: $(INSTALLED) ## Update the dashboards and alerts in manifests/monitoring
+	@$(BIN)/python -m volcano_py.observe.monitoring
 
 clean: ## Remove what the checkout holds but git does not (built binaries stay, in ~/.cache/volcano-py)
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -17,6 +17,7 @@ HELMS_LABELS = ("helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes
 OF_PART = "app.kubernetes.io/part-of"
 KEEP = "helm.sh/resource-policy"
 MONITORS = {"service_monitor_enable": True, "pod_monitor_enable": True}
+MONITORING = {"service_monitor_enable": True, "prometheus_rule_enable": True, "dashboards_enable": True}
 
 
 @pytest.fixture(scope="session")
@@ -66,11 +67,39 @@ async def test_objects_are_the_same(helm: Helm, kubectl: Kubectl, kustomization:
         assert comparable(ours[key]) == comparable(each), key
 
 
+async def test_dashboards_alerts_and_the_monitor_are_the_same(helm: Helm, kubectl: Kubectl) -> None:
+    theirs = by_name(await kubectl("kustomize", str(shipped("manifests") / "monitoring")))
+    plain = await helm.template()
+    ours = {key: each for key, each in (await helm.template(**MONITORING)).items() if key not in plain}
+    assert ours.keys() == theirs.keys()
+    monitor = ("ServiceMonitor", "volcano-py")
+    assert ours.pop(monitor)["spec"] == theirs.pop(monitor)["spec"]
+    ours = without_helms_marks(ours)
+    for key, each in theirs.items():
+        assert comparable(ours[key]) == comparable(each), key
+
+
+async def test_labels_and_the_namespace_reach_dashboards_and_alerts(helm: Helm) -> None:
+    objects = await helm.template(
+        "batch",
+        **MONITORING,
+        monitoring_labels={"release": "prometheus"},
+        dashboards_labels={"grafana_dashboard": "yes"},
+        scheduler_config_override='actions: "allocate"\n',
+        take_over=True,
+    )
+    rule, dashboard = objects["PrometheusRule", "volcano-py"], objects["ConfigMap", "volcano-py-dashboard-queues"]
+    assert rule["metadata"]["labels"]["release"] == "prometheus"
+    assert dashboard["metadata"]["labels"]["grafana_dashboard"] == "yes"
+    assert {rule["metadata"]["namespace"], dashboard["metadata"]["namespace"]} == {"batch"}
+    assert dashboard["data"].keys() == {"volcano-py-queues.json"}
+
+
 @pytest.mark.parametrize(
     "values",
     [
         {},
-        {"custom": {"admission_enable": True, **MONITORS}, "ui": {"enabled": True}},
+        {"custom": {"admission_enable": True, **MONITORS, **MONITORING}, "ui": {"enabled": True}},
         {"custom": {"take_over": True, "scheduler_replicas": 2}},
     ],
     ids=["default", "everything", "take over"],

@@ -41,13 +41,15 @@
 {{- include "volcano-py.deployment" . -}}
 {{- else if and (eq $kind "NetworkPolicy") (eq $object.metadata.name "volcano-py-ui") -}}
 {{- with $values.ui.allow_from -}}{{- $_ := set (first $object.spec.ingress) "from" . -}}{{- end -}}
-{{- else if eq $kind "ConfigMap" -}}
+{{- else if and (eq $kind "ConfigMap") (eq $object.metadata.name "volcano-scheduler-configmap") -}}
 {{- with $values.custom.scheduler_config_override -}}{{- $_ := set $object.data "volcano-scheduler.conf" . -}}{{- end -}}
 {{- else if eq $kind "Service" -}}
 {{- with $values.service.ipFamilyPolicy -}}{{- $_ := set $object.spec "ipFamilyPolicy" . -}}{{- end -}}
 {{- with $values.service.ipFamilies -}}{{- $_ := set $object.spec "ipFamilies" . -}}{{- end -}}
 {{- else if and (eq $kind "Role") (eq $object.metadata.name "volcano-py-leader-election") $values.custom.scheduler_name -}}
 {{- range $object.rules -}}{{- if .resourceNames -}}{{- $_ := set . "resourceNames" (list $values.custom.scheduler_name) -}}{{- end -}}{{- end -}}
+{{- else if eq $kind "PrometheusRule" -}}
+{{- $_ := set $object.metadata "labels" (merge (dict) ($values.custom.monitoring_labels | default dict) $object.metadata.labels) -}}
 {{- else if hasSuffix "WebhookConfiguration" $kind -}}
 {{- include "volcano-py.webhooks" . -}}
 {{- end -}}

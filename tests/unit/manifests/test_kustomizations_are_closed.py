@@ -26,8 +26,11 @@ def test_the_installation_its_parts_and_its_overlays_are_covered() -> None:
 
 @EACH
 def test_every_file_next_to_it_is_listed(kustomization: Path) -> None:
-    listed = {each for each in yaml.safe_load(kustomization.read_text())["resources"] if each.endswith(".yaml")}
-    beside = {path.name for path in kustomization.parent.glob("*.yaml")} - {"kustomization.yaml"}
+    document = yaml.safe_load(kustomization.read_text())
+    listed = {each for each in document["resources"] if each.endswith(".yaml")}
+    listed |= {file for each in document.get("configMapGenerator", ()) for file in each["files"]}
+    beside = {path.name for path in kustomization.parent.iterdir() if path.suffix in (".yaml", ".json")}
+    beside -= {"kustomization.yaml"}
     if kustomization.parent.name == "kind":
         beside -= {"cluster.yaml", "gang.yaml"}  # for kind itself, and for run.sh to apply later
     assert listed == beside

@@ -49,4 +49,6 @@ def test_its_manifests_are_the_files_that_kustomize_reads(project: Path) -> None
         "base": project / "manifests/base",
         "ui": project / "manifests/ui",
         "admission": project / "manifests/overlays/admission",
+        "alerts": project / "manifests/monitoring/alerts",
+        "dashboards": project / "manifests/monitoring/dashboards",
     }

@@ -19,8 +19,8 @@ from volcano_py.local.binaries.toolchain import discard_leftovers
 from volcano_py.local.errors import LocalError
 
 CONTROL_PLANE_BINARIES = ("etcd", "kube-apiserver", "kubectl", "kwok", "kube-controller-manager")
-"""What every control plane needs. kube-scheduler is built only for comparisons, helm only for the chart,
-and actionlint only for the workflows."""
+"""What every control plane needs. kube-scheduler is built only for comparisons, helm only for the chart, actionlint only for
+the workflows, and Prometheus only for dashboards and alerts."""
 
 _PROBE_TIMEOUT_SECONDS = 20.0
 
@@ -72,9 +72,11 @@ PROBES: Mapping[str, VersionProbe] = {
     "kwok": VersionProbe(("--version",), parse_version_line, (0, 8), (0, 99)),
     "helm": VersionProbe(("version", "--short"), parse_version_line, (4, 0), (4, 99)),
     "actionlint": VersionProbe(("-version",), parse_version_line, (1, 7), (1, 99)),
+    "prometheus": VersionProbe(("--version",), parse_version_line, (2, 40), (3, 99)),
+    "promtool": VersionProbe(("--version",), parse_version_line, (2, 40), (3, 99)),
 }
 """etcd from 3.5 on works with this API server; KWOK reads our Stage manifests from 0.8 on.
-The tests use flags of Helm 4."""
+The tests use flags of Helm 4. Debian 12 has Prometheus 2.42."""
 
 
 def ensure_binaries(

@@ -19,6 +19,8 @@ ETCD_VERSION = "3.6.16"
 KWOK_VERSION = "0.8.0"
 HELM_VERSION = "4.3.1"
 ACTIONLINT_VERSION = "1.7.12"
+PROMETHEUS_VERSION = "3.5.0"
+"""Of the release; its Go module is v0.305.0."""
 
 MINIMUM_GO = (1, 26)
 """The `go` line of all go.mod files; `GOTOOLCHAIN=local` keeps Go from fetching another tool chain."""
@@ -100,6 +102,17 @@ def _kubernetes(binary: str, expected_seconds: int) -> Recipe:
     )
 
 
+def _prometheus(binary: str, expected_seconds: int) -> Recipe:
+    return Recipe(
+        binary=binary,
+        module="prometheus",
+        package=f"github.com/prometheus/prometheus/cmd/{binary}",
+        version=PROMETHEUS_VERSION,
+        expected_seconds=expected_seconds,
+        variables={"github.com/prometheus/common/version.Version": PROMETHEUS_VERSION},
+    )
+
+
 RECIPES: Mapping[str, Recipe] = {
     recipe.binary: recipe
     for recipe in (
@@ -139,6 +152,8 @@ RECIPES: Mapping[str, Recipe] = {
             expected_seconds=20,
             variables={"github.com/rhysd/actionlint.version": ACTIONLINT_VERSION},
         ),
+        _prometheus("promtool", 210),
+        _prometheus("prometheus", 20),
     )
 }
 """In the order in which a first start builds them: what every control plane needs comes first."""
