@@ -19,8 +19,8 @@ from volcano_py.local.binaries.toolchain import discard_leftovers
 from volcano_py.local.errors import LocalError
 
 CONTROL_PLANE_BINARIES = ("etcd", "kube-apiserver", "kubectl", "kwok", "kube-controller-manager")
-"""What every control plane needs. kube-scheduler is built only for comparisons, helm only for the chart, actionlint only for
-the workflows, and Prometheus only for dashboards and alerts."""
+"""What every control plane needs. kube-scheduler is built only for comparisons, helm only for the chart, actionlint
+only for the workflows, and Prometheus only for dashboards and alerts."""
 
 _PROBE_TIMEOUT_SECONDS = 20.0
 

@@ -316,7 +316,7 @@ _HELD: Final = of_queues("allocated", {}, by="resource")
 _ASKED: Final = of_queues("request", {}, by="resource")
 _ROOM: Final = {"reason": f"=~{'|'.join(WAITS_FOR_ROOM)}"}
 _PENDING: Final = gauge("pending_pod_groups", ("queue", "reason"), _ROOM)
-_OLDEST: Final = gauge("pending_oldest_timestamp_seconds", ("queue", "reason"), _ROOM, over="min")
+_OLDEST: Final = gauge("pending_oldest_timestamp_seconds", ("queue",), _ROOM, over="min")
 _MISTAKEN: Final = gauge("pending_pod_groups", ("queue", "reason"), {"reason": f"=~{'|'.join(LASTING)}"})
 _QUEUES: Final = Group(
     "volcano-py-queues",
@@ -342,8 +342,8 @@ _QUEUES: Final = Group(
             lasts="1h",
             summary="A PodGroup of queue {{ $labels.queue }} waits for hours",
             description="A PodGroup of queue {{ $labels.queue }} that was created {{ $value | humanizeDuration }} ago "
-            "waits for {{ $labels.reason }}. `volcano-py podgroup list -A` shows it, `volcano-py explain podgroup "
-            "NAME` says what would help; the plugin reservation keeps small jobs from overtaking it.",
+            "waits for room. `volcano-py podgroup list -A` shows it, `volcano-py explain podgroup NAME` says what "
+            "would help; the plugin reservation keeps small jobs from overtaking it.",
             dashboard=WAITS_UID,
         ),
         Alert(
