@@ -21,6 +21,7 @@ from volcano_py.capture.model import Capture
 from volcano_py.capture.start import configuration_of, rules_of
 from volcano_py.cluster.manifests import EPOCH
 from volcano_py.config import default_configuration_text
+from volcano_py.daemon.garbage import collect_seldom
 from volcano_py.explain.of_workload import explain_workload
 from volcano_py.explain.world import World
 from volcano_py.scheduler import builtin_registry
@@ -65,6 +66,7 @@ def measured(nodes: int, pods: int, conf: str, *, runs_for: int = 0) -> tuple[fl
 
 
 def main() -> None:
+    collect_seldom()  # as the command does
     nodes, pods = (int(each) for each in sys.argv[1:3]) if len(sys.argv) > 2 else (2_000, 10_000)
     cases = {
         "default configuration": (default_configuration_text(), 0),

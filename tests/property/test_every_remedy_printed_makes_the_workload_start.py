@@ -15,6 +15,7 @@ from tests.property.clusters import QUEUES, Cluster, clusters
 from tests.support.registries import checked_registry
 from volcano_py.api.objects import Node, Pod, PodGroup, PodStatus, Queue
 from volcano_py.cluster.manifests import EPOCH, Stored
+from volcano_py.cluster.memory_pods import group_of
 from volcano_py.config import default_configuration_text, parse_configuration
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.explain.asked import asked, asks
@@ -25,7 +26,7 @@ from volcano_py.explain.of_workload import explain_workload
 from volcano_py.explain.remedies.candidate import Candidate
 from volcano_py.explain.remedies.verified import verified
 from volcano_py.explain.target import Target, find, has_started
-from volcano_py.explain.world import World, group_of
+from volcano_py.explain.world import World
 from volcano_py.simulation import Simulation
 
 REGISTRY = checked_registry()

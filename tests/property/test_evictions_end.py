@@ -16,7 +16,7 @@ from volcano_py.simulation import Simulation
 
 _NAMES: Final = ("a", "b", "c", "d", "e", "f")
 _PRIORITIES: Final = {"low": 1, "middle": 10, "high": 100}
-_POLICIES: Final = {
+POLICIES: Final = {
     "priority": """
 actions: "enqueue, allocate, preempt, reclaim, backfill"
 tiers:
@@ -78,7 +78,7 @@ def clusters(draw: st.DrawFn) -> list[dict[str, Any]]:
     objects: list[dict[str, Any]] = [
         {"kind": "PriorityClass", "metadata": {"name": name}, "value": value} for name, value in _PRIORITIES.items()
     ]
-    objects += [_node(name, cpus) for name, cpus in free.items()]
+    objects += [a_node(name, cpus) for name, cpus in free.items()]
     objects.append({"kind": "Queue", "metadata": {"name": "org"}, "spec": {"deserved": {"cpu": draw(_amounts)}}})
     objects += [draw(_queues(name, path)) for name, path in _QUEUES.items()]
     names = _NAMES[: draw(st.integers(2, len(_NAMES)))]
@@ -103,7 +103,7 @@ def clusters(draw: st.DrawFn) -> list[dict[str, Any]]:
                 for node in places:
                     free[node] += cpus
                 places = []
-        objects += _job(job, pods, cpus, places)
+        objects += a_job(job, pods, cpus, places)
     return objects
 
 
@@ -130,11 +130,11 @@ def _queues(draw: st.DrawFn, name: str, path: str) -> dict[str, Any]:
     return {"kind": "Queue", "metadata": {"name": name, "annotations": annotations}, "spec": spec}
 
 
-def _node(name: str, cpus: int) -> dict[str, Any]:
+def a_node(name: str, cpus: int) -> dict[str, Any]:
     return {"kind": "Node", "metadata": {"name": name}, "status": {"allocatable": {"cpu": cpus, "pods": 110}}}
 
 
-def _job(job: dict[str, Any], pods: int, cpus: int, places: list[str]) -> list[dict[str, Any]]:
+def a_job(job: dict[str, Any], pods: int, cpus: int, places: list[str]) -> list[dict[str, Any]]:
     spec = {"minMember": job["min"], "queue": job["queue"], "priorityClassName": job["priority"]}
     group: dict[str, Any] = {
         "kind": "PodGroup",
@@ -166,9 +166,9 @@ def _pod(job: dict[str, Any], index: int | str, cpus: int, node: str) -> dict[st
     return pod
 
 
-def _simulation(objects: list[dict[str, Any]], policy: str, *, without: str = "nothing") -> Simulation:
+def simulation_of(objects: list[dict[str, Any]], policy: str, *, without: str = "nothing") -> Simulation:
     registry = checked_registry()
-    parsed = parse_configuration(_POLICIES[policy].replace(f", {without}", ""), registry.catalogue())
+    parsed = parse_configuration(POLICIES[policy].replace(f", {without}", ""), registry.catalogue())
     assert parsed.config is not None, parsed.problems
     documents = [Document("generated", number, body) for number, body in enumerate(objects)]
     return Simulation(stored(documents), parsed.config, registry)
@@ -195,9 +195,9 @@ def _come_again(simulation: Simulation, known: set[str], objects: list[dict[str,
 
 
 @settings(max_examples=_EXAMPLES, deadline=None)
-@given(clusters(), st.sampled_from(sorted(_POLICIES)))
+@given(clusters(), st.sampled_from(sorted(POLICIES)))
 def test_evictions_end_though_every_victim_comes_again(objects: list[dict[str, Any]], policy: str) -> None:
-    simulation = _simulation(objects, policy)
+    simulation = simulation_of(objects, policy)
     known: set[str] = set()
     quiet = 0
     for turn in range(40):
@@ -210,9 +210,9 @@ def test_evictions_end_though_every_victim_comes_again(objects: list[dict[str, A
 
 
 @settings(max_examples=_EXAMPLES, deadline=None)
-@given(clusters(), st.sampled_from(sorted(_POLICIES)))
+@given(clusters(), st.sampled_from(sorted(POLICIES)))
 def test_a_gang_that_pods_were_evicted_for_is_bound_whole(objects: list[dict[str, Any]], policy: str) -> None:
-    simulation = _simulation(objects, policy)
+    simulation = simulation_of(objects, policy)
     simulation.run(cycles=1)
     promised = {
         pod.metadata.annotations["scheduling.k8s.io/group-name"]
@@ -230,9 +230,9 @@ def test_a_gang_that_pods_were_evicted_for_is_bound_whole(objects: list[dict[str
 
 
 @settings(max_examples=_EXAMPLES, deadline=None)
-@given(clusters(), st.sampled_from(sorted(_POLICIES)))
+@given(clusters(), st.sampled_from(sorted(POLICIES)))
 def test_a_gang_loses_what_it_can_spare_or_everything(objects: list[dict[str, Any]], policy: str) -> None:
-    simulation = _simulation(objects, policy)
+    simulation = simulation_of(objects, policy)
     minimum = {body["metadata"]["name"]: body["spec"]["minMember"] for body in objects if body["kind"] == "PodGroup"}
     for _ in range(4):
         seen = len(simulation.cluster.evictions)
@@ -243,11 +243,11 @@ def test_a_gang_loses_what_it_can_spare_or_everything(objects: list[dict[str, An
 
 
 @settings(max_examples=_EXAMPLES, deadline=None)
-@given(clusters(), st.sampled_from(sorted(_POLICIES)), st.randoms(use_true_random=False))
+@given(clusters(), st.sampled_from(sorted(POLICIES)), st.randoms(use_true_random=False))
 def test_the_order_in_which_objects_are_listed_decides_nothing(
     objects: list[dict[str, Any]], policy: str, rng: Any
 ) -> None:
-    parsed = parse_configuration(_POLICIES[policy], checked_registry().catalogue())
+    parsed = parse_configuration(POLICIES[policy], checked_registry().catalogue())
     assert parsed.config is not None
     listed = stored([Document("generated", number, body) for number, body in enumerate(objects)])
     outcomes = []
@@ -265,7 +265,7 @@ def test_the_order_in_which_objects_are_listed_decides_nothing(
 def test_no_queue_is_reclaimed_below_its_guarantee(objects: list[dict[str, Any]], policy: str) -> None:
     """Nor is anything taken from a queue that is not reclaimable. Guarantees that the nodes cannot keep count as
     absent: which of them those are is not looked at here."""
-    simulation = _simulation(objects, policy, without="preempt")
+    simulation = simulation_of(objects, policy, without="preempt")
     queues = {body["metadata"]["name"]: body["spec"] for body in objects if body["kind"] == "Queue"}
     queue_of = {body["metadata"]["name"]: body["spec"]["queue"] for body in objects if body["kind"] == "PodGroup"}
     guarantees = {name: spec.get("guarantee", {}).get("resource", {}).get("cpu", 0) for name, spec in queues.items()}

@@ -8,11 +8,9 @@ from volcano_py.actions.eviction_arguments import EvictionArguments, unit_rules
 from volcano_py.config.arguments import Arguments
 from volcano_py.framework.action import Action
 from volcano_py.framework.eviction.candidates import Candidates
-from volcano_py.framework.eviction.deadlocks import Deadlocks
-from volcano_py.framework.eviction.explaining import Explaining
-from volcano_py.framework.eviction.plan import EvictionPlan
+from volcano_py.framework.eviction.run import EvictionRun
 from volcano_py.framework.eviction.scheme import Scheme
-from volcano_py.framework.eviction.starving import Starving, allocate_follows, starving_jobs
+from volcano_py.framework.eviction.starving import Starving, starving_jobs
 from volcano_py.framework.ordering.namespace_order import waiting_in
 from volcano_py.framework.ordering.queue_order import queue_order
 from volcano_py.framework.session import Session
@@ -36,11 +34,8 @@ class Preempt(Action):
         if not by_queue:
             return
         pool = Candidates(ssn, unit_rules(ssn, self.arguments))
-        others = self.scheme(ssn, pool)
+        run = EvictionRun(ssn, pool, self.scheme(ssn, pool), by_queue)
         own = Scheme(self.name, "preemptable", pool.in_job, takes_whole=False)
-        deadlocks = Deadlocks(ssn, pool, others, by_queue)
-        explaining = Explaining(ssn, pool, others, deadlocks)
-        keep = not allocate_follows(ssn, self.name)
         queues = queue_order(ssn, (ssn.queues[name] for name in by_queue))
         while queues:
             queue = queues.pop()
@@ -48,14 +43,9 @@ class Preempt(Action):
             held = ssn.reservations.held
             waiting = waiting_in(ssn, queue, works, job_of=lambda work: work.job)
             while waiting:
-                work = waiting.pop()
-                if ssn.ask.job_starving(work.job):
-                    plan = EvictionPlan(ssn, pool, others, work.job)
-                    plan.carry_out(work.tasks, keep_without_victims=keep)
-                    if plan.found_nothing and not deadlocks.resolve(work):
-                        explaining.note(work.job, work.tasks)
+                run.evict_for(waiting.pop())
             for work in works if self.within_jobs else ():
-                self._within(ssn, pool, own, work)
+                self._within(ssn, run, own, work)
             # Between queues it is allocate's order that counts: none is to evict its own for what it would get there.
             ssn.reservations.give_back(since=held)
 
@@ -64,12 +54,10 @@ class Preempt(Action):
         return Scheme(self.name, "preemptable", pool.in_queue, only_lesser=self.only_lesser)
 
     @staticmethod
-    def _within(ssn: Session, pool: Candidates, scheme: Scheme, work: Starving) -> None:
+    def _within(ssn: Session, run: EvictionRun, scheme: Scheme, work: Starving) -> None:
         """Each waiting task by itself, until one finds no place."""
         for row in _pending(ssn, work.tasks):
-            if not ssn.ask.job_starving(work.job):
-                return
-            if not EvictionPlan(ssn, pool, scheme, work.job).carry_out(row, keep_without_victims=False):
+            if not ssn.ask.job_starving(work.job) or not run.evict_within(work, row, scheme):
                 return
 
 

@@ -8,11 +8,9 @@ from volcano_py.actions.eviction_arguments import EvictionArguments, unit_rules
 from volcano_py.config.arguments import Arguments
 from volcano_py.framework.action import Action
 from volcano_py.framework.eviction.candidates import Candidates
-from volcano_py.framework.eviction.deadlocks import Deadlocks
-from volcano_py.framework.eviction.explaining import Explaining
-from volcano_py.framework.eviction.plan import EvictionPlan
+from volcano_py.framework.eviction.run import EvictionRun
 from volcano_py.framework.eviction.scheme import Scheme
-from volcano_py.framework.eviction.starving import allocate_follows, starving_jobs
+from volcano_py.framework.eviction.starving import starving_jobs
 from volcano_py.framework.ordering.namespace_order import waiting_in
 from volcano_py.framework.ordering.queue_order import queue_order
 from volcano_py.framework.session import Session
@@ -31,10 +29,7 @@ class Reclaim(Action):
         if not by_queue:
             return
         pool = Candidates(ssn, unit_rules(ssn, self.arguments))
-        scheme = self.scheme(ssn, pool)
-        deadlocks = Deadlocks(ssn, pool, scheme, by_queue)
-        explaining = Explaining(ssn, pool, scheme, deadlocks)
-        keep = not allocate_follows(ssn, self.name)
+        run = EvictionRun(ssn, pool, self.scheme(ssn, pool), by_queue)
         waiting = {
             name: waiting_in(ssn, ssn.queues[name], works, job_of=lambda work: work.job)
             for name, works in by_queue.items()
@@ -45,12 +40,7 @@ class Reclaim(Action):
             works = waiting[queue.name]
             if not works or ssn.ask.overused(queue):
                 continue
-            work = works.pop()
-            if ssn.ask.job_starving(work.job):
-                plan = EvictionPlan(ssn, pool, scheme, work.job)
-                plan.carry_out(work.tasks, keep_without_victims=keep)
-                if plan.found_nothing and not deadlocks.resolve(work):
-                    explaining.note(work.job, work.tasks)
+            run.evict_for(works.pop())
             queues.push(queue)
 
     def scheme(self, ssn: Session, pool: Candidates) -> Scheme:

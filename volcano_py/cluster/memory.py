@@ -21,6 +21,7 @@ from volcano_py.api.effects import (
     QueueConditions,
 )
 from volcano_py.api.objects import ApiObject, Condition, Pod, PodGroup, PodGroupStatus, Queue, metadata_of
+from volcano_py.cluster.memory_pods import MemoryPods
 from volcano_py.cluster.memory_volumes import MemoryVolumes
 from volcano_py.cluster.protocol import Sink
 
@@ -63,6 +64,7 @@ class MemoryCluster:
         self.events: list[Event] = []
         self.changes = 0
         self.ignores_text = False
+        self._pods = MemoryPods()
         self._volumes = MemoryVolumes(self)
         self._preparing: dict[str, Bind] = {}
         """Pods that are bound once their claims are, by UID."""
@@ -78,6 +80,14 @@ class MemoryCluster:
         found = self._objects.get(kind, {}).get(key)
         return found if isinstance(found, of) else None
 
+    def pods_of(self, group: str) -> list[Pod]:
+        """The pods of a PodGroup (namespace/name); of "" those without one."""
+        return [pod for pod in (self.get("Pod", key, Pod) for key in self._pods.members(group)) if pod is not None]
+
+    def pods_with_own_claims(self) -> list[Pod]:
+        """Pods with ephemeral volumes."""
+        return [pod for pod in (self.get("Pod", key, Pod) for key in self._pods.with_own_claims) if pod is not None]
+
     def put(self, kind: str, obj: ApiObject) -> None:
         """Create or replace an object."""
         key = metadata_of(obj).key
@@ -85,6 +95,8 @@ class MemoryCluster:
         if store.get(key) != obj:
             store[key] = obj
             self.changes += 1
+            if isinstance(obj, Pod):
+                self._pods.put(key, obj)
             self._sink.upsert(kind, obj)
         if kind == "Pod":
             self.evicted.pop(key, None)
@@ -94,6 +106,8 @@ class MemoryCluster:
         gone = self._objects.get(kind, {}).pop(key, None)
         if gone is not None:
             self.changes += 1
+            if kind == "Pod":
+                self._pods.remove(key)
             self._sink.delete(kind, gone)
 
     def let_go(self, pod: Pod) -> None:
@@ -128,10 +142,13 @@ class MemoryCluster:
             changed = [key for key, obj in store.items() if before.get(key) is not obj]
             for key in changed:
                 self._sink.delete(kind, store[key])
+                if kind == "Pod":
+                    self._pods.remove(key)
             for key, obj in before.items():
                 if store.get(key) is not obj:
                     self._sink.upsert(kind, obj)
-                    if kind == "Pod":
+                    if isinstance(obj, Pod):
+                        self._pods.put(key, obj)
                         self._note(key)
             self.changes += len(changed)
         self._objects = {kind: dict(store) for kind, store in saved.objects.items()}

@@ -55,6 +55,8 @@ class Store(Protocol):
 
     def get(self, kind: str, key: str, of: type[T]) -> T | None: ...
 
+    def pods_with_own_claims(self) -> list[Pod]: ...
+
     def put(self, kind: str, obj: ApiObject) -> None: ...
 
     def remove(self, kind: str, key: str) -> None: ...
@@ -197,7 +199,7 @@ class MemoryVolumes:
                 self._store.remove(_CLAIM, claim.metadata.key)
 
     def _make_ephemeral_claims(self) -> None:
-        for pod in self._store.objects("Pod", Pod):
+        for pod in self._store.pods_with_own_claims():
             for volume in pod.spec.volumes:
                 key = f"{pod.metadata.namespace}/{pod.metadata.name}-{volume.name}"
                 if volume.ephemeral is None or self._store.get(_CLAIM, key, PersistentVolumeClaim) is not None:

@@ -11,6 +11,7 @@ from math import ceil
 from typing import Final
 
 import msgspec
+import numpy as np
 from msgspec.structs import replace
 
 from volcano_py.api.objects import Pod
@@ -37,7 +38,7 @@ class _End(msgspec.Struct, frozen=True):
 
 def forecast(world: World, target: Target) -> Forecast:
     """The earliest start, as far as runtimes are declared; or why there is none."""
-    running, known = _ends(world)
+    running, known = _declared(world)
     undeclared = running - len(known)
     if not running:
         return Forecast(why="no running job would make room by ending")
@@ -98,8 +99,8 @@ class _Search:
 
     def _ends(self) -> list[_End]:
         """Those to come. An end is where it was when it was seen first: one that rests on no start moves with time."""
-        found = [_End(self._known.setdefault(end.pod, end.at), end.pod) for end in _ends(self._world)[1]]
-        return sorted(found, key=_order)
+        found = [_End(self._known.setdefault(pod, at), pod) for pod, at in _declared(self._world)[1].items()]
+        return sorted(found, key=lambda end: (end.at, end.pod))
 
     def _starts_after(self, ends: list[_End]) -> bool:
         world, simulation = self._world, self._world.simulation
@@ -113,18 +114,11 @@ class _Search:
         return has_started(world, self._target)
 
 
-def _ends(world: World) -> tuple[int, list[_End]]:
-    """How many pods are on nodes, and the ends of those that declare one, the soonest first."""
+def _declared(world: World) -> tuple[int, dict[str, float]]:
+    """How many pods are on nodes, and the ends of those that declare one: namespace/name → seconds since the epoch."""
     snapshot = world.simulation.state.snapshot(world.simulation.now)
     rows = on_nodes(snapshot.ledger)
     moments = ends(snapshot.ledger, rows, snapshot.now)
-    found = [
-        _End(at, task.key)
-        for row, at in zip(rows.tolist(), moments.tolist(), strict=True)
-        if at < float("inf") and (task := snapshot.tasks[row]) is not None
-    ]
-    return len(rows), sorted(found, key=_order)
-
-
-def _order(end: _End) -> tuple[float, str]:
-    return end.at, end.pod
+    declared = np.flatnonzero(moments < np.inf)
+    tasks = zip(rows[declared].tolist(), moments[declared].tolist(), strict=True)
+    return len(rows), {task.key: at for row, at in tasks if (task := snapshot.tasks[row]) is not None}

@@ -6,9 +6,10 @@ from collections import Counter
 
 from volcano_py.api.objects import Pod, PodGroup
 from volcano_py.api.wording.pod_message import why_pod_waits
+from volcano_py.cluster.memory_pods import group_of
 from volcano_py.explain.model import Now
 from volcano_py.explain.target import Target
-from volcano_py.explain.world import World, group_of
+from volcano_py.explain.world import World
 
 
 def now(world: World, target: Target) -> Now:

@@ -7,9 +7,10 @@ from collections import Counter
 import numpy as np
 
 from volcano_py.api.objects import Node, Pod
+from volcano_py.cluster.memory_pods import group_of
 from volcano_py.explain.model import NodeExplanation
 from volcano_py.explain.target import ExplainError
-from volcano_py.explain.world import World, group_of
+from volcano_py.explain.world import World
 from volcano_py.state.shards.shards import ShardView
 
 

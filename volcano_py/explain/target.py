@@ -7,7 +7,8 @@ import numpy as np
 
 from volcano_py.api.objects import Pod, PodGroup
 from volcano_py.cluster.manifests import VOLCANO_JOB
-from volcano_py.explain.world import World, group_of
+from volcano_py.cluster.memory_pods import group_of
+from volcano_py.explain.world import World
 from volcano_py.jobs.model import VolcanoJob
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import TaskClass

@@ -9,10 +9,10 @@ from typing import Final, TypeVar
 import msgspec
 import numpy as np
 
-from volcano_py.api.names import GROUP_NAME
 from volcano_py.api.objects import ApiObject, Pod, PodGroup
 from volcano_py.api.report import CycleReport
 from volcano_py.cluster.manifests import Stored
+from volcano_py.cluster.memory_pods import group_of
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.job import Job
 from volcano_py.framework.registry import Registry
@@ -86,7 +86,7 @@ class World:
         return sum(bool(pod.spec.node_name) and pod.status.phase in _ALIVE for pod in self.pods_of(group))
 
     def pods_of(self, group: str) -> list[Pod]:
-        return [pod for pod in self.objects("Pod", Pod) if group_of(pod) == group]
+        return self.simulation.cluster.pods_of(group)
 
     def group_of_pod(self, key: str) -> str:
         """Its PodGroup as namespace/name; a pod without one is its own."""
@@ -133,9 +133,3 @@ class World:
             emit=lambda _effects: None,
             tie_rank=np.asarray(index.name_rank),
         )
-
-
-def group_of(pod: Pod) -> str:
-    """namespace/name of its PodGroup, "" when it has none."""
-    name = pod.metadata.annotations.get(GROUP_NAME, "")
-    return f"{pod.metadata.namespace}/{name}" if name else ""

@@ -82,6 +82,10 @@ class Plugin:
     """Whether `predicate` answers with reach STATIC follow from the class, the nodes (without their pods), the queues
     and the plugin's arguments alone, claims of the class apart: not from the time, measured load, or other jobs. If all
     plugins say so, jobs that wait for nothing but room are not looked at while no change of nodes concerns them."""
+    sees_jobs_alike: ClassVar[bool] = False
+    """Whether all its answers are the same for waiting jobs of one queue and namespace that are equal but for their
+    names, ages, labels and annotations. When all plugins say so, preempt and reclaim do not search again for a job
+    after they found nothing for an equal one."""
     hierarchy_points: ClassVar[frozenset[str]] = frozenset()
     """Points that the plugin fills with `enableHierarchy` only."""
     queue_fields: ClassVar[frozenset[QueueField]] = frozenset()

@@ -73,6 +73,7 @@ class Binpack(Plugin):
     """See the module."""
 
     name = "binpack"
+    sees_jobs_alike = True
     arguments_type = BinpackArguments
 
     def __init__(self, arguments: Any, flags: Flags) -> None:

@@ -21,6 +21,7 @@ class Cdp(Plugin):
     were scheduled. A time that cannot be read protects no pod."""
 
     name = "cdp"
+    sees_jobs_alike = True
     guards = frozenset({"preemptable", "reclaimable"})
     only_protects = True
     protects_temporarily = True

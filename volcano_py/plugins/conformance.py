@@ -22,6 +22,7 @@ class Conformance(Plugin):
     """Protects pods of the system-critical priority classes and of the namespace kube-system."""
 
     name = "conformance"
+    sees_jobs_alike = True
     guards = frozenset({"preemptable", "reclaimable"})
     only_protects = True
 

@@ -24,6 +24,7 @@ class Pdb(Plugin):
     """
 
     name = "pdb"
+    sees_jobs_alike = True
     guards = frozenset({"preemptable", "reclaimable"})
     only_protects = True
     protects_temporarily = True

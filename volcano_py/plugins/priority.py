@@ -15,6 +15,7 @@ class Priority(Plugin):
     """Orders by PriorityClass values; equal priority never preempts."""
 
     name = "priority"
+    sees_jobs_alike = True
 
     def on_session_open(self, ssn: Session) -> None:
         self._tasks = ssn.ledger.tasks

@@ -33,6 +33,7 @@ class ResourceQuota(Plugin):
     """
 
     name = "resourcequota"
+    sees_jobs_alike = True
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn

@@ -15,13 +15,14 @@ from volcano_py.capture.kinds import ESSENTIAL
 from volcano_py.capture.model import Capture
 from volcano_py.capture.start import rules_of
 from volcano_py.cluster.manifests import Document, ManifestError, bounded, read_text
+from volcano_py.cluster.memory_pods import group_of
 from volcano_py.config import SchedulerConfiguration, format_problems, parse_configuration
 from volcano_py.explain.model import Entry
 from volcano_py.explain.of_node import explain_node
 from volcano_py.explain.of_queue import explain_queue
 from volcano_py.explain.of_workload import explain_workload
 from volcano_py.explain.target import ExplainError
-from volcano_py.explain.world import World, group_of
+from volcano_py.explain.world import World
 from volcano_py.ui.cluster import Cluster
 from volcano_py.ui.rights.explanations import reduced
 from volcano_py.ui.rights.sight import CONFIGURATION, EVENTS, JOBS, NODES, POD_GROUPS, PODS, QUEUES, Sight

@@ -68,11 +68,13 @@ def explain(
     """
     from volcano_py.capture.start import rules_of
     from volcano_py.cli.explaining.drawing import drawn
+    from volcano_py.daemon.garbage import collect_seldom
     from volcano_py.explain.target import ExplainError
     from volcano_py.explain.world import World
     from volcano_py.scheduler import builtin_registry
 
     log_aside()
+    collect_seldom()
     registry = builtin_registry().with_installed()
     capture = source.capture()
     configuration = captured_configuration(capture, scheduler_conf, registry)

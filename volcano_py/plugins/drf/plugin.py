@@ -48,6 +48,7 @@ class Drf(Plugin):
     """
 
     name = "drf"
+    sees_jobs_alike = True
     judges_units = True
     guards = frozenset({"reclaimable"})
     hierarchy_queue_fields = frozenset({QueueField.HIERARCHY})

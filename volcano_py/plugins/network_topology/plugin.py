@@ -44,6 +44,7 @@ class NetworkTopologyAware(Plugin):
     """See the module."""
 
     name = "network-topology-aware"
+    sees_jobs_alike = True
     arguments_type = NetworkTopologyArguments
 
     def __init__(self, arguments: Any, flags: Flags) -> None:

@@ -63,6 +63,7 @@ class NodeOrder(Plugin):
     """See the module."""
 
     name = "nodeorder"
+    sees_jobs_alike = True
     arguments_type = NodeOrderArguments
 
     def __init__(self, arguments: Any, flags: Flags) -> None:

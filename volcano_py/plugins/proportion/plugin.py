@@ -49,6 +49,7 @@ class Proportion(Plugin):
     """
 
     name = "proportion"
+    sees_jobs_alike = True
     judges_units = True
     guards = frozenset({"reclaimable"})
     queue_fields = frozenset({QueueField.GUARANTEE})

@@ -41,6 +41,7 @@ class Reservation(Plugin):
     """
 
     name = "reservation"
+    sees_jobs_alike = True
     arguments_type = ReservationArguments
 
     def __init__(self, arguments: Any, flags: Flags) -> None:

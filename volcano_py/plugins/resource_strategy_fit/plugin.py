@@ -51,6 +51,7 @@ class ResourceStrategyFit(Plugin):
 
     name = "resource-strategy-fit"
     predicate_lasts = True
+    sees_jobs_alike = True
     arguments_type = ResourceStrategyFitArguments
 
     def __init__(self, arguments: Any, flags: Flags) -> None:

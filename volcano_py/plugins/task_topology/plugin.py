@@ -41,6 +41,7 @@ class TaskTopology(Plugin):
     """See the module."""
 
     name = "task-topology"
+    sees_jobs_alike = True
     arguments_type = TaskTopologyArguments
 
     def __init__(self, arguments: Any, flags: Flags) -> None:

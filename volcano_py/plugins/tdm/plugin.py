@@ -43,6 +43,7 @@ class Tdm(Plugin):
     """See the module. A job is preemptable if its PodGroup says so; the others go first, and may preempt such pods."""
 
     name = "tdm"
+    sees_jobs_alike = True
     arguments_type = TdmArguments
     preempts_equals = True
 

@@ -38,6 +38,7 @@ class Usage(Plugin):
     """See the module."""
 
     name = "usage"
+    sees_jobs_alike = True
     arguments_type = UsageArguments
 
     def __init__(self, arguments: Any, flags: Flags) -> None:
