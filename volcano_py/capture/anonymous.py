@@ -2,8 +2,8 @@
 
 Words, not whole names, because names are made of each other: pod `train-worker-0` and PodGroup `train-<uid>` belong to
 Job `train`, and still do as `w3-w7-0`, `w3-<uid>` and `w3`. Numbers, amounts, times, UIDs and Kubernetes' own words
-stay, and so does the configuration, with all words in it. Messages are left out. What has the same priority and the
-same age is ordered by a hash of its name, so such ties may be decided otherwise.
+stay, and so does the configuration, with all words in it. Messages are left out, of events, too. What has the same
+priority and the same age is ordered by a hash of its name, so such ties may be decided otherwise.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 
 from volcano_py.api import names
 from volcano_py.api.objects import ApiObject
-from volcano_py.capture.model import Capture
+from volcano_py.capture.model import Capture, CapturedEvent
 from volcano_py.cluster.manifests import Stored
 
 _WORD: Final = re.compile(r"[A-Za-z0-9]+")
@@ -103,6 +103,7 @@ def anonymized(capture: Capture) -> Capture:
     return msgspec.structs.replace(
         capture,
         items=tuple(words.renamed(item) for item in capture.items),
+        events=None if capture.events is None else tuple(words.of_event(each) for each in capture.events),
         default_queue=words.text(capture.default_queue),
         sharding=sharding and msgspec.structs.replace(sharding, name=words.text(sharding.name)),
         unread=tuple(
@@ -129,12 +130,18 @@ class _Words:
         texts = [capture.default_queue, capture.leader, capture.sharding.name if capture.sharding else ""]
         for _, obj in capture.items:
             _collect(msgspec.to_builtins(obj), texts)
+        for event in capture.events or ():
+            texts += [event.namespace, event.name]
         return cls((word for text in texts for word in _words_of(text)), kept)
 
     def renamed(self, item: Stored) -> Stored:
         kind, obj = item
         changed = self._value(msgspec.to_builtins(obj))
         return kind, _decoded(changed, type(obj))
+
+    def of_event(self, event: CapturedEvent) -> CapturedEvent:
+        namespace, name = self.text(event.namespace), self.text(event.name)
+        return msgspec.structs.replace(event, namespace=namespace, name=name, message="")
 
     def text(self, text: str) -> str:
         """The text with its words replaced."""

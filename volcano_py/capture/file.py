@@ -12,10 +12,10 @@ import msgspec
 from volcano_py.api.objects import ApiObject
 from volcano_py.api.shards.sharding import Sharding
 from volcano_py.capture.kinds import OF_NAME
-from volcano_py.capture.model import Capture, CaptureError, Unread
+from volcano_py.capture.model import Capture, CapturedEvent, CaptureError, Unread
 
 FORMAT: Final = 1
-"""Changes when older programs would misread a file."""
+"""Changes when older programs would misread a file. What they may ignore, such as events, is added without a change."""
 
 LARGEST: Final = 4 * 2**30
 """Bytes of the JSON. 100,000 pods have about 100 MB."""
@@ -33,6 +33,7 @@ class _File(msgspec.Struct, frozen=True, rename="camel"):
     default_queue: str
     objects: dict[str, list[msgspec.Raw]]
     sharding: Sharding | None = None
+    events: list[CapturedEvent] | None = None
     unread: list[Unread] = []
     revision: str = ""
     leader: str = ""
@@ -58,6 +59,8 @@ def written(capture: Capture) -> bytes:
         "unread": list(capture.unread),
         "objects": objects,
     }
+    if capture.events is not None:
+        content["events"] = capture.events
     return gzip.compress(msgspec.json.encode(content), _LEVEL, mtime=0)
 
 
@@ -110,6 +113,7 @@ def of_bytes(content: bytes, name: str) -> Capture:
         scheduler_names=frozenset(found.scheduler_names),
         default_queue=found.default_queue,
         sharding=found.sharding,
+        events=None if found.events is None else tuple(found.events),
         unread=tuple(found.unread),
         revision=found.revision,
         leader=found.leader,

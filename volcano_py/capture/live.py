@@ -14,6 +14,8 @@ from volcano_py.api import names
 from volcano_py.api.objects import ApiObject, ObjectMeta, Pod, PriorityClass
 from volcano_py.api.shards.sharding import Sharding
 from volcano_py.capture.contents import stripped
+from volcano_py.capture.events import kept
+from volcano_py.capture.events import listed as events_of
 from volcano_py.capture.kinds import CONSEQUENCES, KINDS, NODE_METRICS
 from volcano_py.capture.model import BUILT_IN, Capture, Unread
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
@@ -62,8 +64,9 @@ async def of_cluster(
     default_queue: str = names.DEFAULT_QUEUE,
     sharding: Sharding | None = None,
     config_namespace: str = names.SYSTEM_NAMESPACE,
+    with_events: bool = False,
 ) -> Capture:
-    """The cluster now. Kinds that cannot be read are missing, and `unread` says so.
+    """The cluster now, with its events if asked. Kinds that cannot be read are missing, and `unread` says so.
 
     All lists are of one resource version, that of the pods' list, where the API server still has it.
 
@@ -83,6 +86,7 @@ async def of_cluster(
     items = [item for each in listed for item in each.objects]
     if not any(kind == PRIORITY_CLASS.name for kind, _ in items):
         items += _classes_of(items)
+    events, refused = await events_of(client) if with_events else ([], None)
     of_one_moment = {each.revision for each in listed if each.revision}
     return Capture(
         taken=taken,
@@ -92,7 +96,12 @@ async def of_cluster(
         scheduler_names=scheduled_by,
         default_queue=default_queue,
         sharding=sharding,
-        unread=(*configuration.unread, *(each for found in listed for each in found.unread)),
+        events=kept(events, items, scheduled_by) if with_events and refused is None else None,
+        unread=(
+            *configuration.unread,
+            *(each for found in listed for each in found.unread),
+            *(() if refused is None else (refused,)),
+        ),
         revision=pods.revision if len(of_one_moment) == 1 else "",
         leader=await _leader(client, config_namespace, scheduled_by),
         versions={"volcano-py": version("volcano-py"), **await _server_version(client)},

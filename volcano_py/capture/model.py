@@ -33,6 +33,19 @@ class Unread(msgspec.Struct, frozen=True):
         return f"{self.what} not read: {self.why}; {self.so}"
 
 
+class CapturedEvent(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """An Event, as far as a history shows it. `message` is "" where it is left out."""
+
+    at: datetime
+    kind: str
+    """Of the object that it is about, as `namespace` and `name` are."""
+    namespace: str
+    name: str
+    reason: str
+    message: str = ""
+    count: int = 1
+
+
 class Capture(msgspec.Struct, frozen=True):
     """One cluster. Pods and templates are stripped to what decisions need (`contents`)."""
 
@@ -48,6 +61,8 @@ class Capture(msgspec.Struct, frozen=True):
     default_queue: str = names.DEFAULT_QUEUE
     sharding: Sharding | None = None
     """The shard of the scheduler; None for all nodes."""
+    events: tuple[CapturedEvent, ...] | None = None
+    """Those of workloads, queues and nodes (`events.kept`), for histories; None where none were read."""
     unread: tuple[Unread, ...] = ()
     revision: str = ""
     """The resource version of which all lists are; "" where they are of several moments."""

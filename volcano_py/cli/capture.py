@@ -17,7 +17,8 @@ Examples:
   volcano-py simulate --from cluster.capture              # what the scheduler decides on it
 
 The file has what decisions follow from, of one moment: no Secrets, no environment, no commands, no other annotations
-than the scheduler's. Nothing is written to the cluster.
+than the scheduler's. For histories, it has the newest events of workloads, queues and nodes. Nothing is written to the
+cluster.
 """
 
 
@@ -37,7 +38,7 @@ def capture(file: Path, anonymize: bool, source: Source) -> None:
     from volcano_py.cli.printing.output import log_aside
 
     log_aside()
-    found = source.capture()
+    found = source.capture(with_events=True)
     content = written(anonymized(found) if anonymize else found)
     if str(file) == "-":
         sys.stdout.buffer.write(content)

@@ -122,7 +122,8 @@ LISTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
 
 
 def serve(api: FakeApi, lists: Mapping[str, tuple[dict[str, Any], ...]] = LISTS, *, version: int = 7) -> None:
-    """Lists of all kinds, as of this version; those that are not among `lists` are empty."""
+    """Lists of all kinds, as of this version; those that are not among `lists` are empty, as that of events."""
+    api.on("GET", "/api/v1/events", page(version))
     for kind in KINDS:
         api.on("GET", kind.path, page(version, *lists.get(kind.name, ())))
 

@@ -101,16 +101,21 @@ def _explained(world: World, kind: str, name: str, namespace: str | None, source
     elif kind == "node":
         found = explain_node(world, name)
     else:
-        where, events, refused = surroundings(source, namespace)
+        where, events, refused = surroundings(source, namespace, capture)
         unread += [refused] if refused is not None else []
         found = explain_workload(world, kind, f"{where}/{name}", events)
     return msgspec.structs.replace(found, unread=tuple(map(str, unread)))
 
 
-def surroundings(source: Source, namespace: str | None) -> tuple[str, tuple[Entry, ...], Unread | None]:
-    """The namespace, by default that of the kubeconfig's context, and its events. Files have neither."""
+def surroundings(
+    source: Source, namespace: str | None, capture: Capture
+) -> tuple[str, tuple[Entry, ...], Unread | None]:
+    """The namespace, by default that of the kubeconfig's context, and its events. Files have no context; captures have
+    the events."""
     if source.files:
-        return namespace or DEFAULT_NAMESPACE, (), None
+        from volcano_py.capture.events import entries
+
+        return namespace or DEFAULT_NAMESPACE, entries(capture.events or ()), None
 
     async def work(client: KubernetesClient) -> tuple[str, tuple[Entry, ...], Unread | None]:
         from volcano_py.capture.events import events_in

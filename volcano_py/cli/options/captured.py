@@ -59,14 +59,15 @@ class Source(msgspec.Struct, frozen=True):
             sharding=self.sharding,
         )
 
-    def capture(self) -> Capture:
-        """The capture: of the files, else of the cluster. What could not be read is reported on standard error.
+    def capture(self, *, with_events: bool = False) -> Capture:
+        """The capture: of the files, else of the cluster, then with its events if asked. What could not be read is
+        reported on standard error.
 
         Raises:
             click.ClickException: a file cannot be read, or there is no cluster, or it refuses.
             click.UsageError: both are named.
         """
-        found = self._of_files() if self.files else self._of_cluster()
+        found = self._of_files() if self.files else self._of_cluster(with_events=with_events)
         for each in found.unread:
             click.echo(plain(str(each)), err=True)
         return found
@@ -95,7 +96,7 @@ class Source(msgspec.Struct, frozen=True):
             changes["sharding"] = self.sharding
         return msgspec.structs.replace(found, **changes)
 
-    def _of_cluster(self) -> Capture:
+    def _of_cluster(self, *, with_events: bool) -> Capture:
         from volcano_py.capture.live import of_cluster
 
         async def work(client: KubernetesClient) -> Capture:
@@ -105,6 +106,7 @@ class Source(msgspec.Struct, frozen=True):
                 default_queue=self.default_queue or DEFAULT_QUEUE,
                 sharding=self.sharding,
                 config_namespace=self.config_namespace,
+                with_events=with_events,
             )
 
         return on_cluster(self.kubeconfig, self.context, work)

@@ -168,6 +168,25 @@ async def test_events_of_the_workload_are_part_of_its_history(user: UserOfCluste
 
 
 @pytest.mark.real_time
+async def test_a_capture_has_the_same_history(user: UserOfCluster, tmp_path: Path) -> None:
+    served(user)
+    events = [
+        event("Pod", "train-0", "2026-11-24T10:00:00Z", "no room", count=3, reportingComponent="volcano"),
+        event("Pod", "web", "2026-11-24T09:30:00Z", "of another", reportingComponent="volcano"),
+    ]
+    user.api.on("GET", "/api/v1/events", page(8, *events))
+    user.api.on("GET", "/api/v1/namespaces/default/events", page(8, *events))
+    path = tmp_path / "cluster.capture"
+    await user.prints("capture", str(path))
+
+    of_file = explained(path, "podgroup", "train").output.splitlines()
+    of_cluster = (await user.prints("explain", "podgroup", "train")).splitlines()
+
+    assert of_file[of_file.index("History") :] == of_cluster[of_cluster.index("History") :]
+    assert of_file[-1] == "  2026-11-24T10:00:00Z Pod default/train-0: event FailedScheduling (3 times): no room"
+
+
+@pytest.mark.real_time
 async def test_events_that_may_not_be_read_are_said_to_be_missing(user: UserOfCluster) -> None:
     served(user)
     user.api.on("GET", "/api/v1/namespaces/default/events", refusal(403, "Forbidden", "not yours"))
