@@ -99,6 +99,26 @@ class EvictFailed(Entry, frozen=True):
         state.evict_failed(self.uid, retry_at=self.retry_at)
 
 
+class Paused(Entry, frozen=True):
+    """The binding or eviction of a pod has failed: it is left alone until `until` (seconds since the epoch)."""
+
+    uid: str
+    until: float
+
+    def apply(self, state: ClusterState) -> None:
+        state.pause(self.uid, until=self.until)
+
+
+class PromisedSince(Entry, frozen=True):
+    """When snapshots first saw the promises of nodes to pods: UID → seconds since the epoch."""
+
+    since: dict[str, float]
+
+    def apply(self, state: ClusterState) -> None:
+        for uid, moment in self.since.items():
+            state.date_promise(uid, moment)
+
+
 class AssumedStatus(Entry, frozen=True):
     """The status of a PodGroup was handed to the status writer at `now` (seconds since the epoch)."""
 
@@ -231,6 +251,8 @@ AnyEntry = (
     | BindFailed
     | AssumedEvicted
     | EvictFailed
+    | Paused
+    | PromisedSince
     | AssumedStatus
     | AssumedReported
     | ReportFailed

@@ -20,19 +20,15 @@ from volcano_py.record.entries import (
     EvictFailed,
     Looked,
     Measured,
+    Paused,
+    PromisedSince,
     ReportFailed,
     Upserted,
 )
+from volcano_py.record.promises import Promises
 from volcano_py.state.nodes.loads import Load
 
-_OWN = {
-    BindFailed: "bind",
-    AssumedEvicted: "evict",
-    EvictFailed: "evict",
-    AssumedStatus: "status",
-    AssumedReported: "report",
-    ReportFailed: "report",
-}
+_PAUSED_IN = {BindFailed: "bind", EvictFailed: "evict"}
 
 
 class _Done(msgspec.Struct, frozen=True):
@@ -53,6 +49,9 @@ class Mirror:
         self._loads: dict[str, Load] = {}
         self._own: dict[str, dict[str, _Done]] = {}
         """UID → topic → the last of the scheduler's own doings, in their order."""
+        self._promises = Promises()
+        self._gone_nodes: dict[str, tuple[Upserted, Deleted]] = {}
+        """Deleted nodes to which pods were being bound, by name: their last state, and their end."""
 
     def object(self, entry: Upserted, obj: ApiObject) -> None:
         """The entry is about this object."""
@@ -61,42 +60,80 @@ class Mirror:
         before = known.get(metadata.key)
         if isinstance(entry, Deleted):
             if before is not None and (not metadata.uid or before == uid):
+                if entry.kind == "Node" and metadata.name in self._awaited_nodes():
+                    self._gone_nodes[metadata.name] = self._shown[before], entry
                 self._forget(known.pop(metadata.key))
             return
         if before is not None and before != uid:
             self._forget(before)
         known[metadata.key], self._shown[uid] = uid, entry
-        if uid in self._own and isinstance(obj, Pod) and obj.spec.node_name and CHARGED_QUEUE in metadata.annotations:
-            self._confirmed(uid)
+        if entry.kind == "Node":
+            self._gone_nodes.pop(metadata.name, None)
+        if isinstance(obj, Pod):
+            self._pod(uid, obj)
 
-    def _confirmed(self, uid: str) -> None:
-        """The pod shows where it is, and for which queue."""
-        topics = self._own[uid]
-        topics.pop("bind", None)
-        topics.pop("report", None)
-        if not topics:
+    def _awaited_nodes(self) -> set[str]:
+        """Names of nodes to which pods are being bound."""
+        binds = (topics["bind"].entry for topics in self._own.values() if "bind" in topics)
+        return {bind.node for entry in binds if isinstance(entry, AssumedBound) for bind in entry.binds}
+
+    def _pod(self, uid: str, pod: Pod) -> None:
+        waits = not pod.spec.node_name and "bind" not in self._own.get(uid, {})
+        if not self._promises.shows(uid, pod.status.nominated_node_name, waits=waits):
+            self._drop(uid, "promise")
+        if pod.spec.node_name and CHARGED_QUEUE in pod.metadata.annotations:
+            self._drop(uid, "bind", "report")  # it shows where it is, and for which queue
+
+    def _drop(self, uid: str, *topics: str) -> None:
+        known = self._own.get(uid)
+        if known is None:
+            return
+        for topic in topics:
+            known.pop(topic, None)
+        if not known:
             del self._own[uid]
 
     def _forget(self, uid: str) -> None:
         self._shown.pop(uid, None)
         self._own.pop(uid, None)
+        self._promises.forget(uid)
 
     def own(self, entry: Entry) -> None:
         """Any other entry."""
         match entry:
             case Looked():
+                self._promises.looked(entry.now)
                 self._go_on_waiting(entry)
             case Measured():
                 self._loads.update(entry.loads)
             case AssumedBound():
                 for bind in entry.binds:
                     self._put(bind.pod.uid, "bind", AssumedBound((bind,)))
-            case BindFailed() | AssumedEvicted() | EvictFailed():
-                self._put(entry.uid, _OWN[type(entry)], entry)
+            case BindFailed() | EvictFailed():
+                self._failed(entry, _PAUSED_IN[type(entry)])
+            case AssumedEvicted():
+                self._put(entry.uid, "evict", entry)
             case AssumedStatus():
-                self._put(entry.update.group.uid, _OWN[type(entry)], entry)
-            case AssumedReported() | ReportFailed():
-                self._put(entry.condition.pod.uid, _OWN[type(entry)], entry)
+                self._put(entry.update.group.uid, "status", entry)
+            case AssumedReported():
+                self._reported(entry)
+            case ReportFailed():
+                self._put(entry.condition.pod.uid, "report", entry)
+
+    def _failed(self, entry: BindFailed | EvictFailed, topic: str) -> None:
+        if topic in self._own.get(entry.uid, {}):
+            self._drop(entry.uid, topic)
+            self._put(entry.uid, "pause", Paused(entry.uid, entry.retry_at))
+
+    def _reported(self, entry: AssumedReported) -> None:
+        """A promise stays when a later condition is without one."""
+        uid, node = entry.condition.pod.uid, entry.condition.nominated_node
+        if not node or uid not in self._shown:
+            self._put(uid, "report", entry)
+            return
+        self._promises.makes(uid, node)
+        self._drop(uid, "report")
+        self._put(uid, "promise", entry)
 
     def _go_on_waiting(self, looked: Looked) -> None:
         """Statuses that still wait to be written count as if they were sent then."""
@@ -114,6 +151,9 @@ class Mirror:
 
     def entries(self) -> Iterator[Entry]:
         """What brings an empty state to where this is."""
+        awaited = self._awaited_nodes() if self._gone_nodes else set()
+        self._gone_nodes = {name: gone for name, gone in self._gone_nodes.items() if name in awaited}
+        yield from (node for node, _ in self._gone_nodes.values())
         for uids in self._uids.values():
             for uid in uids.values():
                 done = next(iter(self._own.get(uid, {}).values()), None)
@@ -122,6 +162,9 @@ class Mirror:
             yield Measured(self._loads)
         for uid, topics in self._own.items():
             yield from _in_turn(topics, self._shown[uid])
+        yield from (end for _, end in self._gone_nodes.values())
+        if since := self._promises.since:
+            yield PromisedSince(since)
 
 
 def _in_turn(topics: dict[str, _Done], last: Upserted) -> Iterator[Entry]:

@@ -44,7 +44,10 @@ class Cycle(msgspec.Struct, frozen=True):
 
     @property
     def difference(self) -> Difference | None:
-        """None when all effects are the same, in the same order."""
+        """None when all effects are the same, in the same order. After a cut any order will do: among equals it follows
+        from their rows in the tables, which are not known then."""
+        if self.is_after_cut and sorted(self.recorded) == sorted(self.decided):
+            return None
         for place in range(max(len(self.recorded), len(self.decided))):
             recorded = self.recorded[place] if place < len(self.recorded) else None
             decided = self.decided[place] if place < len(self.decided) else None

@@ -201,6 +201,14 @@ class ClusterState:
         `retry_at` (seconds since the epoch)."""
         self._tell(self._pods.evict_failed(uid, retry_at))
 
+    def pause(self, uid: str, *, until: float) -> None:
+        """The pod is left alone until then (seconds since the epoch), as after a failure."""
+        self._pods.pause(uid, until)
+
+    def date_promise(self, uid: str, since: float) -> None:
+        """The node that the pod is promised was first seen then (seconds since the epoch)."""
+        self._pods.date_promise(uid, since)
+
     def assume_status(self, update: PodGroupStatusUpdate, now: float) -> None:
         """A PodGroup's status was handed to the status writer at `now` (seconds since the epoch)."""
         self._tell(self._groups.assume_status(update, now))

@@ -422,6 +422,16 @@ class Pods:
         self._ledger.tasks.retry_at[row] = retry_at
         return Change.DECISION
 
+    def pause(self, uid: str, until: float) -> None:
+        row = self._rows.get(uid)
+        if row is not None:
+            self._ledger.tasks.retry_at[row] = until
+
+    def date_promise(self, uid: str, since: float) -> None:
+        row = self._rows.get(uid)
+        if row is not None and self._ledger.tasks.nominated[row]:
+            self._ledger.tasks.nominated_since[row] = since
+
     def _assumed(self, uid: str, status: TaskStatus) -> int | None:
         """The row of a pod whose `status` the scheduler has set and the API server does not show yet."""
         row = self._rows.get(uid)

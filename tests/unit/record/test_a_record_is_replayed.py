@@ -6,6 +6,7 @@ import gzip
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from tests.unit.daemon.cycling import REGISTRY
 from tests.unit.record.recording import record_night
@@ -46,6 +47,15 @@ async def test_a_difference_names_the_cycle_and_the_first_effect(tmp_path: Path)
     assert difference.decided is not None
     assert b'"kind":"x"' in difference.recorded[1]
     assert b"early-1" in difference.decided[1]
+
+
+async def test_after_a_cut_effects_may_come_in_another_order(tmp_path: Path) -> None:
+    await record_night(tmp_path)
+    cycle = next(each for each in replay(segments(tmp_path), REGISTRY) if len(each.decided) > 1)
+    turned = replace(cycle, recorded=cycle.recorded[::-1])
+    assert turned.difference is not None
+    assert replace(turned, is_after_cut=True).difference is None
+    assert replace(turned, is_after_cut=True, recorded=cycle.recorded[1:]).difference is not None
 
 
 async def test_a_node_that_was_not_there_alters_decisions(tmp_path: Path) -> None:

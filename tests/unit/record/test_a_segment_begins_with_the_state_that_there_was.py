@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from tests.support.sessions import gang, node, pod, queue
-from volcano_py.api.effects import Bind, ObjectRef, PodGroupStatusUpdate
+from volcano_py.api.effects import Bind, ObjectRef, PodCondition, PodGroupStatusUpdate
 from volcano_py.api.names import CHARGED_QUEUE
-from volcano_py.api.objects import ApiObject, PodGroup
-from volcano_py.record.entries import AssumedBound, AssumedStatus, Deleted, Entry, Upserted
+from volcano_py.api.objects import ApiObject, Pod, PodGroup
+from volcano_py.api.reasons import Reason
+from volcano_py.record.entries import (
+    AssumedBound,
+    AssumedEvicted,
+    AssumedReported,
+    AssumedStatus,
+    BindFailed,
+    Deleted,
+    Entry,
+    EvictFailed,
+    Looked,
+    Upserted,
+)
 from volcano_py.record.mirror import Mirror
 from volcano_py.state.cluster_state import ClusterState
 
@@ -39,6 +52,8 @@ def follow(*news: Entry | tuple[Entry, ApiObject]) -> tuple[Mirror, ClusterState
         if isinstance(each, Entry):
             mirror.own(each)
             each.apply(state)
+            if isinstance(each, Looked):
+                state.copy(each.now)
         else:
             entry, obj = each
             assert isinstance(entry, Upserted)
@@ -47,6 +62,11 @@ def follow(*news: Entry | tuple[Entry, ApiObject]) -> tuple[Mirror, ClusterState
     for entry in mirror.entries():
         entry.apply(again)
     return mirror, state, again
+
+
+def promised(name: str) -> Pod:
+    assert isinstance(POD, Pod)
+    return msgspec.structs.replace(POD, status=msgspec.structs.replace(POD.status, nominated_node_name=name))
 
 
 def phases(state: ClusterState) -> list[int]:
@@ -85,3 +105,69 @@ def test_nothing_is_kept_of_what_is_gone() -> None:
     mirror, _, _ = follow(seen(GROUP), seen(POD), BIND, seen(POD, Deleted), seen(GROUP, Deleted), assumed("Running"))
     assert {entry.kind for entry in mirror.entries() if isinstance(entry, Upserted)} == {"Queue", "Node"}
     assert all(isinstance(entry, Upserted) for entry in mirror.entries())
+
+
+def task(state: ClusterState, now: float = 100.0) -> dict[str, object]:
+    """What the tables have of the pod."""
+    tasks = state.copy(now).ledger.tasks
+    names = ("status", "retry_at", "nominated", "nominated_since")
+    return {name: getattr(tasks, name)[0].item() for name in names}
+
+
+def reported(node: str = "", message: str = "waits") -> AssumedReported:
+    ref = ObjectRef("Pod", "team", "g-0", "pod-team-g-0")
+    return AssumedReported(PodCondition(ref, "Unschedulable", message, Reason.NODES_REFUSE, node))
+
+
+def evicted() -> AssumedEvicted:
+    return AssumedEvicted("pod-team-g-0")
+
+
+RUNS = pod("g-0", group="g", cpu="1", on="n1")
+
+
+@pytest.mark.parametrize(
+    "news",
+    [
+        (seen(POD), BIND, BindFailed("pod-team-g-0", 150.0)),
+        (seen(POD), BIND, BindFailed("pod-team-g-0", 150.0), seen(POD)),
+        (seen(POD), BIND, BindFailed("pod-team-g-0", 50.0), BIND),
+        (seen(RUNS), evicted(), EvictFailed("pod-team-g-0", 150.0)),
+        (seen(POD), BindFailed("pod-team-g-0", 150.0)),
+        (seen(POD), reported("n1"), Looked(10.0)),
+        (seen(POD), reported("n1"), Looked(10.0), reported(message="other"), Looked(20.0)),
+        (seen(POD), reported("n1"), Looked(10.0), seen(POD), Looked(20.0)),
+        (seen(POD), reported("n1"), Looked(10.0), reported("n1", "other"), Looked(20.0)),
+        (seen(POD), reported("n1"), Looked(10.0), seen(promised("n1")), Looked(20.0)),
+        (seen(POD), reported("n1"), Looked(10.0), seen(promised("n2")), Looked(20.0)),
+        (seen(promised("n2")), Looked(10.0), seen(POD), Looked(20.0)),
+    ],
+    ids=[
+        "failed binding",
+        "seen after it failed",
+        "bound again",
+        "failed eviction",
+        "failure of what was not bound",
+        "promise",
+        "promise, then another condition",
+        "promise that the pod does not show yet",
+        "promise made again",
+        "promise that the pod shows",
+        "promise that another client replaced",
+        "promise that is gone",
+    ],
+)
+def test_pauses_and_promises_are_as_they_were(news: tuple[Entry | tuple[Entry, ApiObject], ...]) -> None:
+    _, state, again = follow(seen(GROUP), *news)
+    assert task(again) == task(state)
+
+
+def test_a_pod_is_being_bound_to_a_node_that_is_gone() -> None:
+    gone = seen(node("n1", cpu="4"), Deleted)
+    mirror, state, again = follow(seen(GROUP), seen(POD), BIND, gone)
+    assert task(again) == task(state)
+    assert not again.copy(0.0).ledger.nodes.present.any()
+    follow_on, obj = seen(pod("g-0", group="g", cpu="1", on="n1", annotations={CHARGED_QUEUE: "a"}))
+    assert isinstance(follow_on, Upserted)
+    mirror.object(follow_on, obj)
+    assert not [entry for entry in mirror.entries() if isinstance(entry, Deleted)]
