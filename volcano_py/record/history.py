@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from volcano_py.api.effects import Bind, Evict
 from volcano_py.api.names import GROUP_NAME
@@ -54,6 +55,43 @@ def of_queue(paths: Iterable[Path], name: str) -> Iterator[Figures]:
         elif isinstance(entry, Ended) and name in entry.queues and entry.queues[name] != known:
             known = entry.queues[name]
             yield Figures(now, known)
+
+
+class PodCounts(msgspec.Struct, frozen=True):
+    """The pods of a PodGroup from `at` on, seconds since the epoch; those that have ended are in neither."""
+
+    at: float
+    placed: int
+    waiting: int
+
+
+def pods_of(paths: Iterable[Path], key: str) -> tuple[list[PodCounts], frozenset[str]]:
+    """How many pods of the PodGroup `namespace/name` have a node and how many wait, whenever a snapshot shows a change;
+    and namespace/name of all that it ever had.
+
+    Raises:
+        RecordError: a segment cannot be read.
+    """
+    namespace, _, name = key.rpartition("/")
+    pods: dict[str, bool] = {}  # UID → whether it has a node
+    found, seen = list[PodCounts](), set[str]()
+    for entry in in_order(paths, with_states=True):
+        if isinstance(entry, Looked):
+            placed = sum(pods.values())
+            new = PodCounts(entry.now, placed, len(pods) - placed)
+            if pods or found:
+                found += [] if found and replace(new, at=found[-1].at) == found[-1] else [new]
+        elif isinstance(entry, Upserted) and entry.kind == "Pod":
+            pod = entry.value()
+            if not isinstance(pod, Pod) or pod.metadata.namespace != namespace:
+                continue
+            pods.pop(pod.metadata.uid, None)
+            if pod.metadata.annotations.get(GROUP_NAME) != name:
+                continue
+            seen.add(pod.metadata.key)
+            if not isinstance(entry, Deleted) and pod.status.phase not in ("Succeeded", "Failed"):
+                pods[pod.metadata.uid] = bool(pod.spec.node_name)
+    return found, frozenset(seen)
 
 
 def last_moment(paths: Iterable[Path]) -> float:

@@ -15,6 +15,7 @@ Examples:
   volcano-py history podgroup team/train --record /var/lib/volcano-py/record
   volcano-py history queue research --record /var/lib/volcano-py/record -o json
   volcano-py history queue research --record /var/lib/volcano-py/record --plot research.svg
+  volcano-py history podgroup team/train --record /var/lib/volcano-py/record --plot train.svg
 
 A picture needs matplotlib: pip install 'volcano-py[plot]'. The end of the file's name says its format, such as .svg
 or .png.
@@ -36,19 +37,18 @@ or .png.
     "picture",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE.svg",
-    help="Of a queue: draw what it held and deserved, how many PodGroups waited, and what was evicted.",
+    help="Draw it instead: what a queue held and deserved, and how many PodGroups waited; how many pods of a PodGroup "
+    "had a place and how many waited; and what was evicted.",
 )
 @output_option()
 def history(kind: str, name: str, directory: Path, picture: Path | None, output: str) -> None:
     """Print what a record has of a PodGroup (namespace/name; a name alone is in `default`) or of a queue."""
     from volcano_py.record.segments import RecordError, segments
 
-    if picture is not None and kind != "queue":
-        raise click.UsageError("--plot draws a queue; leave it out for a PodGroup")
     try:
         paths = segments(directory)
         if picture is not None:
-            _draw(paths, name, picture, directory)
+            _draw(paths, kind, name, picture, directory)
             return
         rows = _of_pod_group(paths, name) if kind == "podgroup" else _of_queue(paths, name)
     except RecordError as error:
@@ -62,16 +62,21 @@ def _missing(kind: str, name: str, directory: Path) -> click.ClickException:
     return click.ClickException(f"the record in {directory} has no {kind} {name}")
 
 
-def _draw(paths: Sequence[Path], name: str, picture: Path, directory: Path) -> None:
-    from volcano_py.cli.records.plotting import plot_queue
+def _draw(paths: Sequence[Path], kind: str, name: str, picture: Path, directory: Path) -> None:
+    from volcano_py.cli.records.plotting import plot_pod_group, plot_queue
     from volcano_py.record.evictions import of_evictions
-    from volcano_py.record.history import last_moment, of_queue
+    from volcano_py.record.history import last_moment, of_queue, pods_of
 
-    figures = [*of_queue(paths, name)]
-    if not figures:
-        raise _missing("queue", name, directory)
+    figures = [*of_queue(paths, name)] if kind == "queue" else []
+    counts, pods = pods_of(paths, _key(name)) if kind == "podgroup" else ([], frozenset())
+    if not figures and not counts:
+        raise _missing(kind, name, directory)
+    evictions, until = of_evictions(paths), last_moment(paths)
     try:
-        plot_queue(picture, name, figures, of_evictions(paths), last_moment(paths))
+        if kind == "queue":
+            plot_queue(picture, name, figures, evictions, until)
+        else:
+            plot_pod_group(picture, _key(name), counts, pods, evictions, until)
     except ImportError as error:
         raise click.ClickException(f"--plot needs matplotlib ({error}): pip install 'volcano-py[plot]'") from error
     except OSError as error:
@@ -84,8 +89,12 @@ def _of_pod_group(paths: Iterable[Path], name: str) -> list[dict[str, Any]]:
     from volcano_py.cli.printing.listing import moment
     from volcano_py.record.history import of_pod_group
 
-    key = name if "/" in name else f"default/{name}"
-    return [{"time": moment(each.at), "what": each.what, "text": each.text} for each in of_pod_group(paths, key)]
+    return [{"time": moment(each.at), "what": each.what, "text": each.text} for each in of_pod_group(paths, _key(name))]
+
+
+def _key(name: str) -> str:
+    """namespace/name of a PodGroup."""
+    return name if "/" in name else f"default/{name}"
 
 
 def _of_queue(paths: Iterable[Path], name: str) -> list[dict[str, Any]]:

@@ -1,14 +1,15 @@
-"""A queue over time, as a picture: what it held and deserved, how many of its jobs waited, and what was evicted."""
+"""A queue or a PodGroup over time, as a picture: what it held, what waited, and what was evicted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from volcano_py.api.quantity import parse_quantity
 from volcano_py.record.evictions import Eviction
-from volcano_py.record.history import Figures
+from volcano_py.record.history import Figures, PodCounts
 from volcano_py.state.table.units import canonical
 
 if TYPE_CHECKING:
@@ -31,19 +32,53 @@ def plot_queue(file: Path, name: str, figures: Sequence[Figures], evictions: Seq
         OSError: the file cannot be written.
         ValueError: there is no such format.
     """
+    resources = resources_of(figures)
+    with _picture(file, f"Queue {name}", [*(_PANEL for _ in resources), _LAST_PANEL]) as panels:
+        for panel, resource in zip(panels, resources, strict=False):
+            _draw_use(panel, resource, figures, until)
+        times, waiting = _times([each.at for each in figures], until), [each.figures.waiting for each in figures]
+        _fill(panels[-1], times, waiting, _WAITS, "PodGroups waiting")
+        lost = [_day(each.at) for each in evictions if each.queue == name]
+        gained = [_day(each.at) for each in evictions if each.claimant_queue == name]
+        _draw_evictions(panels[-1], lost, gained)
+        _finish(panels[-1], "waiting", max(waiting))
+
+
+def plot_pod_group(
+    file: Path, name: str, counts: Sequence[PodCounts], pods: Set[str], evictions: Sequence[Eviction], until: float
+) -> None:
+    """The same of a PodGroup (namespace/name): how many of its `pods` (namespace/name) had a node, and how many waited.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+        OSError: the file cannot be written.
+        ValueError: there is no such format.
+    """
+    with _picture(file, f"PodGroup {name}", [_PANEL, _LAST_PANEL]) as panels:
+        times = _times([each.at for each in counts], until)
+        for panel, values, color, label in (
+            (panels[0], [each.placed for each in counts], _USE, "pods placed"),
+            (panels[1], [each.waiting for each in counts], _WAITS, "pods waiting"),
+        ):
+            _fill(panel, times, values, color, label)
+            if panel is panels[1]:
+                lost = [_day(each.at) for each in evictions if each.pod_group == name]
+                _draw_evictions(panel, lost, [_day(each.at) for each in evictions if each.claimant in pods])
+            _finish(panel, label.rpartition(" ")[2], max(values))
+
+
+@contextmanager
+def _picture(file: Path, title: str, heights: Sequence[float]) -> Iterator[Sequence[Axes]]:
+    """Panels of these heights (inches) over one axis of time; at the end the picture is written."""
     import matplotlib as mpl
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
     from matplotlib.figure import Figure
 
     with mpl.rc_context(_SAME_EACH_TIME):
-        resources = resources_of(figures)
-        heights = [*(_PANEL for _ in resources), _LAST_PANEL]
         picture = Figure(figsize=(_WIDTH, sum(heights) + _MARGIN), layout="constrained")
         panels = picture.subplots(len(heights), sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-        for panel, resource in zip(panels, resources, strict=False):
-            _draw_use(panel, resource, figures, until)
-        _draw_waits(panels[-1], name, figures, evictions, until)
-        panels[0].set_title(f"Queue {name}", loc="left")
+        yield [*panels]
+        panels[0].set_title(title, loc="left")
         locator = AutoDateLocator()
         panels[-1].xaxis.set_major_locator(locator)
         panels[-1].xaxis.set_major_formatter(ConciseDateFormatter(locator))
@@ -64,7 +99,7 @@ def _both(each: Figures) -> tuple[Mapping[str, int], Mapping[str, int]]:
 
 
 def _draw_use(panel: Axes, resource: str, figures: Sequence[Figures], until: float) -> None:
-    times = _times(figures, until)
+    times = _times([each.at for each in figures], until)
     held, deserved = (_amounts(resource, [_both(each)[side] for each in figures]) for side in (0, 1))
     panel.fill_between(times, held, step="post", color=_USE, alpha=0.35, linewidth=0)
     panel.plot(times, held, drawstyle=_STEP, color=_USE, label="allocated")
@@ -75,36 +110,31 @@ def _draw_use(panel: Axes, resource: str, figures: Sequence[Figures], until: flo
     panel.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
 
 
-def _draw_waits(
-    panel: Axes, name: str, figures: Sequence[Figures], evictions: Sequence[Eviction], until: float
-) -> None:
-    from matplotlib.ticker import MaxNLocator
+def _fill(panel: Axes, times: Sequence[float], values: Sequence[int], color: str, label: str) -> None:
+    panel.fill_between(times, [*values, values[-1]], step="post", color=color, linewidth=0, label=label)
 
-    waiting = [each.figures.waiting for each in figures]
-    panel.fill_between(
-        _times(figures, until),
-        [*waiting, waiting[-1]],
-        step="post",
-        color=_WAITS,
-        linewidth=0,
-        label="PodGroups waiting",
-    )
-    lost = [_day(each.at) for each in evictions if each.queue == name]
-    gained = [_day(each.at) for each in evictions if each.claimant_queue == name]
+
+def _draw_evictions(panel: Axes, lost: Sequence[float], gained: Sequence[float]) -> None:
     for moments, mark, color, what in ((lost, "v", _LOST, "evicted from it"), (gained, "^", _GAINED, "evicted for it")):
         if moments:
             panel.scatter(moments, [0.0] * len(moments), marker=mark, color=color, s=60, zorder=3, clip_on=False)
             panel.scatter([], [], marker=mark, color=color, s=60, label=f"{what}: {len(moments)}")
-    panel.set_ylim(0, max(*waiting, 1) * 1.15)
-    panel.set_ylabel("waiting")
+
+
+def _finish(panel: Axes, label: str, most: int) -> None:
+    """A panel of whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    panel.set_ylim(0, max(most, 1) * 1.15)
+    panel.set_ylabel(label)
     panel.yaxis.set_major_locator(MaxNLocator(integer=True))
     panel.grid(alpha=0.25)
     panel.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
 
 
-def _times(figures: Sequence[Figures], until: float) -> list[float]:
+def _times(changes: Sequence[float], until: float) -> list[float]:
     """Of each change, and of the end, up to which the last one holds; in days, as matplotlib counts them."""
-    return [*(_day(each.at) for each in figures), _day(max(until, figures[-1].at))]
+    return [*map(_day, changes), _day(max(until, changes[-1]))]
 
 
 def _day(seconds: float) -> float:

@@ -1,4 +1,4 @@
-"""`history queue --plot`: what is in the picture, and what is said where there can be none."""
+"""`history --plot`: what is in the picture, and what is said where there can be none."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import re
 import runpy
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,9 @@ from tests.unit.record.recording import record_contest, record_night
 from volcano_py.cli.main import main
 from volcano_py.cli.records.plotting import MOST_RESOURCES, resources_of
 from volcano_py.record.entries import QueueFigures
-from volcano_py.record.history import Figures
+from volcano_py.record.evictions import of_evictions
+from volcano_py.record.history import Figures, pods_of
+from volcano_py.record.segments import segments
 
 
 def plot(record: Path, file: Path, kind: str = "queue", name: str = "research") -> Result:
@@ -69,12 +72,34 @@ def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pyte
     assert "pip install 'volcano-py[plot]'" in result.output
 
 
-def test_a_podgroup_and_an_unknown_queue_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["queue", "podgroup"])
+def test_what_the_record_does_not_have_is_refused(kind: str, tmp_path: Path) -> None:
     asyncio.run(record_night(tmp_path / "night"))
-    assert plot(tmp_path / "night", tmp_path / "g.svg", kind="podgroup").exit_code == 2
-    unknown = plot(tmp_path / "night", tmp_path / "q.svg", name="unknown")
+    unknown = plot(tmp_path / "night", tmp_path / "q.svg", kind=kind, name="unknown")
     assert unknown.exit_code == 1
-    assert "has no queue unknown" in unknown.output
+    assert f"has no {kind} unknown" in unknown.output
+
+
+def test_places_waits_and_evictions_of_a_podgroup_are_in_the_picture(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    asyncio.run(record_contest(tmp_path / "night"))
+    evictions = of_evictions(segments(tmp_path / "night"))
+    (lost,) = {each.pod_group for each in evictions}
+    (gained,) = {each.claimant.rpartition("-")[0] for each in evictions}
+    for name, says in ((lost, "evicted from it: 2"), (gained, "evicted for it: 2")):
+        file = tmp_path / f"{name.rpartition('/')[2]}.svg"
+        assert plot(tmp_path / "night", file, kind="podgroup", name=name).exit_code == 0
+        assert {f"PodGroup {name}", "pods placed", "pods waiting", says} <= {*labels(file)}
+
+
+def test_pods_of_a_podgroup_are_counted_when_they_change(tmp_path: Path) -> None:
+    asyncio.run(record_contest(tmp_path))
+    paths = segments(tmp_path)
+    (gained,) = {each.claimant.rpartition("-")[0] for each in of_evictions(paths)}
+    counts, pods = pods_of(paths, gained)
+    assert max(each.waiting for each in counts) == max(each.placed for each in counts) == len(pods)
+    assert all(one.at < other.at for one, other in pairwise(counts))
+    assert all((one.placed, one.waiting) != (other.placed, other.waiting) for one, other in pairwise(counts))
 
 
 def test_a_few_resources_are_drawn_and_pods_only_alone() -> None:
