@@ -10,9 +10,8 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given, settings
 
-from tests.property.test_evictions_end import POLICIES, a_job, a_node, clusters, simulation_of
-from volcano_py.framework.eviction.futile import Futile
-from volcano_py.framework.eviction.plan import EvictionPlan
+from tests.property.test_evictions_end import POLICIES, clusters, simulation_of
+from volcano_py.framework.eviction.runs.futile import Futile
 from volcano_py.framework.eviction.starving import Starving
 
 CYCLES: Final = 6
@@ -57,26 +56,3 @@ def life(objects: list[dict[str, Any]], policy: str, contains: Callable[[Futile,
 def test_what_is_futile_for_a_job_is_futile_for_its_equals(policy: str, objects: list[dict[str, Any]]) -> None:
     objects = with_equals(objects)
     assert life(objects, policy, Futile.__contains__) == life(objects, policy, lambda _futile, _work: False)
-
-
-@pytest.mark.parametrize(
-    ("policy", "searches"),
-    [
-        ("capacity", 2),
-        ("capacity in a tree", 4),  # allocate comes after reclaim, which tries each
-        ("fairness alone", 1),
-    ],
-)
-def test_three_equal_jobs_cost_one_search_in_an_action_after_allocate(policy: str, searches: int) -> None:
-    job = {"namespace": "ns1", "queue": "q1", "min": 2, "priority": "low"}
-    objects: list[dict[str, Any]] = [
-        {"kind": "PriorityClass", "metadata": {"name": "low"}, "value": 1},
-        {"kind": "Queue", "metadata": {"name": "q1"}, "spec": {"deserved": {"cpu": 8}}},
-        a_node("n0", 4),
-        *a_job({**job, "name": "runs"}, 2, 2, ["n0", "n0"]),
-        *a_job({**job, "name": "waits"}, 2, 2, []),
-    ]
-    simulation = simulation_of(with_equals(objects), policy)
-    with patch.object(EvictionPlan, "carry_out", autospec=True, side_effect=EvictionPlan.carry_out) as carried_out:
-        simulation.step()
-    assert carried_out.call_count == searches

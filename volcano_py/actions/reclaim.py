@@ -8,7 +8,7 @@ from volcano_py.actions.eviction_arguments import EvictionArguments, unit_rules
 from volcano_py.config.arguments import Arguments
 from volcano_py.framework.action import Action
 from volcano_py.framework.eviction.candidates import Candidates
-from volcano_py.framework.eviction.run import EvictionRun
+from volcano_py.framework.eviction.runs.eviction_run import EvictionRun
 from volcano_py.framework.eviction.scheme import Scheme
 from volcano_py.framework.eviction.starving import starving_jobs
 from volcano_py.framework.ordering.namespace_order import waiting_in

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.deadlocks import Deadlocks
 from volcano_py.framework.eviction.explaining import Explaining
-from volcano_py.framework.eviction.futile import Futile
 from volcano_py.framework.eviction.plan import EvictionPlan
+from volcano_py.framework.eviction.runs.futile import Futile
 from volcano_py.framework.eviction.scheme import Scheme
 from volcano_py.framework.eviction.starving import Starving, allocate_follows
 from volcano_py.framework.session import Session
