@@ -133,8 +133,10 @@ def _cluster(world: World, asked: Amounts) -> Limit:
     nodes = world.session.ledger.nodes
     total = world.amounts(nodes.allocatable[nodes.present].sum(axis=0))
     used = world.amounts(nodes.used[nodes.present].sum(axis=0))
+    shard = world.session.snapshot.hard_shard
+    nodes_of = f"nodes of shard {shard}" if shard else "all nodes"
     found = [
-        Limit("cluster", "all nodes", name, amount, used.get(name, 0), total.get(name, 0))
+        Limit("cluster", nodes_of, name, amount, used.get(name, 0), total.get(name, 0))
         for name, amount in asked.items()
     ]
-    return max(found, key=_excess, default=Limit("cluster", "all nodes"))
+    return max(found, key=_excess, default=Limit("cluster", nodes_of))

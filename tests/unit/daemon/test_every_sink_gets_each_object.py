@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from tests.support.sessions import node
 from volcano_py.api.objects import ApiObject
-from volcano_py.daemon.fan_out import FanOut, OnlyKind
+from volcano_py.daemon.fan_out import FanOut, OnlyKind, WithoutKind
 
 
 class Remembers:
@@ -62,3 +62,13 @@ def test_one_kind_alone_is_passed_on() -> None:
         only.upsert(kind, node("n1"))
         only.delete(kind, node("n1"))
     assert sink.heard == ["replace Node 0", "upsert Node", "delete Node"]
+
+
+def test_one_kind_is_left_out() -> None:
+    rest = Remembers()
+    sink = WithoutKind("NodeShard", rest)
+    for kind in ("NodeShard", "Node"):
+        sink.replace(kind, [node("n1")])
+        sink.upsert(kind, node("n1"))
+        sink.delete(kind, node("n1"))
+    assert rest.heard == ["replace Node 1", "upsert Node", "delete Node"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest_asyncio
 import structlog
@@ -22,7 +22,7 @@ SILENCE = 30.0
 class Bench:
     """A daemon's state with waiting pods, and what is reported."""
 
-    def __init__(self, silence: float = SILENCE) -> None:
+    def __init__(self, silence: float = SILENCE, is_ours: Callable[[str], bool] | None = None) -> None:
         self.clock, self.metrics, self.state = FakeClock(), Metrics(), ClusterState()
         self.events: list[Event] = []
         self.resumptions: list[float] = []
@@ -32,6 +32,7 @@ class Bench:
             silence=silence,
             record=self.events.append,
             resumed=self._resume,
+            is_ours=is_ours,
             clock=self.clock,
         )
         self.state.upsert("Node", node("n1", cpu="8"))
@@ -141,6 +142,15 @@ async def test_last_requests_of_a_predecessor_do_not_count() -> None:
 
 async def test_it_can_be_switched_off() -> None:
     bench = Bench(silence=0.0)
+    bench.other.lead(after_ours=False)
+    bench.waits("a", "b")
+    bench.bound("a", "b")
+    assert not bench.other.is_present()
+    assert bench.value("volcano_foreign_bindings_total") == 0
+
+
+async def test_bindings_to_nodes_of_other_shards_are_those_of_their_schedulers() -> None:
+    bench = Bench(is_ours=lambda node: node != "n1")
     bench.other.lead(after_ours=False)
     bench.waits("a", "b")
     bench.bound("a", "b")
