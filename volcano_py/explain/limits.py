@@ -37,8 +37,10 @@ def limits(world: World, target: Target, stands: Now, refused: Nodes | None) -> 
     """From the gang to the nodes. Exactly one binds while the workload waits."""
     asked = still_asked(target)
     by_deserved = stands.reason == "OverDeserved"
-    queues = _queues(world, target, asked, _beyond_deserved if by_deserved else _excess)
-    chain = [_gang(target), *_quotas(world, target, asked), *queues, _cluster(world, asked)]
+    # (minResources of Jobs have names for quotas as well, such as requests.cpu, which nodes and queues do not have)
+    plain = {name: amount for name, amount in asked.items() if resource_of(name) == name}
+    queues = _queues(world, target, plain, _beyond_deserved if by_deserved else _excess)
+    chain = [_gang(target), *_quotas(world, target, asked), *queues, _cluster(world, plain)]
     if not stands.reason:
         return tuple(chain)
     kind = _BINDS.get(stands.reason, "object")

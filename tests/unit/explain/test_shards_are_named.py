@@ -19,6 +19,7 @@ FILES = ("--from", str(PROJECT / "examples" / "shards"))
             ("job", "serve", "--shard-name", "a"),
             "job default/serve is in queue product, which shard b decides: explain it with --scheduler-sharding-name b",
         ),
+        (("job", "serve", "--shard-name", "b"), "-> cluster nodes of shard b 0 18 16 cpu"),
         (("node", "n1", "--shard-name", "a"), "Node n1 still takes 2 cpu"),
         (("node", "n1", "--shard-name", "b"), "node n1 is in shard a, and the scheduler of shard b does not use it"),
         (("node", "n1", "--shard-name", "c"), "node n1 is in shard a"),
