@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from volcano_py.api import names
 from volcano_py.api.objects import ApiObject, metadata_of
-from volcano_py.capture.events import events_in
+from volcano_py.capture.events import entries, events_in
 from volcano_py.capture.kinds import CONSEQUENCES, KINDS
 from volcano_py.capture.model import BUILT_IN, Capture, Unread
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
@@ -83,6 +83,7 @@ class Cluster:
         self._evictions: dict[str, EvictionEvent] = {}
         self._informers: Informers | None = None
         self._client: KubernetesClient | None = None
+        self._history: tuple[Entry, ...] = ()
         self._configured(default_configuration_text(), BUILT_IN)
         if self.parsed.config is None:
             raise ClusterError(f"the built-in configuration is invalid: {self.parsed.errors[0]}")
@@ -165,8 +166,8 @@ class Cluster:
         )
 
     async def events(self, namespace: str) -> tuple[tuple[Entry, ...], Unread | None]:
-        """The events of a namespace, for histories; or why they are missing. A capture has none."""
-        return ((), None) if self._client is None else await events_in(self._client, namespace)
+        """The events of a namespace, for histories; or why they are missing. Of a capture, all that it has."""
+        return (self._history, None) if self._client is None else await events_in(self._client, namespace)
 
     def objects(self, kind: str, of: type[T]) -> list[T]:
         """All objects of the kind."""
@@ -189,6 +190,7 @@ class Cluster:
             now=capture.taken,
         )
         cluster.unread = capture.unread
+        cluster._history = entries(capture.events or ())
         cluster._configured(capture.configuration, capture.source)
         for kind, obj in capture.items:
             cluster.upsert(kind, obj)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from tests.unit.ui.cluster import cluster
+from tests.unit.ui.cluster import capture, cluster
 from volcano_py.api.objects import Pod
-from volcano_py.capture.model import Unread
+from volcano_py.capture.model import CapturedEvent, Unread
+from volcano_py.scheduler import builtin_registry
 from volcano_py.ui.answers import AnswerError, Answers, Changes
-from volcano_py.ui.rights.sight import EVERYTHING
+from volcano_py.ui.cluster import Cluster
+from volcano_py.ui.rights.sight import EVENTS, EVERYTHING, Sight
 
 pytestmark = pytest.mark.real_time  # answers are worked out in a thread
 
@@ -20,6 +25,21 @@ async def test_an_explanation_is_that_of_the_verb() -> None:
     assert {each["kind"] for each in answer["limits"]} >= {"queue", "cluster", "nodes"}
     assert (await Answers(cluster()).explain("node", "n1", EVERYTHING))["pods"] == {"team/runs": 1}
     assert (await Answers(cluster()).explain("queue", "vision", EVERYTHING))["waiting"] == 1
+
+
+async def test_the_history_of_a_capture_has_the_events_that_it_keeps() -> None:
+    at = datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
+    events = (
+        CapturedEvent(at, "Pod", "team", "waits-0", "FailedScheduling", "16 cpu are too many", 3),
+        CapturedEvent(at, "Pod", "team", "runs-0", "Scheduled", "on n1"),
+    )
+    shown = Cluster.of_capture(replace(capture(), events=events), "a file", builtin_registry())
+    answer = await Answers(shown).explain("podgroup", "team/waits", EVERYTHING)
+    assert [each["text"] for each in answer["history"] if each["text"].startswith("event")] == [
+        "event FailedScheduling (3 times): 16 cpu are too many"
+    ]
+    without = await Answers(shown).explain("podgroup", "team/waits", Sight(EVERYTHING.everywhere - {EVENTS}))
+    assert not any(each["text"].startswith("event") for each in without.get("history", ()))
 
 
 async def test_what_does_not_exist_has_no_explanation() -> None:
