@@ -1,0 +1,1 @@
+"""Dashboards and alerts, by a real Prometheus that scrapes running daemons."""
