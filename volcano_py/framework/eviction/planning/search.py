@@ -38,6 +38,8 @@ class Search:
         self._taking = Taking(attempt, self._columns)
         self._hopeless: set[tuple[int, str]] = set()
         """Class rows, with their preemption policy, that find no place at this level."""
+        self._at_first: Rows = np.zeros(0, dtype=np.intp)
+        """The pods that might have gone before anything had."""
         self.bundles = 0
 
     @property
@@ -115,9 +117,7 @@ class Search:
         if not scheme.may_take(task.job.queue, self._attempt.rest()):
             return False
         self._taking.begin()
-        candidates = scheme.candidates(task)
-        if not scheme.among_deadlocked:
-            candidates = ssn.ask.possible_victims(scheme.point, task, candidates)
+        candidates = self._possible(task)
         if not len(candidates):
             return False
         room = ssn.ask.allocatable(task.job.queue, task.task_class)
@@ -129,6 +129,18 @@ class Search:
             return self._lower_ceiling(task, candidates, room)
         below = np.isin(ssn.ledger.tasks.queue[candidates], ssn.ask.below_ceiling(room, task.job.queue))
         return self._free_a_node(task, candidates[below]) or self._free_a_node(task, candidates)
+
+    def _possible(self, task: Task) -> Rows:
+        """The pods that may go for the task. Where none may any more because of what has gone, those that might have
+        gone before it: they may in another order (`Taking`)."""
+        ssn, scheme = self._attempt.ssn, self._attempt.scheme
+        candidates = scheme.candidates(task)
+        if scheme.among_deadlocked:
+            return candidates
+        possible = ssn.ask.possible_victims(scheme.point, task, candidates)
+        if not self._attempt.draft.evictions:
+            self._at_first = possible
+        return possible if len(possible) else candidates[np.isin(candidates, self._at_first)]
 
     def _free_a_node(self, task: Task, candidates: Rows) -> bool:
         """Evict the first bundle that the plugins give up and after which the task finds a place, or lacks only what a
