@@ -223,7 +223,7 @@ def test_no_eviction_is_useless_and_no_gang_is_torn(world: World) -> None:
 
 def test_nearly_always_the_best_choice_is_found() -> None:
     """The search is greedy. Of many generated clusters with a valid choice, it misses few, and where it finds one it
-    seldom takes more."""
+    seldom takes more, and never more than twice as many pods."""
     rng = random.Random(7)
     found = optimal = solvable = 0
     while solvable < 120:
@@ -234,10 +234,11 @@ def test_nearly_always_the_best_choice_is_found() -> None:
         solvable += 1
         victims = decide(world)
         check(world, victims, best)
+        assert len(victims) <= 2 * best.pods
         found += bool(victims)
         optimal += len(victims) <= best.pods and bool(victims)
-    assert found >= 0.95 * solvable
-    assert optimal >= 0.85 * solvable
+    assert found >= 0.96 * solvable
+    assert optimal >= 0.95 * solvable
 
 
 def generated(rng: random.Random) -> World:

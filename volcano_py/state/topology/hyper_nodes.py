@@ -14,6 +14,7 @@ from volcano_py.state.table.change import Change
 from volcano_py.state.table.stores import DerivedStore
 from volcano_py.state.terms.label_syntax import faults_of_selector
 from volcano_py.state.terms.selectors import is_empty
+from volcano_py.state.topology.limits import LARGEST_NUMBER
 from volcano_py.state.topology.patterns import fault_of
 
 _NODE: Final = "Node"
@@ -98,8 +99,9 @@ def read_hyper_node(hyper_node: HyperNode) -> HyperNodeInfo:
     nodes, children, patterns = dict[str, None](), dict[str, None](), dict[str, None]()
     selectors: list[LabelSelector] = []
     faults: list[Fault] = []
-    if spec.tier < 0:
-        text = f"spec.tier is {spec.tier}: tiers are 0 or more; it counts as 0"
+    tier = min(max(spec.tier, 0), LARGEST_NUMBER)
+    if spec.tier != tier:
+        text = f"spec.tier is {spec.tier}: tiers are 0 to {LARGEST_NUMBER}; it counts as {tier}"
         faults.append(Fault(name, FaultReason.INVALID_MEMBER, text))
     for number, member in enumerate(spec.members):
         wrong = _wrong_with(member)
@@ -114,7 +116,7 @@ def read_hyper_node(hyper_node: HyperNode) -> HyperNodeInfo:
             selectors.append(selector.label_match)
     return HyperNodeInfo(
         ref=ObjectRef(_HYPER_NODE, "", name, hyper_node.metadata.uid),
-        tier=max(spec.tier, 0),
+        tier=tier,
         tier_name=spec.tier_name,
         children=tuple(children),
         nodes=tuple(nodes),

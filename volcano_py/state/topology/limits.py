@@ -9,11 +9,14 @@ import msgspec
 
 from volcano_py.api.objects import LabelSelector, PodGroupSpec
 from volcano_py.api.wording.explain import invalid_field
+from volcano_py.state.terms.label_syntax import LABEL_KEY, faults_of_selector
 from volcano_py.state.terms.selectors import selects
 
 HARD: Final = "hard"
 SOFT: Final = "soft"
 MOST_POLICIES: Final = 1_000
+LARGEST_NUMBER: Final = 2**31 - 1
+"""Of tiers and of pods, as in Volcano's int32."""
 _SEPARATOR: Final = "\n"  # (no value of a label has it)
 
 
@@ -95,11 +98,12 @@ def _limit(path: str, given: Any, faults: list[str]) -> Limit | None:
     if not isinstance(given, Mapping):
         faults.append(invalid_field(path, given, "write mode, and highestTierAllowed or highestTierName"))
         return None
-    mode, tier, name = given.get("mode") or HARD, given.get("highestTierAllowed"), given.get("highestTierName") or ""
+    mode, tier, name = (given.get(field) for field in ("mode", "highestTierAllowed", "highestTierName"))
+    mode, name = HARD if mode in (None, "") else mode, "" if name is None else name
     if mode not in (HARD, SOFT):
         faults.append(invalid_field(f"{path}.mode", mode, "use hard or soft"))
-    if tier is not None and (not isinstance(tier, int) or isinstance(tier, bool) or tier < 0):
-        faults.append(invalid_field(f"{path}.highestTierAllowed", tier, "write a whole number, 0 or more"))
+    if tier is not None and not _is_number(tier, 0):
+        faults.append(invalid_field(f"{path}.highestTierAllowed", tier, _whole_number(0)))
     if not isinstance(name, str):
         faults.append(invalid_field(f"{path}.highestTierName", name, "write the name of a tier"))
     if tier is not None and name:
@@ -119,9 +123,10 @@ def _policy(path: str, given: Any, faults: list[str]) -> SubGroupPolicy:
         selector = msgspec.convert(fields.get("labelSelector"), LabelSelector | None)
     except msgspec.ValidationError as error:
         faults.append(f"{path}.labelSelector cannot be read: {error}")
-    keys = fields.get("matchLabelKeys") or []
-    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-        faults.append(invalid_field(f"{path}.matchLabelKeys", keys, "write a list of label keys"))
+    faults.extend(faults_of_selector(f"{path}.labelSelector", selector))
+    keys = [] if fields.get("matchLabelKeys") is None else fields["matchLabelKeys"]
+    if not isinstance(keys, list) or not all(isinstance(key, str) and LABEL_KEY.fullmatch(key) for key in keys):
+        faults.append(invalid_field(f"{path}.matchLabelKeys", keys, "write a list of label keys, such as app"))
         keys = []
     return SubGroupPolicy(str(fields.get("name") or ""), limit, size, minimum, selector, tuple(keys))
 
@@ -129,10 +134,19 @@ def _policy(path: str, given: Any, faults: list[str]) -> SubGroupPolicy:
 def _number(path: str, given: Any, default: int, least: int, faults: list[str]) -> int:
     if given is None:
         return default
-    if not isinstance(given, int) or isinstance(given, bool) or given < least:
-        faults.append(invalid_field(path, given, f"write a whole number, {least} or more"))
+    if not _is_number(given, least):
+        faults.append(invalid_field(path, given, _whole_number(least)))
         return default
-    return given
+    number: int = given
+    return number
+
+
+def _is_number(given: Any, least: int) -> bool:
+    return isinstance(given, int) and not isinstance(given, bool) and least <= given <= LARGEST_NUMBER
+
+
+def _whole_number(least: int) -> str:
+    return f"write a whole number from {least} to {LARGEST_NUMBER}"
 
 
 def membership(policies: Sequence[SubGroupPolicy], labels: Mapping[str, str]) -> str:

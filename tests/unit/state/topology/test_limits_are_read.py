@@ -46,11 +46,11 @@ def test_a_missing_mode_is_hard_and_hard_without_a_tier_limits_nothing(
         ({"mode": 3}, "spec.networkTopology.mode is 3: use hard or soft"),
         (
             {"highestTierAllowed": True},
-            "spec.networkTopology.highestTierAllowed is True: write a whole number, 0 or more",
+            "spec.networkTopology.highestTierAllowed is True: write a whole number from 0 to 2147483647",
         ),
         (
             {"highestTierAllowed": "1"},
-            "spec.networkTopology.highestTierAllowed is '1': write a whole number, 0 or more",
+            "spec.networkTopology.highestTierAllowed is '1': write a whole number from 0 to 2147483647",
         ),
         ({"highestTierName": 7}, "spec.networkTopology.highestTierName is 7: write the name of a tier"),
         (
@@ -67,7 +67,7 @@ def test_what_cannot_be_used_is_named_with_its_fix(given: dict[str, Any], fault:
 @pytest.mark.parametrize("tier", [-1, True, "1", 1.5])
 def test_a_tier_is_a_whole_number(tier: object) -> None:
     _, faults = read_topology(PodGroupSpec(network_topology={"highestTierAllowed": tier}))
-    assert faults == [f"spec.networkTopology.highestTierAllowed is {tier!r}: write a whole number, 0 or more"]
+    assert faults == [f"spec.networkTopology.highestTierAllowed is {tier!r}: write a whole number from 0 to 2147483647"]
 
 
 def test_a_policy_has_volcanos_defaults() -> None:
@@ -93,9 +93,12 @@ def test_a_pod_belongs_to_the_first_policy_that_selects_it_and_whose_keys_it_has
 @pytest.mark.parametrize(
     ("policy", "fault"),
     [
-        ({"subGroupSize": 0}, "spec.subGroupPolicy[0].subGroupSize is 0: write a whole number, 1 or more"),
-        ({"minSubGroups": -1}, "spec.subGroupPolicy[0].minSubGroups is -1: write a whole number, 0 or more"),
-        ({"matchLabelKeys": "part"}, "spec.subGroupPolicy[0].matchLabelKeys is 'part': write a list of label keys"),
+        ({"subGroupSize": 0}, "spec.subGroupPolicy[0].subGroupSize is 0: write a whole number from 1 to 2147483647"),
+        ({"minSubGroups": -1}, "spec.subGroupPolicy[0].minSubGroups is -1: write a whole number from 0 to 2147483647"),
+        (
+            {"matchLabelKeys": "part"},
+            "spec.subGroupPolicy[0].matchLabelKeys is 'part': write a list of label keys, such as app",
+        ),
         ({"networkTopology": {"mode": "x"}}, "spec.subGroupPolicy[0].networkTopology.mode is 'x': use hard or soft"),
     ],
 )
