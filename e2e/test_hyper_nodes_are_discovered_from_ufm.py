@@ -14,14 +14,15 @@ from e2e.conftest import SimulatedNodes, StartDaemon
 from e2e.harness.cluster import Cluster
 from e2e.harness.networks import HYPER_NODES
 from e2e.harness.views import listed
+from volcano_py.local.shipped import shipped
 
 CONFIG_MAPS = "/api/v1/namespaces/volcano-system/configmaps"
 NAME = "volcano-controller-configmap"
 SECRETS = "/api/v1/namespaces/volcano-system/secrets"
-ROLES = "/apis/rbac.authorization.k8s.io/v1/namespaces/volcano-system"
+RIGHTS = "/apis/rbac.authorization.k8s.io/v1/namespaces/volcano-system"
 UFM = {"labelSelector": "volcano.sh/network-topology-source=ufm"}
-OF_SECRET = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["e2e-ufm"], "verbs": ["get"]}
-DAEMON = {"kind": "ServiceAccount", "name": "volcano-scheduler", "namespace": "volcano-system"}
+SECRET = "ufm-credentials"
+"""Its name in manifests/ufm."""
 
 
 class Ufm:
@@ -57,27 +58,24 @@ async def ufm() -> AsyncIterator[Ufm]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def discovery(installed: Cluster, ufm: Ufm) -> AsyncIterator[Cluster]:
-    """The configuration, and the right to read the Secret, which is not there yet; nothing is left after the test."""
+    """The configuration, and the shipped right to read the Secret, which is not there yet; nothing is left behind."""
     source = {
         "source": "ufm",
         "enabled": True,
         "interval": "1s",
-        "credentials": {"secretRef": {"name": "e2e-ufm", "namespace": "volcano-system"}},
+        "credentials": {"secretRef": {"name": SECRET, "namespace": "volcano-system"}},
         "config": {"endpoint": ufm.url},
     }
     text = yaml.safe_dump({"networkTopologyDiscovery": [source]})
     await installed.client.create(CONFIG_MAPS, {"metadata": {"name": NAME}, "data": {"volcano-controller.conf": text}})
-    metadata = {"name": "e2e-ufm"}
-    await installed.client.create(f"{ROLES}/roles", {"metadata": metadata, "rules": [OF_SECRET]})
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "e2e-ufm"}
-    binding = {"metadata": metadata, "roleRef": role, "subjects": [DAEMON]}
-    await installed.client.create(f"{ROLES}/rolebindings", binding)
+    granted = list(yaml.safe_load_all((shipped("manifests") / "ufm" / "rbac.yaml").read_text(encoding="utf-8")))
+    for each in granted:
+        await installed.client.create(f"{RIGHTS}/{each['kind'].lower()}s", each)
     yield installed
     for path in (
         f"{CONFIG_MAPS}/{NAME}",
-        f"{ROLES}/roles/e2e-ufm",
-        f"{ROLES}/rolebindings/e2e-ufm",
-        f"{SECRETS}/e2e-ufm",
+        *(f"{RIGHTS}/{each['kind'].lower()}s/{each['metadata']['name']}" for each in granted),
+        f"{SECRETS}/{SECRET}",
     ):
         await installed.delete(path)
     for each in (await installed.client.get(HYPER_NODES, **UFM))["items"]:
@@ -85,7 +83,7 @@ async def discovery(installed: Cluster, ufm: Ufm) -> AsyncIterator[Cluster]:
 
 
 def with_password(password: str) -> dict[str, Any]:
-    return {"metadata": {"name": "e2e-ufm"}, "stringData": {"username": "admin", "password": password}}
+    return {"metadata": {"name": SECRET}, "stringData": {"username": "admin", "password": password}}
 
 
 async def test_hyper_nodes_follow_ufm_and_stay_when_it_is_away(
@@ -112,10 +110,10 @@ async def test_hyper_nodes_follow_ufm_and_stay_when_it_is_away(
 
         return await discovery.eventually(f"HyperNodes {wanted}", there)
 
-    await reported("Secret volcano-system/e2e-ufm of the credentials does not exist")
+    await reported("Secret volcano-system/ufm-credentials of the credentials does not exist")
     await discovery.client.create(SECRETS, with_password("wrong"))
     await reported("answered 401: correct username and password in the Secret")
-    await discovery.client.merge_patch(f"{SECRETS}/e2e-ufm", with_password("e2e-password"))
+    await discovery.client.merge_patch(f"{SECRETS}/{SECRET}", with_password("e2e-password"))
     names = await counted(leaf1=2, leaf2=1, spine3=3)
 
     ufm.machines = {}

@@ -262,6 +262,21 @@ async def test_switches_add_monitors_policies_and_conditions(helm: Helm) -> None
     assert with_all["PodMonitor", "volcano-py"]["metadata"]["labels"]["release"] == "prometheus"
 
 
+async def test_the_right_to_read_the_credentials_of_ufm_is_for_the_secret_that_is_named(
+    helm: Helm, kubectl: Kubectl
+) -> None:
+    theirs = by_name(await kubectl("kustomize", str(shipped("manifests") / "ufm")))
+    plain = await helm.template(crds_enable=False)
+    granted = without_helms_marks(await helm.template(crds_enable=False, ufm_credentials_secret="ufm-credentials"))
+    assert granted.keys() - plain.keys() == theirs.keys()
+    for key, each in theirs.items():
+        assert comparable(granted[key]) == comparable(each), key
+    named = await helm.template("batch", crds_enable=False, ufm_credentials_secret="fabric")
+    role, binding = (named[kind, "volcano-py-ufm-credentials"] for kind in ("Role", "RoleBinding"))
+    assert [rule["resourceNames"] for rule in role["rules"]] == [["fabric"]]
+    assert binding["subjects"][0]["namespace"] == role["metadata"]["namespace"] == "batch"
+
+
 async def test_webhooks_leave_out_further_namespaces(helm: Helm) -> None:
     more = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["excluded"]}
     objects = await helm.template(admission_enable=True, webhooks_namespace_selector_expressions=[more])

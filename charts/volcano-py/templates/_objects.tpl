@@ -50,6 +50,8 @@
 {{- range $object.rules -}}{{- if .resourceNames -}}{{- $_ := set . "resourceNames" (list $values.custom.scheduler_name) -}}{{- end -}}{{- end -}}
 {{- else if eq $kind "PrometheusRule" -}}
 {{- $_ := set $object.metadata "labels" (merge (dict) ($values.custom.monitoring_labels | default dict) $object.metadata.labels) -}}
+{{- else if and (eq $kind "Role") (eq $object.metadata.name "volcano-py-ufm-credentials") -}}
+{{- range $object.rules -}}{{- $_ := set . "resourceNames" (list $values.custom.ufm_credentials_secret) -}}{{- end -}}
 {{- else if hasSuffix "WebhookConfiguration" $kind -}}
 {{- include "volcano-py.webhooks" . -}}
 {{- end -}}

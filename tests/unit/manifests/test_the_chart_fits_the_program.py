@@ -51,4 +51,5 @@ def test_its_manifests_are_the_files_that_kustomize_reads(project: Path) -> None
         "admission": project / "manifests/overlays/admission",
         "alerts": project / "manifests/monitoring/alerts",
         "dashboards": project / "manifests/monitoring/dashboards",
+        "ufm": project / "manifests/ufm",
     }

@@ -57,7 +57,7 @@ async def read_credentials(api: KubeApi, source: UfmSource) -> Credentials:
     except NotFoundError as error:
         raise UfmError(f"Secret {namespace}/{name} of the credentials does not exist") from error
     except ForbiddenError as error:
-        text = f"Secret {namespace}/{name} of the credentials may not be read: grant get on it to the controller"
+        text = f"Secret {namespace}/{name} of the credentials may not be read: grant get on it, as manifests/ufm does"
         raise UfmError(text) from error
     except RequestError as error:
         raise UfmError(f"Secret {namespace}/{name} of the credentials cannot be read: {error}") from error
