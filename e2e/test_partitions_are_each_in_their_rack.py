@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from e2e.conftest import Configure, SimulatedNodes, StartDaemon, Wire
 from e2e.harness.cluster import Cluster
+from e2e.harness.daemon import QUICK_ELECTION
 from e2e.harness.jobs import job, task
 from e2e.harness.namespace import Namespace
 from e2e.harness.networks import BY_RACKS
@@ -13,7 +14,7 @@ from e2e.harness.networks import BY_RACKS
 HARD = {"mode": "hard", "highestTierName": "rack"}
 
 
-async def test_each_partition_of_a_job_is_in_one_rack_and_its_pods_come_back_there(
+async def test_each_partition_of_a_job_is_in_one_rack_and_its_pods_come_back_there_also_after_a_restart(
     namespace: Namespace,
     cluster: Cluster,
     simulated_nodes: SimulatedNodes,
@@ -24,7 +25,7 @@ async def test_each_partition_of_a_job_is_in_one_rack_and_its_pods_come_back_the
     """Racks of two nodes hold one partition of two pods each. The third partition waits, and has no use for the single
     node that is free until the deleted pod is created again."""
     await configure(BY_RACKS)
-    await start_daemon()
+    daemon = await start_daemon(*QUICK_ELECTION)
     pool = await simulated_nodes(4, cpu="4")
     racks = {"e2e-parts-a": pool.names[:2], "e2e-parts-b": pool.names[2:]}
     rack_of = {node: name for name, nodes in racks.items() for node in nodes}
@@ -42,12 +43,20 @@ async def test_each_partition_of_a_job_is_in_one_rack_and_its_pods_come_back_the
     await namespace.wait_event("PlacedInHyperNode", f"PodGroup/{group}", saying="sub-group worker 1 in e2e-parts-")
     await namespace.wait_reported("train-worker-4", saying="sub-group worker 2: rack, tier 1: e2e-parts-")
 
-    (before,) = [pod for pod in placed if pod.name == "train-worker-3"]
-    await cluster.delete(f"/api/v1/namespaces/{namespace.name}/pods/train-worker-3")
+    before = next(pod for pod in placed if pod.name == "train-worker-3")
 
     async def is_back() -> None:
-        (now,) = [pod for pod in await namespace.pods() if pod.name == "train-worker-3"]
+        (now,) = [pod for pod in await namespace.pods() if pod.name == before.name]
         assert now.raw["metadata"]["uid"] != before.raw["metadata"]["uid"], str(now)
         assert (now.phase, rack_of.get(now.node)) == ("Running", rack_of[before.node]), str(now)
 
+    path = f"/api/v1/namespaces/{namespace.name}/pods/{before.name}"
+    await cluster.delete(path)
     await cluster.eventually("the pod is back in the rack of its partition", is_back)
+
+    await daemon.kill()
+    (before,) = [pod for pod in await namespace.pods() if pod.name == before.name]
+    await cluster.delete(path)
+    successor = await start_daemon(*QUICK_ELECTION)
+    await successor.wait_leading()
+    await cluster.eventually("the pod is back there after a restart, too", is_back)

@@ -10,11 +10,8 @@ from typing import Any, Final
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from tests.support.networks import ACTIONS, PRIORITIES, RECLAIM, domains_of, networks, simulation_of
-from tests.support.registries import checked_registry
-from volcano_py.api.hyper_nodes import HyperNode
-from volcano_py.api.objects import Node, Pod, PodGroup, Queue
-from volcano_py.cluster.manifests import Document, stored
+from tests.support.networks import ACTIONS, PRIORITIES, RECLAIM, disturbed, domains_of, networks, simulation_of
+from volcano_py.api.objects import Node, Pod, PodGroup
 from volcano_py.simulation import Simulation
 
 _SECOND: Final = "second"
@@ -93,35 +90,7 @@ def test_no_pod_breaks_a_hard_limit_whatever_happens(
         simulation.step()
         _check_limits(simulation)
         assert not any(report.plugin_errors or report.action_errors for report in simulation.reports)
-        happens = data.draw(st.sampled_from(["nothing", "a node dies", "a node is gone", "pods go", "restart"]))
-        nodes = simulation.cluster.objects("Node", Node)
-        pods = [pod for pod in simulation.cluster.objects("Pod", Pod) if pod.spec.node_name]
-        if happens in ("a node dies", "a node is gone") and len(nodes) > 1:
-            dead = data.draw(st.sampled_from(sorted(node.metadata.name for node in nodes)))
-            simulation.cluster.remove("Node", dead)
-            for pod in pods:
-                if happens == "a node dies" and pod.spec.node_name == dead:
-                    simulation.cluster.remove("Pod", pod.metadata.key)
-        elif happens == "pods go" and pods:
-            gone = data.draw(st.sampled_from(sorted(pod.metadata.key for pod in pods)))
-            simulation.cluster.remove("Pod", gone)
-        elif happens == "restart":
-            items = [
-                (kind, each)
-                for kind, of in (
-                    ("Node", Node),
-                    ("HyperNode", HyperNode),
-                    ("Queue", Queue),
-                    ("PodGroup", PodGroup),
-                    ("Pod", Pod),
-                )
-                for each in simulation.cluster.objects(kind, of)
-            ]
-            classes = [each for each in network if each["kind"] == "PriorityClass"]
-            before = simulation.configuration
-            registry = checked_registry()
-            documents = [Document("made", n, each) for n, each in enumerate(classes)]
-            simulation = Simulation([*stored(documents), *items], before, registry)
+        happens, simulation = disturbed(simulation, network, data)
         event(f"{happens} at step {number}")
     assert simulation.state.drift() == 0
 

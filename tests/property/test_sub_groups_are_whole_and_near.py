@@ -14,7 +14,7 @@ from typing import Any, Final
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from tests.support.networks import ACTIONS, domains_of, networks, simulation_of
+from tests.support.networks import ACTIONS, disturbed, domains_of, networks, restarted, simulation_of
 from volcano_py.api.objects import Node, Pod, PodGroup
 from volcano_py.cluster.manifests import Document, stored
 from volcano_py.simulation import Simulation
@@ -76,8 +76,9 @@ def _parts(simulation: Simulation, group: PodGroup) -> dict[str, list[Pod]]:
     return found
 
 
-def _held(pods: Sequence[Pod]) -> set[str]:
-    return {pod.spec.node_name for pod in pods if pod.spec.node_name and pod.metadata.deletion_timestamp is None}
+def _held(pods: Sequence[Pod], nodes: frozenset[str]) -> set[str]:
+    """Of these nodes, which exist."""
+    return {pod.spec.node_name for pod in pods if pod.metadata.deletion_timestamp is None} & nodes
 
 
 def _is_within(held: set[str], limit: int, domains: Domains) -> bool:
@@ -86,13 +87,14 @@ def _is_within(held: set[str], limit: int, domains: Domains) -> bool:
 
 def _check_limits(simulation: Simulation) -> None:
     domains = domains_of(simulation)
+    _, nodes = domains[""]
     for group in simulation.cluster.objects("PodGroup", PodGroup):
         parts, (policy,) = _parts(simulation, group), group.spec.sub_group_policy
-        everywhere = set[str]().union(*(_held(pods) for pods in parts.values()))
+        everywhere = set[str]().union(*(_held(pods, nodes) for pods in parts.values()))
         assert _is_within(everywhere, _limit(group.spec.network_topology, domains), domains), group.metadata.name
         for part, pods in parts.items():
             limit = _limit(policy.get("networkTopology"), domains)
-            assert not part or _is_within(_held(pods), limit, domains), f"{group.metadata.name} {part}"
+            assert not part or _is_within(_held(pods, nodes), limit, domains), f"{group.metadata.name} {part}"
 
 
 @settings(max_examples=_EXAMPLES)
@@ -105,9 +107,8 @@ def test_no_pod_leaves_the_domain_of_its_sub_group_whatever_happens(
         simulation.step()
         _check_limits(simulation)
         assert not any(report.plugin_errors or report.action_errors for report in simulation.reports)
-        pods = sorted(pod.metadata.key for pod in simulation.cluster.objects("Pod", Pod) if pod.spec.node_name)
-        if gone := data.draw(st.sampled_from(["", *pods])):
-            simulation.cluster.remove("Pod", gone)
+        happens, simulation = disturbed(simulation, network, data)
+        event(happens)
     assert simulation.state.drift() == 0
 
 
@@ -178,6 +179,8 @@ def test_a_pod_that_comes_back_finds_its_place_whatever_its_job_waits_for(
     (manifest,) = [each for each in jobs if each["kind"] == "Pod" and f"default/{each['metadata']['name']}" == gone]
     simulation.cluster.remove("Pod", gone)
     simulation.step()
+    if data.draw(st.booleans()):
+        simulation = restarted(simulation, network)
     for kind, item in stored([Document("again", 0, manifest)]):
         simulation.cluster.put(kind, item)
     simulation.run()

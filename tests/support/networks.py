@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.registries import checked_registry
 from volcano_py.api.hyper_nodes import HyperNode
-from volcano_py.api.objects import Node
+from volcano_py.api.objects import Node, Pod, PodGroup, Queue
 from volcano_py.cluster.manifests import Document, stored
 from volcano_py.config import parse_configuration
 from volcano_py.simulation import Simulation
@@ -88,3 +88,30 @@ def domains_of(simulation: Simulation) -> dict[str, tuple[int, frozenset[str]]]:
         found[each.metadata.name] = (each.spec.tier, held)
     found[""] = (max((tier for tier, _ in found.values()), default=0) + 1, nodes)
     return found
+
+
+def disturbed(simulation: Simulation, network: list[dict[str, Any]], data: st.DataObject) -> tuple[str, Simulation]:
+    """Something that happens to a cluster, and the simulation to go on with."""
+    happens = data.draw(st.sampled_from(["nothing", "a node dies", "a node is gone", "pods go", "restart"]))
+    nodes = simulation.cluster.objects("Node", Node)
+    pods = [pod for pod in simulation.cluster.objects("Pod", Pod) if pod.spec.node_name]
+    if happens in ("a node dies", "a node is gone") and len(nodes) > 1:
+        dead = data.draw(st.sampled_from(sorted(node.metadata.name for node in nodes)))
+        simulation.cluster.remove("Node", dead)
+        for pod in pods:
+            if happens == "a node dies" and pod.spec.node_name == dead:
+                simulation.cluster.remove("Pod", pod.metadata.key)
+    elif happens == "pods go" and pods:
+        gone = data.draw(st.sampled_from(sorted(pod.metadata.key for pod in pods)))
+        simulation.cluster.remove("Pod", gone)
+    elif happens == "restart":
+        simulation = restarted(simulation, network)
+    return happens, simulation
+
+
+def restarted(simulation: Simulation, network: list[dict[str, Any]]) -> Simulation:
+    """A scheduler that knows of the cluster only what the objects say."""
+    kinds = (("Node", Node), ("HyperNode", HyperNode), ("Queue", Queue), ("PodGroup", PodGroup), ("Pod", Pod))
+    items = [(kind, each) for kind, of in kinds for each in simulation.cluster.objects(kind, of)]
+    classes = [Document("made", n, each) for n, each in enumerate(network) if each["kind"] == "PriorityClass"]
+    return Simulation([*stored(classes), *items], simulation.configuration, checked_registry())
