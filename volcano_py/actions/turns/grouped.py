@@ -87,21 +87,22 @@ class GroupedTurn(GatheredTurn):
         yield from candidates(ssn, job, self._limit, demand, later=later, enough=enough)
 
     def _orders(self, tasks: Rows) -> Iterator[Rows]:
-        """The tasks as they are; then, for a job that is not complete, with larger sub-groups first, and with smaller
-        ones: each may fit where the other does not."""
+        """The tasks as they are; then, for a job that is not complete, with larger sub-groups first, with smaller ones,
+        and with tasks in no sub-group: each may fit where the other does not."""
         yield tasks
         if self._ssn.ask.job_ready(self._job):
             return
         groups = self._groups
         group = groups.group[np.searchsorted(groups.rows, tasks)]
-        sizes = np.bincount(group[group >= 0], minlength=len(groups) + 1)
-        if len(np.unique(sizes[sizes > 0])) < 2:
-            return
-        sizes[-1] = 0  # (tasks in no sub-group are the last in both)
-        begun = np.append(self._ssn.in_sub_groups(self._job, PLACED_STATUSES) > 0, False)
-        at = np.arange(len(tasks))
-        for size in (-sizes, sizes):
-            yield tasks[np.lexsort((at, group, size[group], group < 0, ~begun[group]))]
+        at, is_loose = np.arange(len(tasks)), group < 0
+        sizes = np.bincount(group[~is_loose], minlength=len(groups) + 1)
+        if len(np.unique(sizes[sizes > 0])) > 1:
+            sizes[-1] = 0  # (tasks in no sub-group are the last in both)
+            begun = np.append(self._ssn.in_sub_groups(self._job, PLACED_STATUSES) > 0, False)
+            for size in (-sizes, sizes):
+                yield tasks[np.lexsort((at, group, size[group], is_loose, ~begun[group]))]
+        if is_loose.any() and not is_loose.all():
+            yield tasks[np.lexsort((at, ~is_loose))]
 
     # -- one sub-group ---------------------------------------------------------------------------------------------
 
