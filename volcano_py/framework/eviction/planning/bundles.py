@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.state.table.across import all_of, any_of, least_of
 from volcano_py.state.table.table import Rows
 
 Flags = NDArray[np.bool_]
@@ -83,7 +84,7 @@ class Wanted(msgspec.Struct, frozen=True, eq=False):
 
     def places(self, idle: Counts) -> Counts:
         """[K] how many tasks fit into `idle` [K, D]."""
-        places: Counts = np.maximum((idle // self.request).min(axis=1), 0)
+        places: Counts = np.maximum(least_of(idle // self.request), 0)
         return places
 
 
@@ -134,7 +135,7 @@ class Bundles:
     def __init__(self, stock: Stock, wanted: Wanted, jobs: JobFacts) -> None:
         missing = np.maximum(wanted.request - wanted.idle, 0)
         dims = np.flatnonzero(missing.any(axis=0))  # (mostly one or two; what no node lacks need not be looked at)
-        useful = (np.minimum(missing[:, dims].take(stock.node, axis=0), stock.request[:, dims]) > 0).any(axis=1)
+        useful = any_of(np.minimum(missing[:, dims].take(stock.node, axis=0), stock.request[:, dims]) > 0)
         self._stock = stock.where(useful)
         self._short = missing.take(self._stock.node, axis=0)
         self._dims = dims
@@ -191,7 +192,7 @@ class Bundles:
     def _alone(self) -> _Offers:
         """One surplus pod that makes room by itself."""
         stock = self._stock
-        at = np.flatnonzero(stock.spare & (stock.request >= self._short).all(axis=1))
+        at = np.flatnonzero(stock.spare & all_of(stock.request >= self._short))
         if not len(at):
             return _NO_OFFERS
         found, short = stock.take(at), self._short[at]
@@ -233,13 +234,13 @@ class Bundles:
         if not len(at):
             return _NO_OFFERS
         order = self._by_node(at)
-        node, request = stock.node[order], stock.request[order]
+        node = stock.node[order]
         is_start = _starts(node)
         starts, run = np.flatnonzero(is_start), np.cumsum(is_start) - 1
-        holds = request[:, self._dims]
+        holds = stock.request[:, self._dims].take(order, axis=0)
         freed = np.cumsum(holds, axis=0)
-        freed -= (freed[starts] - holds[starts])[run]
-        enough = np.flatnonzero((freed >= self._short[order][:, self._dims]).all(axis=1))
+        freed -= (freed[starts] - holds[starts]).take(run, axis=0)
+        enough = np.flatnonzero(all_of(freed >= self._short[:, self._dims].take(order, axis=0)))
         runs, which = np.unique(run[enough], return_index=True)
         start, stop = starts[runs], enough[which] + 1
         several = stop - start > 1
@@ -257,9 +258,9 @@ class Bundles:
         whole, job = self._goes_whole[at], stock.job[at]
         new_job = _starts(job, whole)
         new_job[begins] = True
-        held = stock.request[at] @ self._wanted.worth
+        held = stock.request.take(at, axis=0) @ self._wanted.worth
         if whole.any():
-            held = np.where(whole, (self._jobs.held[job] @ self._wanted.worth) * new_job, held)
+            held = np.where(whole, (self._jobs.held @ self._wanted.worth)[job] * new_job, held)
         return np.column_stack(
             (
                 np.maximum.reduceat(stock.rank[at], begins),
@@ -267,7 +268,7 @@ class Bundles:
                 np.add.reduceat(new_job.astype(np.int64), begins),
                 np.logical_or.reduceat(whole & self._jobs.complete[job], begins),
                 np.add.reduceat((~whole).astype(np.int64), begins),
-                np.add.reduceat(held, begins) - self._short[order[start]] @ self._wanted.worth,
+                np.add.reduceat(held, begins) - self._short.take(order[start], axis=0) @ self._wanted.worth,
                 np.maximum.reduceat(stock.turn[at], begins),
             )
         ).astype(np.float64)

@@ -10,6 +10,7 @@ import numpy as np
 from volcano_py.framework.eviction.planning.draft import Draft, Eviction
 from volcano_py.framework.eviction.planning.placing import place, place_on
 from volcano_py.framework.session import Session
+from volcano_py.state.table.across import least_of
 
 
 def fill_back(ssn: Session, draft: Draft) -> None:
@@ -49,7 +50,7 @@ def _may_do_without(ssn: Session, draft: Draft, evictions: Sequence[Eviction]) -
     counts = Counter(promised.task.task_class.row for promised in draft.places)
     for row, task_class in classes.items():
         dims = task_class.requested
-        room = np.maximum((idle[:, dims] // task_class.request[dims]).min(axis=1), 0)
+        room = np.maximum(least_of(idle[:, dims] // task_class.request[dims]), 0)
         if room[ssn.resolvable(ssn.placer.codes(task_class))].sum() < counts[row]:
             return False
     return True
