@@ -11,6 +11,7 @@ from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Counts
+from volcano_py.state.table.across import least_of
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
@@ -20,7 +21,7 @@ def eviction_domains(ssn: Session, pool: Candidates, job: Job, tasks: Rows) -> l
     made; None for a job that is placed without regard to the network.
 
     A domain is left out if it has too little room for what the gang lacks even if all pods in it that may be evicted
-    were gone.
+    were gone. Of more than may be tried, those are left out first in which jobs would have to go whole.
     """
     topology = ssn.topology
     limit = topology.limit(job)
@@ -29,21 +30,27 @@ def eviction_domains(ssn: Session, pool: Candidates, job: Job, tasks: Rows) -> l
     lacking = max(1, ssn.ask.tasks_to_ready(job) - job.waiting)
     counts = Counter(ssn.ledger.tasks.task_class[tasks[:lacking]].tolist())
     enough = topology.eligible(limit).copy()
+    alone = enough.copy()
+    spare = pool.evictable()
+    spare = spare[pool.gangs.surplus()[ssn.ledger.tasks.job[spare]] > 0]
     missing = np.zeros(len(topology.tree), dtype=np.int64)
     for row, count in counts.items():
         task_class = ssn.snapshot.classes[row]
         assert task_class is not None, "a task without a class"
         free, freed = _rooms(ssn, pool, task_class)
         enough &= topology.tree.sums(freed) >= count
+        alone &= topology.tree.sums(_room_without(ssn, task_class, spare)) >= count
         missing += np.maximum(count - topology.tree.sums(free), 0)
     chain = topology.chain(job, limit)
     if chain is not None:
         found = np.array([domain for domain in chain if enough[domain]], dtype=np.intp)
     else:
         found = np.flatnonzero(enough)
-    order = np.lexsort((found, missing[found], topology.tree.tiers[found]))
+    found = found[np.lexsort((found, missing[found], topology.tree.tiers[found]))]
     most = min(topology.most_evicted_from, pool.gangs.rules.most_domains)
-    best: list[int] = found[order][:most].tolist()
+    if pool.gangs.rules.surplus_first:
+        found = found[np.sort(np.argsort(~alone[found], kind="stable")[:most])]
+    best: list[int] = found[:most].tolist()
     return best
 
 
@@ -85,17 +92,18 @@ def domains_of_sub_groups(ssn: Session, pool: Candidates, job: Job, tasks: Rows)
 
 def _rooms(ssn: Session, pool: Candidates, task_class: TaskClass) -> tuple[Counts, Counts]:
     """[N] for how many tasks of the class each node will have room, and would have without all pods that may go."""
+    nobody = np.zeros(0, dtype=np.intp)
+    return _room_without(ssn, task_class, nobody), _room_without(ssn, task_class, pool.evictable())
+
+
+def _room_without(ssn: Session, task_class: TaskClass, rows: Rows) -> Counts:
+    """[N] for how many tasks of the class each node would have room without the pods `rows`."""
     nodes, dims = ssn.ledger.nodes, task_class.requested
-    idle = nodes.future_idle()[:, dims]
-    rows = pool.evictable()
-    held = np.zeros_like(idle)
-    requests = ssn.ledger.classes.request[ssn.ledger.tasks.task_class[rows]][:, dims]
-    for column in range(len(dims)):
-        np.add.at(held[:, column], ssn.ledger.tasks.node[rows], requests[:, column])
-    request = task_class.request[dims]
     may_take = ssn.resolvable(ssn.placer.codes(task_class)) & nodes.present
     if not len(dims):
-        plenty = np.where(may_take, np.int64(2**31), 0)
-        return plenty, plenty
-    free, freed = (np.where(may_take, np.maximum((each // request).min(axis=1), 0), 0) for each in (idle, idle + held))
-    return free, freed
+        return np.where(may_take, np.int64(2**31), 0)
+    idle = nodes.future_idle()[:, dims]
+    requests = ssn.ledger.classes.request[ssn.ledger.tasks.task_class[rows]][:, dims]
+    for column in range(len(dims)):
+        np.add.at(idle[:, column], ssn.ledger.tasks.node[rows], requests[:, column])
+    return np.where(may_take, np.maximum(least_of(idle // task_class.request[dims]), 0), 0)

@@ -14,7 +14,9 @@ dropped if a victim would come back (recurrence.py).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
+from typing import Final
 
 from volcano_py.api.wording import explain_evictions as wording
 from volcano_py.framework.eviction.candidates import Candidates
@@ -31,6 +33,8 @@ from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
 from volcano_py.state.table.table import Rows
 from volcano_py.state.topology.tree import ROOT
+
+_SURPLUS: Final = tuple(level for level in LEVELS if not level.whole)
 
 
 class EvictionPlan:
@@ -71,26 +75,40 @@ class EvictionPlan:
         return True
 
     def _search(self, tasks: Rows) -> bool:
-        """Draft the plan; for a job that is kept together in the network, in the first domain that works."""
+        """Draft the plan; for a job that is kept together in the network, in the first domain that works. No gang goes
+        whole where surplus suffices in another domain."""
         ssn, job = self._ssn, self._job
         domains = eviction_domains(ssn, self._pool, job, tasks)
         if domains is None and ssn.sub_groups(job) is None:
             return self._search_all_levels(tasks)
-        for domain in [ROOT] if domains is None else domains:
-            with ExitStack() as inside:
-                inside.enter_context(ssn.topology.inside(job, domain))
-                for group, narrower in domains_of_sub_groups(ssn, self._pool, job, tasks).items():
-                    inside.enter_context(ssn.topology.inside(job, narrower, group))
-                if self._search_all_levels(tasks):
-                    return True
-        return False
+        found = [ROOT] if domains is None else domains
+        passes = (_SURPLUS, LEVELS) if len(found) > 1 and self._spares_gangs() else (LEVELS,)
+        return any(self._search_in(domain, tasks, levels) for levels in passes for domain in found)
 
-    def _search_all_levels(self, tasks: Rows) -> bool:
+    def _search_in(self, domain: int, tasks: Rows, levels: Sequence[Level]) -> bool:
+        """Draft the plan in a domain, where evictions may go so far. Whether the gang has its places."""
+        ssn, job = self._ssn, self._job
+        with ExitStack() as inside:
+            inside.enter_context(ssn.topology.inside(job, domain))
+            for group, narrower in domains_of_sub_groups(ssn, self._pool, job, tasks).items():
+                inside.enter_context(ssn.topology.inside(job, narrower, group))
+            if not self._search_all_levels(tasks, levels):
+                return False
+            return levels is LEVELS or not ssn.ask.job_starving(job) or self._search_all_levels(tasks)
+
+    def _takes_whole(self) -> bool:
+        return self._scheme.takes_whole and self._pool.gangs.take_whole
+
+    def _spares_gangs(self) -> bool:
+        """Whether jobs go whole only where surplus does not suffice, though they may."""
+        return self._takes_whole() and self._pool.gangs.rules.surplus_first
+
+    def _search_all_levels(self, tasks: Rows, levels: Sequence[Level] = LEVELS) -> bool:
         """Draft the plan, with evictions going no further than they have to. Whether the gang has its places."""
         is_complete = last_resorts = False
-        takes_whole = self._scheme.takes_whole and self._pool.gangs.take_whole
-        only_surplus_at_first = self._pool.gangs.rules.surplus_first or not takes_whole
-        for level in LEVELS:
+        takes_whole = self._takes_whole()
+        only_surplus_at_first = self._spares_gangs() or not takes_whole
+        for level in levels:
             if (level.whole and not takes_whole) or (not level.whole and not only_surplus_at_first):
                 continue
             if level.last_resort and not last_resorts:
