@@ -15,7 +15,7 @@ from volcano_py.framework.eviction.planning.bundles import Bundle, Bundles, Want
 from volcano_py.framework.eviction.planning.columns import Columns
 from volcano_py.framework.eviction.planning.draft import Eviction
 from volcano_py.framework.eviction.planning.placing import place, place_on
-from volcano_py.framework.eviction.planning.taking import Taking
+from volcano_py.framework.eviction.planning.taking import MOST_REORDERED, Taking
 from volcano_py.framework.eviction.scheme import NEVER
 from volcano_py.framework.eviction.units import Need
 from volcano_py.framework.job import Task
@@ -131,16 +131,19 @@ class Search:
         return self._free_a_node(task, candidates[below]) or self._free_a_node(task, candidates)
 
     def _possible(self, task: Task) -> Rows:
-        """The pods that may go for the task. Where none may any more because of what has gone, those that might have
+        """The pods that may go for the task. Where none may any more because a gang has gone, those that might have
         gone before it: they may in another order (`Taking`)."""
         ssn, scheme = self._attempt.ssn, self._attempt.scheme
         candidates = scheme.candidates(task)
         if scheme.among_deadlocked:
             return candidates
         possible = ssn.ask.possible_victims(scheme.point, task, candidates)
-        if not self._attempt.draft.evictions:
+        gone = self._attempt.draft.evictions
+        if not gone:
             self._at_first = possible
-        return possible if len(possible) else candidates[np.isin(candidates, self._at_first)]
+        if len(possible) or len(gone) > MOST_REORDERED or not any(each.unit.is_whole for each in gone):
+            return possible
+        return candidates[np.isin(candidates, self._at_first)]
 
     def _free_a_node(self, task: Task, candidates: Rows) -> bool:
         """Evict the first bundle that the plugins give up and after which the task finds a place, or lacks only what a

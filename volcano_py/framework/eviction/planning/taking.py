@@ -18,7 +18,7 @@ Looks = tuple[tuple[int, int, bytes], ...]
 """Of each unit of a bundle its queue, the class of its pod (-1: a whole job, -2: a sub-group), and what its job or it
 holds."""
 
-_MOST_REORDERED: Final = 16
+MOST_REORDERED: Final = 16
 """Units that are tried in another order, and how often that is done in a search."""
 
 
@@ -88,7 +88,7 @@ class Taking:
         than it deserves gives the largest only as the last."""
         draft = self._attempt.draft
         gone = mark.evictions
-        if not gone or len(gone) + len(units) > _MOST_REORDERED or self._reordered == _MOST_REORDERED:
+        if not gone or len(gone) + len(units) > MOST_REORDERED or self._reordered == MOST_REORDERED:
             return False
         self._reordered += 1
         draft.rollback(mark)
