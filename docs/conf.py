@@ -69,7 +69,7 @@ def _read(_app: object, name: str, source: list[str]) -> None:
 
 
 def _check_requests(app: Any, error: Exception | None) -> None:
-    """Readers' browsers ask nobody else: scripts, styles, fonts and pictures come with the pages.
+    """Readers' browsers ask no other server: scripts, styles, fonts and pictures come with the pages.
 
     Raises:
         ExtensionError: a page would load something from elsewhere.

@@ -87,7 +87,7 @@ async def test_a_new_leader_checks_what_its_predecessor_has_claimed(store: Store
     store.desire({"a": ["n1"], "b": ["n1"]})
     for name in ("a", "b"):
         known: Any = store.objects[NODE_SHARD, name]
-        store.claim(known, ["n1"])  # claims that nobody has compared
+        store.claim(known, ["n1"])  # claims that no daemon has compared
     daemon = ShardDaemon("a", store)
     daemon.start()
     await until(lambda: daemon.keeper.is_ready)
