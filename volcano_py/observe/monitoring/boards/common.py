@@ -114,7 +114,8 @@ def evictions() -> Panel:
     return Panel(
         title="Evictions by action",
         text="Pods that were evicted for others in the time of one point: preempt and gangpreempt within a queue, "
-        "reclaim and gangreclaim for other queues, shuffle by a plugin's choice. `volcano-py explain` says for which pods.",
+        "reclaim and gangreclaim for other queues, shuffle by a plugin's choice. `volcano-py explain` says for which "
+        "pods.",
         targets=(Target(increase("evictions_total", ("action",), {"outcome": "done"}), "{{action}}"),),
         stacked=True,
     )
