@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -28,15 +28,13 @@ from volcano_py.framework.status.closing import Closing
 from volcano_py.framework.status.queue_gates import open_gates
 from volcano_py.framework.status.queue_reports import queue_reports
 from volcano_py.framework.status.requeue import requeue_if_unblocked
+from volcano_py.framework.status.wakeups import SOON, earlier
 from volcano_py.plugins import BUILTIN_PLUGINS
 from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.snapshot import Snapshot
 from volcano_py.state.status import TaskStatus
 
 log = structlog.get_logger(__name__)
-
-_SOON: Final = 0.01
-"""Seconds: just after the time of the cycle itself."""
 
 
 def builtin_registry() -> Registry:
@@ -134,8 +132,9 @@ class Scheduler:
         )
         times.open = times.so_far()
 
-        # 2. Decide: what is promised is kept, then the configured actions in their order.
+        # 2. Decide: what rests wakes if need be, what is promised is kept, then the configured actions in their order.
         if decide:
+            ssn.wake(self._resting)
             ssn.reservations.hold()
             times.actions, times.action_errors = self._run_actions(ssn)
             requeue_if_unblocked(ssn)
@@ -151,7 +150,7 @@ class Scheduler:
             if ssn.dispatch.failures.counts:
                 self._resting.forget()
             elif self._resting.remember(ssn, ssn.findings.set_aside, closing.quiet, RoomWaits(ssn).lacks_of):
-                self._look_again_at = min(self._look_again_at or np.inf, snapshot.now + _SOON)
+                self._look_again_at = earlier(self._look_again_at, snapshot.now + SOON)
 
         # 4. Report.
         report = self._report(ssn, cycle, seed, tally, times, decided=decide)

@@ -106,10 +106,6 @@ class Session(ClusterCopy):
 
         self.open_seconds = self.dispatch.life("on_session_open", self)
 
-        if woken := resting.wake(self, self.ask):
-            self.resting = {row: reported for row, reported in self.resting.items() if row not in woken}
-            self._pending = self._collect_pending()
-
     def dissolve(self) -> None:
         """Forget everything: the session is over.
 
@@ -130,6 +126,12 @@ class Session(ClusterCopy):
         rests[list(self.resting)] = True
         rows = rows[free & ~self.hopeless_classes[tasks.task_class[rows]] & ~rests[tasks.job[rows]]]
         return rows[np.argsort(tasks.job[rows], kind="stable")]
+
+    def wake(self, resting: Resting) -> None:
+        """Jobs do not rest in this cycle that what has changed concerns."""
+        if woken := resting.wake(self, self.ask):
+            self.resting = {row: reported for row, reported in self.resting.items() if row not in woken}
+            self._pending = self._collect_pending()
 
     def unenqueued_jobs(self) -> list[Job]:
         """Valid jobs that were not admitted yet, with or without tasks."""

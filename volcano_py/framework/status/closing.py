@@ -21,6 +21,7 @@ from volcano_py.framework.job import Job
 from volcano_py.framework.status.missing_queue import queue_source
 from volcano_py.framework.status.queue_conditions import queue_conditions
 from volcano_py.framework.status.verdicts import PodVerdict, gang_message, job_verdict, pod_verdicts
+from volcano_py.framework.status.wakeups import earlier
 from volcano_py.state.infos import QueueInfo, TaskInfo
 from volcano_py.state.queues.queue_tree import lay
 from volcano_py.state.snapshot import Phase
@@ -287,7 +288,7 @@ class Closing:
         """At its deadline an unused reservation ends; plugins ask for times of their own."""
         for moment in (self._ssn.reservations.next_deadline(), self._ssn.wakeups.next_progress):
             if moment:
-                self.look_again_at = min(self.look_again_at, moment) if self.look_again_at else moment
+                self.look_again_at = earlier(self.look_again_at, moment)
 
     def _is_young(self, created: float) -> bool:
         """Whether it is too early to report it; then another cycle is requested."""

@@ -8,19 +8,17 @@ only promised.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from volcano_py.framework.eviction.candidates import RIPE_AFTER
 from volcano_py.framework.placement.class_state import reaches_of
 from volcano_py.framework.plugin import Reach
+from volcano_py.framework.status.wakeups import SOON
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import TaskClass
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
-
-_SOON: Final = 0.01
-"""Seconds: just after the time of the cycle itself."""
 
 
 def requeue_if_unblocked(ssn: Session) -> None:
@@ -35,7 +33,7 @@ def requeue_if_unblocked(ssn: Session) -> None:
     refused = _refused_classes(ssn)
     is_unblocked = any(_moves(ssn, each) and len(ssn.placer.feasible(each)) for each in refused)
     if is_unblocked or _is_promised_what_is_free(ssn):
-        ssn.wakeups.recheck_at(ssn.now + _SOON)
+        ssn.wakeups.recheck_at(ssn.now + SOON)
     is_any_waiting = bool(refused or ssn.findings.notes or ssn.findings.set_aside or ssn.resting)
     sought = ssn.findings.bound_when_sought
     if is_any_waiting and sought is not None and bound > sought:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
+
+SOON: Final = 0.01
+"""Seconds: just after a moment, such as the time of the cycle itself."""
 
 
 class Wakeups(msgspec.Struct):
@@ -17,11 +22,12 @@ class Wakeups(msgspec.Struct):
     next_recheck: float = 0.0
 
     def progress_at(self, time: float) -> None:
-        self.next_progress = _earlier(self.next_progress, time)
+        self.next_progress = earlier(self.next_progress, time)
 
     def recheck_at(self, time: float) -> None:
-        self.next_recheck = _earlier(self.next_recheck, time)
+        self.next_recheck = earlier(self.next_recheck, time)
 
 
-def _earlier(known: float, time: float) -> float:
+def earlier(known: float, time: float) -> float:
+    """The earlier of two times; `known` may be 0, for none."""
     return min(known, time) if known else time

@@ -14,6 +14,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Job
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
+from volcano_py.framework.status.wakeups import SOON
 from volcano_py.framework.votes import Vote
 from volcano_py.plugins.reservation.arguments import ReservationArguments
 from volcano_py.plugins.reservation.need import Need, imagined, needed_rows, needs_of
@@ -28,8 +29,6 @@ from volcano_py.state.table.table import Rows
 _TRIES: Final = 4
 # Seconds by which other places have to be free earlier to be held instead: the messages of other jobs change with them.
 _WORTHWHILE: Final = 60.0
-_SOON: Final = 0.01
-"""Seconds: just after the time of the cycle itself."""
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -59,7 +58,7 @@ class Choice:
             self._pass_on(job)
         now = self._turns.current
         if before is not now and (before is None or now is None or before.places is not now.places):
-            self._ssn.wakeups.recheck_at(self._ssn.now + _SOON)
+            self._ssn.wakeups.recheck_at(self._ssn.now + SOON)
         if now is not None:
             self._ssn.wakeups.recheck_at(now.until)
             self._say(now)
@@ -181,7 +180,7 @@ class Choice:
         due = queued + self._after
         due = due[due > ssn.now]
         if len(due):
-            ssn.wakeups.recheck_at(float(due.min()) + _SOON)
+            ssn.wakeups.recheck_at(float(due.min()) + SOON)
 
     # -- places ------------------------------------------------------------------------------------------------------
 
