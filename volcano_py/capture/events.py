@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from volcano_py.api import names
 from volcano_py.api.objects import ApiObject, ObjectMeta, metadata_of
 from volcano_py.capture.model import CapturedEvent, Unread
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
@@ -24,7 +25,9 @@ _LONGEST_MESSAGE: Final = 1024
 """Characters; the API server takes no longer ones from newer clients."""
 _KINDS: Final = {kind: kind for kind in ("Pod", "PodGroup", "Queue", "Node")} | {VOLCANO_JOB: "Job"}
 """Kind in a capture → kind in events."""
-_SCHEDULERS: Final = frozenset({"default-scheduler", "volcano", "vc-scheduler", "vc-controller-manager"})
+_SCHEDULERS: Final = frozenset(
+    {names.KUBERNETES_SCHEDULER, names.DEFAULT_SCHEDULER_NAME, "vc-scheduler", "vc-controller-manager"}
+)
 """Reporters whose messages are about scheduling. Others, such as the kubelet, may name Secrets, images or commands."""
 
 

@@ -92,8 +92,8 @@ def domains_of_sub_groups(ssn: Session, pool: Candidates, job: Job, tasks: Rows)
 
 def _rooms(ssn: Session, pool: Candidates, task_class: TaskClass) -> tuple[Counts, Counts]:
     """[N] for how many tasks of the class each node will have room, and would have without all pods that may go."""
-    nobody = np.zeros(0, dtype=np.intp)
-    return _room_without(ssn, task_class, nobody), _room_without(ssn, task_class, pool.evictable())
+    none = np.zeros(0, dtype=np.intp)
+    return _room_without(ssn, task_class, none), _room_without(ssn, task_class, pool.evictable())
 
 
 def _room_without(ssn: Session, task_class: TaskClass, rows: Rows) -> Counts:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.views import FITS, Codes
+from volcano_py.state.table.across import any_of
 from volcano_py.state.table.axis import IntVector
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
@@ -49,7 +50,7 @@ def lack_of_room(cluster: ClusterCopy, task_class: TaskClass, codes: Codes) -> L
     willing = np.flatnonzero(is_willing)
     free = nodes.future_idle()[willing]
     lacks = (request > 0) & (free < request)
-    if not len(willing) or not lacks.any(axis=1).all():
+    if not len(willing) or not any_of(lacks).all():
         return None
     short = np.zeros(len(request), dtype=np.bool_)
     short[lacks.argmax(axis=1)] = True
@@ -70,7 +71,7 @@ class RoomChange(msgspec.Struct, frozen=True, eq=False):
     @classmethod
     def between(cls, before: NDArray[np.int64], now: NDArray[np.int64], name_rank: NDArray[np.int64]) -> RoomChange:
         """`before` and `now` are of all nodes [N, R]."""
-        rows = np.flatnonzero((before != now).any(axis=1))
+        rows = np.flatnonzero(any_of(before != now))
         return cls(rows, before[rows], now[rows], name_rank)
 
 

@@ -16,7 +16,7 @@ from volcano_py.state.task_class import TaskClass
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
-_EVICT_FOR_NOBODY: Final = frozenset({"enqueue", "allocate", "backfill", "shuffle"})
+_EVICTING_NOTHING: Final = frozenset({"enqueue", "allocate", "backfill", "shuffle"})
 """Actions that evict nothing for jobs that wait."""
 
 
@@ -27,7 +27,7 @@ class RoomWaits:
         self._ssn = ssn
         self._by_class: dict[int, LackOfRoom | None] = {}
         self._may_rest = (
-            _EVICT_FOR_NOBODY.issuperset(ssn.configuration.actions)
+            _EVICTING_NOTHING.issuperset(ssn.configuration.actions)
             and all(call.plugin.predicate_lasts for call in ssn.dispatch.calls("predicate"))
             and not ssn.findings.keepers
         )

@@ -24,9 +24,9 @@ def first_of_equals(
         if concerned[each.row] < max(job.min_member, 1):
             yield each.row
             continue
-        info, lacks = each.info, tuple(map(id, each.lacks))
-        shape = (info.queue, info.ref.namespace, job.priority, info.min_member, len(each.tasks), info.min_task_member)
-        equals.setdefault((*map(str, shape), *lacks), []).append(job)
+        info, roles = each.info, frozenset(each.info.min_task_member.items())
+        shape = (info.queue, info.ref.namespace, job.priority, info.min_member, roles, len(each.tasks))
+        equals.setdefault((*shape, *map(id, each.lacks)), []).append(job)
     for group in equals.values():
         most = concerned[group[0].row] + 1
         first = group if len(group) <= most else nsmallest(most, group, key=ask.job_key)

@@ -24,8 +24,8 @@ class EvictionRun:
         self._ssn, self._pool, self._scheme = ssn, pool, scheme
         self._deadlocks = Deadlocks(ssn, pool, scheme, by_queue)
         self._explaining = Explaining(ssn, pool, scheme, self._deadlocks)
-        self._futile = Futile(ssn, scheme.action)
         self._allocate_follows = allocate_follows(ssn, scheme.action)
+        self._futile = Futile(ssn, holds_places=self._allocate_follows)
 
     def evict_for(self, work: Starving) -> None:
         """Evict for the job, if it still starves, or note why nothing was evicted."""

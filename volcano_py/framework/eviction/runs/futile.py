@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from volcano_py.framework.eviction.starving import Starving, allocate_follows
+from volcano_py.framework.eviction.starving import Starving
 from volcano_py.state.table.columns import JobTable
 
 if TYPE_CHECKING:
@@ -27,10 +27,11 @@ class Futile:
     It remembers nothing where a plugin may tell equal jobs apart, nor where places are held for an allocate to come.
     """
 
-    def __init__(self, ssn: Session, action: str) -> None:
+    def __init__(self, ssn: Session, *, holds_places: bool) -> None:
+        """`holds_places`: for an allocate that follows."""
         self._ssn = ssn
         sees_all = all(plugin.sees_jobs_alike for plugin in ssn.dispatch.plugins)
-        self._remembers = sees_all and not allocate_follows(ssn, action)
+        self._remembers = sees_all and not holds_places
         self._known: set[Hashable] = set()
 
     def __contains__(self, work: Starving) -> bool:
