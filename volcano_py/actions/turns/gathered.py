@@ -15,6 +15,7 @@ from volcano_py.framework.topology.balance import shares
 from volcano_py.framework.topology.candidates import Demand, Rooms, candidates, misfit
 from volcano_py.framework.topology.confinement import Confinement
 from volcano_py.framework.topology.ranks import deal
+from volcano_py.framework.topology.topology import WHOLE
 from volcano_py.framework.views import Counts
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
@@ -107,6 +108,9 @@ class GatheredTurn(Turn):
         topology = self._ssn.topology
         part = self._part(domain, task_class, count)
         choice = self._ssn.placer.choose(task_class, count, topology.within(domain) if part is None else part)
+        if part is not None and not len(choice.nodes):  # it has room, but not for the next of pods that are spread
+            pull = topology.pull(self._job, self._center())
+            choice = self._ssn.placer.choose(task_class, count, topology.within(domain, pull))
         if not len(choice.nodes) or choice.pipelined:
             return choice
         return Choice(choice.nodes[np.argsort(topology.tree.place[choice.nodes], kind="stable")])
@@ -126,9 +130,9 @@ class GatheredTurn(Turn):
             return [topology.inside_of(self._job)]
         return chain
 
-    def _tie(self) -> int | None:
-        """Where the pods are that the next ones are to be near to."""
-        return self._ssn.topology.tie(self._job)
+    def _center(self) -> int:
+        """The sub-group whose pods the next ones are to be near to; `WHOLE` for those of the job."""
+        return WHOLE
 
     def _part(self, domain: int, task_class: TaskClass, count: int) -> Confinement | None:
         """Of the domains that a domain consists of, one of the nearest to the job's pods: the one that the tasks fill
@@ -140,7 +144,7 @@ class GatheredTurn(Turn):
         room = np.minimum(self._ssn.placer.room(task_class), count)
         nodes = tree.nodes(domain)
         own = np.bincount(tree.nearest[nodes] - domain, weights=room[nodes], minlength=len(below)).astype(np.int64)
-        tie = self._tie()
+        tie = topology.tie(self._job, self._center())
         if tie is None:
             return self._first_part(domain, own)
         reach = tree.common_tiers(tie)[below]

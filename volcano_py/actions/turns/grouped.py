@@ -228,10 +228,8 @@ class GroupedTurn(GatheredTurn):
         if any(limit is not None for limit in limits):
             super()._settle()
 
-    def _tie(self) -> int | None:
-        if self._limit_of_unit() is None:
-            return super()._tie()
-        return self._ssn.topology.tie(self._job, self._group)
+    def _center(self) -> int:
+        return WHOLE if self._limit_of_unit() is None else self._group
 
     def _limit_of_unit(self) -> int | None:
         """The limit of the sub-group that is being placed; None outside of one."""

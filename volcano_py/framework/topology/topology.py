@@ -206,9 +206,9 @@ class Topology:
             return self._nodes(chain[-1])
         return np.zeros(self._cluster.ledger.nodes.size, dtype=np.bool_)
 
-    def within(self, domain: int) -> Confinement:
+    def within(self, domain: int, pull: DomainScore | None = None) -> Confinement:
         """All nodes of a domain, which its job may use."""
-        return Confinement(self._nodes(domain))
+        return Confinement(self._nodes(domain), pull)
 
     def nearest_only(self, domain: int) -> Confinement:
         """The nodes that are in a domain and in none below it."""
