@@ -47,8 +47,9 @@ def is_decisive(annotation: str) -> bool:
 
 
 def _metadata(metadata: _M) -> _M:
-    kept = _decisive(metadata.annotations)
-    return metadata if len(kept) == len(metadata.annotations) else replace(metadata, annotations=kept)
+    if all(map(is_decisive, metadata.annotations)):
+        return metadata
+    return replace(metadata, annotations=_decisive(metadata.annotations))
 
 
 def _decisive(annotations: Mapping[str, str]) -> dict[str, str]:

@@ -78,8 +78,12 @@ class Mirror:
         return {bind.node for entry in binds if isinstance(entry, AssumedBound) for bind in entry.binds}
 
     def _pod(self, uid: str, pod: Pod) -> None:
-        waits = not pod.spec.node_name and "bind" not in self._own.get(uid, {})
-        if not self._promises.shows(uid, pod.status.nominated_node_name, waits=waits):
+        own = self._own.get(uid, {})
+        waits = not pod.spec.node_name and "bind" not in own
+        counts = self._promises.shows(uid, pod.status.nominated_node_name, waits=waits)
+        if not own:
+            return
+        if not counts:
             self._drop(uid, "promise")
         if pod.spec.node_name and CHARGED_QUEUE in pod.metadata.annotations:
             self._drop(uid, "bind", "report")  # it shows where it is, and for which queue

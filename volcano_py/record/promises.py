@@ -11,11 +11,15 @@ class Promises:
         self._made: dict[str, tuple[str, str]] = {}
         """The node, and the one that the pod showed then."""
         self._counts: dict[str, str] = {}
+        """The node that counts; pods without one are left out."""
         self._since: dict[str, float] = {}
         self._undated: dict[str, None] = {}
 
     def shows(self, uid: str, node: str, *, waits: bool) -> bool:
         """The pod shows that node, or ("") none; `waits`: it has no place. Whether what was promised counts still."""
+        if not node and uid not in self._made and uid not in self._counts:  # most pods, always
+            self._shown.pop(uid, None)
+            return False
         self._shown[uid] = node
         made, then = self._made.get(uid, ("", ""))
         counts = bool(made) and waits and node == then != made

@@ -188,9 +188,11 @@ class _Writing:
         """The segment for what comes next."""
         for entry in self._entries(news):
             segment.write(entry)
+        if not isinstance(news, CycleEnded | Failed):
+            return segment
         if self._is_due():
             self._flush(segment)
-        return self._next_if_full(segment) if isinstance(news, CycleEnded | Failed) else segment
+        return self._next_if_full(segment)
 
     # -- segments ----------------------------------------------------------------------------------------------------
 
