@@ -22,17 +22,20 @@ QPS = 10_000
 BURST = 20_000
 
 KUBE_SCHEDULER: Final = "kube-scheduler"
+CONFIGURATION: Final = "scheduler.conf"
+"""The file in a contender's folder."""
 
 # Other braces in a command are its own, such as those of JSON.
-_FIELD: Final = re.compile(r"\{(kubeconfig|directory|port)\}")
+_FIELD: Final = re.compile(r"\{(kubeconfig|configuration|directory|port)\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
     """How to start one scheduler, and with which `kubeconfig`.
 
-    `command` may have {kubeconfig}, {directory} and {port} in it. `rehearsal` is a command that reads the files which
-    the scheduler loads; without one that is its program alone.
+    `command` may have {kubeconfig}, {configuration}, {directory} and {port} in it. `rehearsal` is a command that reads
+    the files which the scheduler loads; without one that is its program alone. `folder` is one of its own, with its
+    configuration in it.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Contender:
     command: tuple[str, ...]
     kubeconfig: Path
     rehearsal: tuple[str, ...] = ()
+    folder: Path | None = None
 
     def warm_up(self) -> None:
         """Have what it loads in the system's cache: whose files happen to be there already is not what is compared."""
@@ -49,7 +53,13 @@ class Contender:
             Path(program).read_bytes()
 
     def process(self, directory: Path) -> ManagedProcess:
-        values = {"kubeconfig": str(self.kubeconfig), "directory": str(directory), "port": str(free_port(set()))}
+        folder = self.folder or directory
+        values = {
+            "kubeconfig": str(self.kubeconfig),
+            "configuration": str(folder / CONFIGURATION),
+            "directory": str(folder),
+            "port": str(free_port(set())),
+        }
         command = [_FIELD.sub(lambda found: values[found[1]], part) for part in self.command]
         return ManagedProcess(self.name, command, directory / f"{self.name}.log")
 
@@ -90,6 +100,6 @@ def kube_scheduler(kubeconfig: Path, binary: Path, directory: Path) -> Contender
     return Contender(KUBE_SCHEDULER, "default-scheduler", command, kubeconfig)
 
 
-def peer(kubeconfig: Path, name: str, command: str) -> Contender:
+def peer(kubeconfig: Path, name: str, command: str, folder: Path | None = None) -> Contender:
     """Any other scheduler for pods with `schedulerName: volcano`, as one shell-like string."""
-    return Contender(name, "volcano", tuple(shlex.split(command)), kubeconfig)
+    return Contender(name, "volcano", tuple(shlex.split(command)), kubeconfig, folder=folder)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from volcano_py.bench.cluster import BenchCluster, bench_cluster
-from volcano_py.bench.contenders import KUBE_SCHEDULER, Contender, kube_scheduler, ours, peer
+from volcano_py.bench.contenders import KUBE_SCHEDULER, Contender, kube_scheduler, ours
 from volcano_py.bench.figures import Run
 from volcano_py.bench.loads.loads import Loads
 from volcano_py.bench.loads.workload import Workload
 from volcano_py.bench.logins import as_kube_scheduler
+from volcano_py.bench.peers import Peers
 from volcano_py.local.binaries.binaries import ensure_binaries
 from volcano_py.local.install import daemon_kubeconfig
 
@@ -68,7 +69,7 @@ async def compare(
     load: str,
     *,
     rate: float,
-    peers: Sequence[str],
+    peers: Peers,
     with_kube_scheduler: bool,
     rounds: int = 1,
     report: Callable[[str], None] = lambda line: None,  # noqa: ARG005 - the type's signature
@@ -92,15 +93,13 @@ async def compare(
         return Comparison(tuple(ceilings), tuple(runs), paced=load == "arrival")
 
 
-async def _contenders(cluster: BenchCluster, peers: Sequence[str], with_kube_scheduler: bool) -> list[Contender]:
+async def _contenders(cluster: BenchCluster, peers: Peers, with_kube_scheduler: bool) -> list[Contender]:
     plane = cluster.plane
     contenders = [ours(await daemon_kubeconfig(plane))]
     if with_kube_scheduler:
         binary = ensure_binaries(("kube-scheduler",))["kube-scheduler"]
         contenders.insert(0, kube_scheduler(as_kube_scheduler(plane), binary, plane.work_dir))
-    for number, command in enumerate(peers, 1):
-        contenders.append(peer(cluster.kubeconfig, f"peer {number}" if len(peers) > 1 else "peer", command))
-    return contenders
+    return contenders + await peers.contenders(plane, cluster.client, cluster.kubeconfig)
 
 
 async def _run(loads: Loads, load: str, contender: Contender, rate: float) -> Run:

@@ -18,6 +18,7 @@ from volcano_py.bench.loads.decide_loads import DECIDE_LOADS, DecideLoad
 from volcano_py.bench.loads.shard_load import ShardedWorkload
 from volcano_py.bench.loads.tenant_load import TENANTS, Measured, measure_tenants
 from volcano_py.bench.loads.workload import Workload
+from volcano_py.bench.peers import Peers
 from volcano_py.bench.run import LOADS, SIZES, Comparison, compare
 from volcano_py.bench.shards import run_shards
 from volcano_py.bench.strangers import PROBES
@@ -38,7 +39,7 @@ Examples:
   volcano-py bench --load arrival --rate 200 --pods 4000 --output json
   volcano-py bench --load rest --nodes 2000
   volcano-py bench --load tenants --attack small-jobs --attack misfits
-  volcano-py bench --peer 'vc-scheduler --kubeconfig={kubeconfig} --scheduler-conf=conf.yaml --kube-api-qps=10000'
+  volcano-py bench --peer-crds=crds --peer 'vc-scheduler --kubeconfig={kubeconfig} --scheduler-conf={configuration}'
 
 Loads (mode api): backlog, all pods are there first: throughput. arrival, gangs come at a steady rate: latency. bare,
 backlog of pods without PodGroup. restart, 10,000 bound pods and 1,000 pending: from process start to the bindings.
@@ -96,7 +97,18 @@ Timings of a shared machine are noisy: compare within one run and quote ratios.
     show_default=True,
     help="How long each phase of --load tenants takes, without creating and clearing.",
 )
-@click.option("--peer", "peers", multiple=True, help="Command of another scheduler; {kubeconfig} is filled in.")
+@click.option(
+    "--peer",
+    "peers",
+    multiple=True,
+    help="Command of another scheduler (repeatable); {kubeconfig}, {configuration}, {directory} and {port} are filled "
+    "in. {directory} is a folder of its own, {configuration} the file in it with what --scheduler-conf gives.",
+)
+@click.option(
+    "--peer-crds",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder with CRDs that peers need; kinds that are served already stay as they are.",
+)
 @click.option("--kube-scheduler/--no-kube-scheduler", default=True, help="Measure kube-scheduler too. [default: yes]")
 @click.option(
     "--shards",
@@ -106,7 +118,9 @@ Timings of a shared machine are noisy: compare within one run and quote ratios.
 )
 @click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="How often, in turn.")
 @click.option(
-    "--scheduler-conf", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Configuration (decide)."
+    "--scheduler-conf",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Configuration: in mode decide, what to decide by; in mode api, of peers. [default: Volcano's built-in one]",
 )
 @output_option()
 def bench(
@@ -119,6 +133,7 @@ def bench(
     attacks: tuple[str, ...],
     seconds: float,
     peers: tuple[str, ...],
+    peer_crds: Path | None,
     kube_scheduler: bool,
     shards: int | None,
     runs: int,
@@ -147,7 +162,7 @@ def bench(
                     workload,
                     load,
                     rate=rate,
-                    peers=peers,
+                    peers=Peers(peers, peer_crds, _text_of(scheduler_conf)),
                     with_kube_scheduler=kube_scheduler,
                     rounds=runs,
                     report=Progress().note,
