@@ -54,7 +54,7 @@ class ClusterCopy:
         own: IntVector = self.ledger.nodes.allocatable[self.ledger.nodes.present].sum(axis=0)
         self.total: IntVector = own + self.elsewhere
         self._jobs: dict[int, Job] = {}
-        self._by_job: tuple[Rows, NDArray[np.int32]] | None = None
+        self._by_job: tuple[Rows, list[int]] | None = None
         self._sub_groups: dict[int, SubGroups | None] = {}
         self._classes = _ClassColumns(snapshot)
         self._best_effort = self._best_effort_pending()
@@ -186,10 +186,11 @@ class ClusterCopy:
         if self._by_job is None:
             jobs = self.ledger.tasks.job
             order = np.argsort(jobs, kind="stable")
-            self._by_job = (order, jobs[order])
-        order, sorted_jobs = self._by_job
-        first, last = np.searchsorted(sorted_jobs, (job_row, job_row + 1))
-        return order[first:last]
+            # (all at once: one search a job lets go of the interpreter so often that other threads hardly get it)
+            firsts = np.searchsorted(jobs[order], np.arange(self.ledger.jobs.size + 1))
+            self._by_job = (order, firsts.tolist())
+        order, first_of = self._by_job
+        return order[first_of[job_row] : first_of[job_row + 1]]
 
     def sub_groups(self, job: Job) -> SubGroups | None:
         """The sub-groups of the job; None when it has no policies, as most."""

@@ -87,7 +87,7 @@ def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
 def _faults_of_pods(ssn: Session, waiting: Rows) -> Iterator[Refusal]:
     """What keeps some of these pods from being placed on any node: they are invalid, or gated."""
     tasks = ssn.ledger.tasks
-    classes = [ssn.snapshot.classes[row] for row in np.unique(tasks.task_class[waiting]).tolist()]
+    classes = [ssn.snapshot.classes[row] for row in sorted({*tasks.task_class[waiting].tolist()})]
     yield from (each.problem for each in classes if each is not None and each.problem is not None)
     found = {gate for row in waiting[tasks.gated[waiting]].tolist() for gate in ssn.task_info(row).gates}
     # (that one the scheduler itself takes off, and says why not)
