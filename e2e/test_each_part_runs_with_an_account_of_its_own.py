@@ -22,7 +22,7 @@ from e2e.harness.objects import deployment, pod_spec
 from e2e.harness.rights import ADMISSION_ACCOUNT, CONTROLLERS_ACCOUNT
 from e2e.harness.views import listed
 from volcano_py.daemon.options import CONTROLLERS_LEASE
-from volcano_py.local.shipped import shipped
+from volcano_py.shipped import shipped
 
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 

@@ -12,7 +12,7 @@ import yaml
 from e2e.harness.cluster import Cluster
 from e2e.harness.rights import UI_ACCOUNT, Right, granted_rights, refused_requests, used_rights
 from volcano_py.local.controlplane import ControlPlane
-from volcano_py.local.shipped import shipped
+from volcano_py.shipped import shipped
 
 WITHOUT_A_REQUEST = {
     # The admission plugin OwnerReferencesPermissionEnforcement checks it, where a cluster has that plugin.

@@ -15,7 +15,7 @@ import pytest
 
 from e2e.harness.waiting import eventually
 from volcano_py.local.client import APIClient
-from volcano_py.local.shipped import shipped
+from volcano_py.shipped import shipped
 
 # So that it is left out on a foreign cluster, where there may be no binaries for one of our own.
 pytestmark = pytest.mark.usefixtures("control_plane")

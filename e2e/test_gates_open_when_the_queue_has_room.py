@@ -11,7 +11,7 @@ from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import pod, pod_group, queue
-from volcano_py.local.shipped import shipped
+from volcano_py.shipped import shipped
 
 GATE = "scheduling.volcano.sh/queue-allocation-gate"
 OVERLAY = shipped("manifests") / "overlays" / "queue-gates"

@@ -14,7 +14,7 @@ from e2e.conftest import SimulatedNodes, StartDaemon
 from e2e.harness.cluster import Cluster
 from e2e.harness.networks import HYPER_NODES
 from e2e.harness.views import listed
-from volcano_py.local.shipped import shipped
+from volcano_py.shipped import shipped
 
 CONFIG_MAPS = "/api/v1/namespaces/volcano-system/configmaps"
 NAME = "volcano-controller-configmap"

@@ -14,7 +14,7 @@ from e2e.harness.cluster import Cluster
 from e2e.harness.objects import Object
 from volcano_py.local.client import APIError
 from volcano_py.local.install import apply_crds
-from volcano_py.local.shipped import shipped
+from volcano_py.shipped import shipped
 
 _ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 

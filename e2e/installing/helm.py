@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from volcano_py.local.shipped import shipped
+from volcano_py.shipped import shipped
 
 CHART = shipped("charts") / "volcano-py"
 KUBERNETES = "1.36.1"

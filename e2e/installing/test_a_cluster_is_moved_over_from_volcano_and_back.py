@@ -30,7 +30,7 @@ from volcano_py.local.client import APIError
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.install import apply_crds, is_crd
 from volcano_py.local.nodes import create_nodes
-from volcano_py.local.shipped import shipped
+from volcano_py.shipped import shipped
 
 STOCK = shipped("examples") / "from-volcano" / "volcano.yaml"
 SILENCE = "--other-scheduler-silence=8s"

@@ -11,7 +11,7 @@ import pytest
 from e2e.installing.helm import CHART, KUBERNETES, Helm, HelmError, Objects, by_name
 from volcano_py.local.binaries.binaries import ensure_binaries
 from volcano_py.local.kubectl import Kubectl
-from volcano_py.local.shipped import shipped
+from volcano_py.shipped import shipped
 
 HELMS_LABELS = ("helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/instance")
 OF_PART = "app.kubernetes.io/part-of"

@@ -14,7 +14,7 @@ import yaml
 from volcano_py.local.processes.ports import LOOPBACK, free_port
 from volcano_py.local.processes.processes import ManagedProcess
 from volcano_py.local.processes.readiness import wait_ready
-from volcano_py.local.shipped import shipped
+from volcano_py.shipped import shipped
 
 RULES = shipped("manifests") / "monitoring" / "alerts" / "plain" / "volcano-py.rules.yaml"
 JOB = "volcano-py-metrics"

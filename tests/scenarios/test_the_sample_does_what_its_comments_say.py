@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from volcano_py.cli.main import main
-from volcano_py.local.shipped import shipped
+from volcano_py.shipped import shipped
 
 SAMPLE = shipped("examples") / "sample"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
@@ -49,6 +49,9 @@ VERBS: Final[Mapping[str, tuple[str, str, str]]] = {
     "completion": ("volcano_py.cli.completion", "completion", "Complete verbs and options in your shell."),
 }
 
+NOT_IN_THE_IMAGE: Final = frozenset({"volcano_py.local", "volcano_py.bench"})
+"""What creates a control plane to try or measure on: see .dockerignore."""
+
 EPILOG: Final = """\b
 Examples:
   volcano-py simulate --filename examples/sample
@@ -68,7 +71,12 @@ class Verbs(click.Group):
         if name not in VERBS:
             return None
         module, attribute, _ = VERBS[name]
-        command: click.Command = getattr(importlib.import_module(module), attribute)
+        try:
+            command: click.Command = getattr(importlib.import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            if error.name not in NOT_IN_THE_IMAGE:
+                raise
+            return _left_out(name)
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -81,6 +89,21 @@ class Verbs(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, _, summary) in VERBS.items()])
+
+
+def _left_out(name: str) -> click.Command:
+    """A verb that only says why it is not there, whatever is asked of it."""
+
+    def refuse(**_: object) -> NoReturn:
+        raise click.ClickException(
+            f"{name} needs the local control plane, which the image does not have. Install the program from its source "
+            f"with `pip install .`, outside of a cluster, and run `volcano-py {name}` there."
+        )
+
+    rest = click.Argument(["rest"], nargs=-1, type=click.UNPROCESSED)
+    return click.Command(
+        name, params=[rest], callback=refuse, add_help_option=False, context_settings={"ignore_unknown_options": True}
+    )
 
 
 @click.group(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from volcano_py.local.shipped import shipped, shown
+from volcano_py.shipped import shipped, shown
 
 WITHOUT_A_CLUSTER = (
     "To try the scheduler without a cluster (no binaries, no network), run"

@@ -18,7 +18,7 @@ from volcano_py.local.client import APIError
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.errors import LocalError
 from volcano_py.local.kubectl import Kubectl
-from volcano_py.local.shipped import shipped
+from volcano_py.shipped import shipped
 
 SERVICE_ACCOUNT: Final = "volcano-scheduler"
 """The daemon's, in the namespace volcano-system; the name is Volcano's own."""

@@ -41,7 +41,7 @@ def manifests(part: str, image: str, directory: Path | None) -> None:
 
 
 def _copy(directory: Path) -> None:
-    from volcano_py.local.shipped import shipped
+    from volcano_py.shipped import shipped
 
     if directory.exists():
         raise click.ClickException(f"{directory} exists already; name a new folder")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from volcano_py.local.shipped import shipped
+from volcano_py.shipped import shipped
 
 PARTS: Final = {"all": "", "crds": "../crds", "base": "base"}
 """What can be asked for → the kustomization, as seen from manifests/."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from volcano_py.api.reasons import Rank, Reason
 from volcano_py.cli.live.overview import GroupRow, Overview, PodRow
-from volcano_py.local.shipped import shipped
+from volcano_py.shipped import shipped
 
 SAMPLE: Final = shipped("examples") / "sample"
 

@@ -12,7 +12,7 @@ import yaml
 
 from volcano_py.cli.installing.manifests import FOLDERS
 from volcano_py.cli.main import main
-from volcano_py.local.shipped import shipped
+from volcano_py.shipped import shipped
 
 
 def printed(*arguments: str) -> list[dict[str, Any]]:

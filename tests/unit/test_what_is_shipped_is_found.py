@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from volcano_py.local.shipped import shipped, shown
+from volcano_py.shipped import shipped, shown
 
 
 def test_a_checkout_has_them_next_to_the_package() -> None:
-    project = Path(__file__).resolve().parents[3]
+    project = Path(__file__).resolve().parents[2]
     for folder in ("crds", "manifests", "examples"):
         assert shipped(folder).samefile(project / folder)
 

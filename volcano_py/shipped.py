@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Literal
 
-_PACKAGE = Path(__file__).parents[1]
+_PACKAGE = Path(__file__).parent
 
 
 def shipped(folder: Literal["crds", "manifests", "charts", "examples"], package: Path = _PACKAGE) -> Path:
