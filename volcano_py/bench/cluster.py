@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from volcano_py.local.workdir.layout import Settings
 from volcano_py.operator.kube_api import pod_group_path, pod_path
 
 _DELETE_WITHIN = 600.0  # seconds; the API server deletes the pods of a collection one by one before it answers
+_LOOK_AGAIN = 0.2  # seconds
+_LAST_LINES = 2.0  # seconds until the audit log has the last bindings of a scheduler that has ended
 _MADE_AT_A_TIME = 64  # objects; more in flight adds nothing
 
 
@@ -76,14 +78,18 @@ class BenchCluster:
         await bind(self.client, bindings)
         return time.perf_counter() - started
 
-    async def wait_bound(self, namespace: str, count: int, seconds: float) -> bool:
-        """Wait until this many pods are bound; False when it takes longer than `seconds`."""
+    async def wait_bound(
+        self, namespace: str, count: int, seconds: float, *, running: Callable[[], bool] = lambda: True
+    ) -> bool:
+        """Wait until this many pods are bound; False after `seconds`, or once the scheduler is no longer `running`."""
         deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if self.audit.bound(namespace) >= count:
-                return True
-            await asyncio.sleep(0.2)
-        return False
+        while self.audit.bound(namespace) < count:
+            if time.monotonic() >= deadline:
+                return False
+            if not running():
+                deadline = min(deadline, time.monotonic() + _LAST_LINES)
+            await asyncio.sleep(_LOOK_AGAIN)
+        return True
 
     def server_cpu_seconds(self) -> float:
         """What the API server and etcd have used so far."""

@@ -62,7 +62,7 @@ class Loads:
         start = self._start()
         await process.start()
         try:
-            await self._cluster.wait_bound(namespace, workload.pods, _PATIENCE)
+            await self._cluster.wait_bound(namespace, workload.pods, _PATIENCE, running=lambda: process.running)
             run = self._measured(contender, namespace, process, start)
         finally:
             await process.stop(_STOP)
@@ -83,7 +83,7 @@ class Loads:
                 due = start.moment + index * workload.gang / rate
                 await asyncio.sleep(max(0.0, due - time.time()))
                 await self._cluster.create_gang(namespace, index, workload, contender.scheduler_name)
-            await self._cluster.wait_bound(namespace, gangs * workload.gang, _PATIENCE)
+            await self._cluster.wait_bound(namespace, gangs * workload.gang, _PATIENCE, running=lambda: process.running)
             run = self._measured(contender, namespace, process, start)
         finally:
             await process.stop(_STOP)
@@ -101,7 +101,7 @@ class Loads:
         start = self._start()
         await process.start()
         try:
-            await self._cluster.wait_bound(namespace, pending, _PATIENCE)
+            await self._cluster.wait_bound(namespace, pending, _PATIENCE, running=lambda: process.running)
             run = self._measured(contender, namespace, process, start)
             timeline = self._cluster.audit.timeline(namespace)
         finally:
