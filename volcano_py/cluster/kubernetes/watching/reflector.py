@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn
 
 import msgspec
@@ -48,7 +48,7 @@ STALL_AFTER = 120.0
 # Seconds; a watch that ends sooner and brought nothing is a failure, or a broken proxy would be asked in a hot loop.
 _SHORTEST_WATCH = 1.0
 _BACKOFF_BASE, _BACKOFF_CAP = 0.2, 10.0  # seconds; a restarted API server must not be found late
-_SLICE_BYTES = 1 << 20  # of a list, decoded before others have their turn; some 10 ms
+_SLICE_BYTES = 1 << 19  # of a list, decoded before others have their turn; some 5 ms
 # Seconds after which a resource that was not served, or forbidden, is asked for again: it takes an upgrade to appear.
 _ABSENT_FOR = 300.0
 # Seconds for which an optional resource has to be forbidden before it is done without: a server that has just started
@@ -208,7 +208,8 @@ class Reflector:
         is_gone = isinstance(error, NotFoundError) and len(self._feed) > 0
         if is_gone or not self.synced.is_set():
             log.info("kind not available; assuming there are no objects", kind=self.kind.name, error=str(error))
-            await self._feed.listed([], {}, "", is_first=not self.synced.is_set())
+            self._feed.begin_list("", is_first=not self.synced.is_set())
+            await self._feed.end_list()
             self.synced.set()
         self.resource_version = ""
         self._follow(None)
@@ -242,11 +243,10 @@ class Reflector:
             if wanted and self._begun is not None:  # it began too early for them
                 begun, self._begun = self._begun, None
                 await begun.aclose()
-            objects, bad, version = await self._all_pages()
+            version = await self._take_all_pages()
         except BaseException:
             self._wanted += wanted
             raise
-        await self._feed.listed(objects, bad, version, is_first=not self.synced.is_set())
         self._lists += 1
         self.listed_from = begun_at
         self._current_until = max(self._current_until, begun_at)
@@ -255,41 +255,48 @@ class Reflector:
         self.synced.set()
         _release(wanted)
 
-    async def _all_pages(self) -> tuple[list[ApiObject], dict[str, str], str]:
+    async def _take_all_pages(self) -> str:
         try:
-            return await self._pages(self._page_size)
+            return await self._take_pages(self._page_size)
         except GoneError:
             # The server forgot the first page's moment before the last page was read; one large answer cannot age.
-            return await self._pages(0)
+            return await self._take_pages(0)
 
-    async def _pages(self, page_size: int) -> tuple[list[ApiObject], dict[str, str], str]:
-        """All objects, the unreadable ones (key → UID), and the version of the list.
+    async def _take_pages(self, page_size: int) -> str:
+        """Hand on a list while it is read; returns its version.
 
         No resourceVersion is asked for, which means the newest: a list from a server's cache may be older than what
         another server has sent us already.
         """
-        objects: list[ApiObject] = []
-        bad: dict[str, str] = {}
-        version, decoded = "", 0
+        version: str | None = None
         begun, self._begun = self._begun, None
         pages = begun or self._client.pages(
             self.kind.path, self.kind.selectors, page_size=page_size, accept=self.kind.list_accept
         )
         async with contextlib.aclosing(pages):
             async for page in pages:
-                version = page.metadata.resource_version
-                for item in page.items or ():
-                    decoded += len(memoryview(item))
-                    if decoded > _SLICE_BYTES:
-                        decoded = 0
-                        await asyncio.sleep(0)
-                    try:
-                        objects.append(self._decoder.item(item))
-                    except msgspec.MsgspecError as error:
-                        identity = identify(item)
-                        bad[identity.key] = identity.uid
-                        self._feed.report(identity, error)
-        return objects, bad, version
+                if version is None:
+                    version = page.metadata.resource_version
+                    self._feed.begin_list(version, is_first=not self.synced.is_set())
+                for part in _in_parts(page.items or ()):
+                    await self._feed.take_listed(*self._decoded(part))
+                    await asyncio.sleep(0)
+        assert version is not None, "a list without a page"
+        await self._feed.end_list()
+        return version
+
+    def _decoded(self, items: Sequence[msgspec.Raw]) -> tuple[list[ApiObject], dict[str, str]]:
+        """The objects, and those that cannot be read (key → UID), which are reported."""
+        objects: list[ApiObject] = []
+        bad: dict[str, str] = {}
+        for item in items:
+            try:
+                objects.append(self._decoder.item(item))
+            except msgspec.MsgspecError as error:
+                identity = identify(item)
+                bad[identity.key] = identity.uid
+                self._feed.report(identity, error)
+        return objects, bad
 
     # -- watch ---------------------------------------------------------------------------------------------------
 
@@ -409,6 +416,16 @@ class Reflector:
         """Resume after this version; never before one that was seen, should events come out of order."""
         if version and (version_of(version) < 0 or version_of(version) > version_of(self.resource_version)):
             self.resource_version = version
+
+
+def _in_parts(items: Sequence[msgspec.Raw]) -> Iterator[Sequence[msgspec.Raw]]:
+    """What is decoded before others have their turn, one part after the other."""
+    begin = size = 0
+    for end, item in enumerate(items, start=1):
+        size += len(memoryview(item))
+        if size > _SLICE_BYTES or end == len(items):
+            yield items[begin:end]
+            begin, size = end, 0
 
 
 def _release(waiting: list[asyncio.Future[None]]) -> None:

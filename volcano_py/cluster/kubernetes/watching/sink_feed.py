@@ -7,7 +7,7 @@ How an old version is recognized: see `versions.py`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Final, TypeVar
 
 import structlog
@@ -16,6 +16,7 @@ from volcano_py.api.objects import ApiObject, ObjectMeta, metadata_of
 from volcano_py.cluster.kubernetes.clock import Clock
 from volcano_py.cluster.kubernetes.http.unreadable import Identity
 from volcano_py.cluster.kubernetes.watching.decoding import Decoder
+from volcano_py.cluster.kubernetes.watching.listing import Listing
 from volcano_py.cluster.kubernetes.watching.versions import Versions
 from volcano_py.cluster.kubernetes.watching.write_echoes import WriteEchoes
 from volcano_py.cluster.protocol import BadObjectHandler, Sink
@@ -28,6 +29,8 @@ T = TypeVar("T")
 _SLICE_OBJECTS: Final = 200
 _SLICE_SECONDS: Final = 0.01
 _FIRST_OBJECTS: Final = 10  # of a first list, handed on as a whole
+# Objects of a list that wait for the rest of it. All pods of a cluster would take 3 kB each.
+_HELD: Final = 1_000
 
 
 class SinkFeed:
@@ -39,6 +42,11 @@ class SinkFeed:
         self._versions = Versions()
         self._echoes = WriteEchoes()
         self._unreadable: dict[str, str] = {}
+        self._list: Listing | None = None
+        self._held: list[ApiObject] = []
+        """Of the list that is being read: what has not been handed on yet."""
+        self._is_first = False
+        """Whether nothing of a first list has been handed on yet."""
 
     def __len__(self) -> int:
         """How many objects the sink has."""
@@ -59,31 +67,57 @@ class SinkFeed:
         meta = metadata_of(obj)
         if self._versions.is_new(meta.key, meta.resource_version):
             self._echoes.note(obj)
+            if self._list is not None:
+                self._list.answered(meta.key, meta.uid, meta.resource_version)
             self._hand_on(meta, meta.key, obj)
 
-    async def listed(self, objects: list[ApiObject], bad: dict[str, str], version: str, *, is_first: bool) -> None:
-        """Hand on what is new in a list, in slices: in a large cluster that takes seconds.
+    def begin_list(self, version: str, *, is_first: bool) -> None:
+        """A list of this version is being read; `is_first`: none has been read to its end before."""
+        self._list = Listing(version, self._versions, self._echoes, self._unreadable)
+        self._held, self._is_first = [], is_first and not len(self._versions)
+
+    async def take_listed(self, objects: list[ApiObject], bad: Mapping[str, str]) -> None:
+        """A part of the list. `bad`: key → UID of what cannot be read.
+
+        What is new is handed on in slices: in a large cluster that takes seconds. The first objects wait, so that a
+        short list is handed on once it is whole, and a list that breaks off early has no effect.
+        """
+        assert self._list is not None, "a part of no list"
+        for key, uid in bad.items():
+            self._list.unreadable(key, uid)
+            self._unreadable[key] = uid
+        self._held += objects
+        if len(self._held) > _HELD:
+            await self._hand_on_held(self._list)
+
+    async def end_list(self) -> None:
+        """All of the list has been taken.
 
         The sink gets the beginning of a first list as a whole, and of everything else what a watch would have shown.
-        What is gone comes last, so that no node ever seems emptier than it is. `bad`: key → UID of what cannot be read.
+        What is gone comes last, so that no node ever seems emptier than it is.
         """
-        objects = self._echoes.with_newest(objects, version)
-        again, self._unreadable = self._unreadable, bad
-        before, still_there = list(self._versions.items()), dict(bad)
-        if is_first and not before:
-            self._begin(objects[:_FIRST_OBJECTS])
-        async for obj in self._in_slices(objects):
-            meta = metadata_of(obj)
-            key = meta.key
-            still_there[key] = meta.uid
-            # What an answer has shown meanwhile is newer than the list.
-            if key in again or not (self._versions.has(key, meta) or self._echoes.has(key)):
-                self._hand_on(meta, key, obj)
-        async for key, uid in self._in_slices(before):
-            if still_there.get(key) != uid == self._versions.uid_of(key):
+        listing = self._list
+        assert listing is not None, "the end of no list"
+        await self._hand_on_held(listing)
+        async for key, uid in self._in_slices(listing.gone()):
+            if self._versions.uid_of(key) == uid:
                 self._versions.drop(key)
                 self._give(self._sink.delete, self._tombstone(key, uid))
-        self._versions.listed(version)
+        for key in listing.no_longer_unreadable():
+            self._unreadable.pop(key, None)
+        self._versions.listed(listing.version)
+        self._list = None
+
+    async def _hand_on_held(self, listing: Listing) -> None:
+        objects, self._held = self._held, []
+        if self._is_first:
+            self._is_first = False
+            self._begin(objects[:_FIRST_OBJECTS])
+        async for obj in self._in_slices(objects):
+            new = listing.new(obj)
+            if new is not None:
+                meta = metadata_of(new)
+                self._hand_on(meta, meta.key, new)
 
     def changed(self, change: str, obj: ApiObject) -> None:
         """An event of the watch: `change` is ADDED, MODIFIED or DELETED."""

@@ -16,28 +16,29 @@ class WriteEchoes:
         """The object was read, and is newer than what is known."""
         self._objects[metadata_of(obj).key] = obj
 
-    def has(self, key: str) -> bool:
-        """Whether what is known of this object is ahead of list and watch."""
-        return key in self._objects
+    def get(self, key: str) -> ApiObject | None:
+        """The object, if what is known of it is ahead of list and watch."""
+        return self._objects.get(key)
+
+    def items(self) -> list[tuple[str, str]]:
+        """Key and UID of each of them."""
+        return [(key, metadata_of(obj).uid) for key, obj in self._objects.items()]
 
     def passed(self, key: str, metadata: ObjectMeta) -> None:
-        """The watch has brought this version of the object with this key, or its deletion. An older version, also one
-        of an earlier object of that name, changes nothing."""
+        """A list or the watch has brought this version of the object with this key, or its deletion. An older version,
+        also one of an earlier object of that name, changes nothing."""
         known = self._objects.get(key)
         if known is None:
             return
         if not 0 <= version_of(metadata.resource_version) < version_of(metadata_of(known).resource_version):
             del self._objects[key]
 
-    def with_newest(self, objects: list[ApiObject], version: str) -> list[ApiObject]:
-        """`objects`, a list of this version, with each object that is known in a newer version. The list may have been
-        started before that object was read or created. What was known before the list, and is not in it, is gone."""
+    def forget_until(self, version: str) -> None:
+        """A list of this version is being read; it may have been started before some of the objects were created. What
+        was read of them before it, and is not in it, is gone."""
         listed = version_of(version)
         self._objects = {
             key: obj
             for key, obj in self._objects.items()
             if 0 <= listed < version_of(metadata_of(obj).resource_version)
         }
-        if not self._objects:
-            return objects
-        return list({**{metadata_of(obj).key: obj for obj in objects}, **self._objects}.values())

@@ -507,3 +507,101 @@ async def test_objects_that_take_long_are_taken_over_in_shorter_slices(
         known_meanwhile.add(len(sink.objects))
         await asyncio.sleep(0)
     assert len(known_meanwhile) > 80
+
+
+MANY = 1100
+"""Objects: more than wait until a list is whole."""
+
+
+def many(version: int = 3) -> list[dict[str, Any]]:
+    return [pod(f"p{number:04d}", version) for number in range(MANY)]
+
+
+def held_page(gate: asyncio.Event, version: int, *items: dict[str, Any]) -> Reply:
+    return Reply(body=page(version, *items).body, hold=gate)
+
+
+async def test_a_long_list_is_handed_on_while_the_rest_is_read(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    gate = asyncio.Event()
+    api.on("GET", PODS, page(10, *many(), go_on="more"), held_page(gate, 10, pod("z", 4)))
+    subject = reflector(client, sink, clock)
+    background(subject.run())
+
+    await eventually(lambda: api.held == 1)
+    await eventually(lambda: len(sink.objects) == MANY)
+    assert not subject.synced.is_set()
+
+    gate.set()
+    await api.watch()
+    assert subject.synced.is_set()
+    assert len(sink.objects) == MANY + 1
+
+
+async def test_a_long_list_that_ages_is_read_again_and_leaves_nothing_that_is_gone(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    changed = [pod("p0000", 15), *many()[2:]]
+    api.on("GET", PODS, page(10, *many(), go_on="more"), refusal(410, "Expired"), page(20, *changed))
+    subject = reflector(client, sink, clock)
+    background(subject.run())
+
+    await api.watch()
+
+    assert len(sink.objects) == MANY - 1
+    assert sink.versions["ns/p0000"] == "15"
+    assert sink.calls[MANY - 9 :] == [("upsert", "ns/p0000"), ("delete", "ns/p0001")]
+    assert [call[0] for call in sink.calls].count("replace") == 1
+
+
+async def test_answers_between_two_pages_of_a_list_count_by_their_versions(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    """What is newer than the list stays. What is older, but unknown, is in the rest of the list, perhaps in a newer
+    version, or gone."""
+    gate = asyncio.Event()
+    rest = held_page(gate, 20, pod("newer", 5), pod("older", 18), pod("same", 17))
+    api.on("GET", PODS, page(10, *many()), page(20, *many(), go_on="more"), rest)
+    subject = reflector(client, sink, clock)
+    background(subject.run())
+    await api.watch()
+    again = background(subject.relist())
+    await eventually(lambda: api.held == 1)
+
+    for name, version in (("newer", 25), ("older", 15), ("same", 17), ("gone", 16), ("created", 26), ("p0000", 27)):
+        subject.learn(the_pod(name, version))
+    gate.set()
+    await again
+
+    assert {key: version for key, version in sink.versions.items() if version != "3"} == {
+        "ns/newer": "25",
+        "ns/older": "18",
+        "ns/same": "17",
+        "ns/created": "26",
+        "ns/p0000": "27",
+    }
+    assert sink.calls[-1] == ("delete", "ns/gone")
+    assert sink.calls.count(("upsert", "ns/same")) == 1
+
+
+async def test_a_list_that_breaks_off_takes_nothing_away(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    unreadable = {**pod("bad", 4), "spec": {"containers": "none"}}
+    whole = page(20, *many(), pod("z", 12))
+    api.on("GET", PODS, page(10, *many(), pod("z", 4), unreadable), page(20, *many(), go_on="more"), Reply(503), whole)
+    subject = reflector(client, sink, clock)
+    background(subject.run())
+    await api.watch()
+    asked = asyncio.create_task(subject.relist())
+    await eventually(lambda: len(api.sent("GET")) == 3)
+    await settle()
+    assert len(sink.objects) == MANY + 1
+    assert subject.stats().unreadable == 1
+
+    await eventually(asked.done, clock)
+
+    assert sink.versions["ns/z"] == "12"
+    assert not [call for call in sink.calls if call[0] == "delete"]
+    assert subject.stats().unreadable == 0
