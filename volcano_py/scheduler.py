@@ -90,8 +90,8 @@ class Scheduler:
         self._emit = emit
         self._seed = seed
         self._report_job_shares = report_job_shares
-        self._node_index: NodeIndex | None = None
         self._cycles = cycles_before
+        self._node_index: NodeIndex | None = None
         self._memories: Memories = {}
         self._resting = Resting()
         # What the last deciding cycle found; cycles that only bring statuses up to date report it again.
@@ -103,6 +103,13 @@ class Scheduler:
     def cycles(self) -> int:
         """How many have begun."""
         return self._cycles
+
+    def forget(self) -> None:
+        """Begin the next cycle as after a restart: from the state and from what conditions say. It has to decide."""
+        self._node_index = None
+        self._memories = {}
+        self._resting = Resting()
+        self._pending, self._look_again_at, self._recheck_at = (), 0.0, 0.0
 
     def run_cycle(
         self, snapshot: Snapshot, configuration: SchedulerConfiguration, *, decide: bool = True

@@ -27,7 +27,7 @@ async def record(directory: Path, rng: Random, text: str, *, steps: int, limits:
     recorder = Recorder(directory, scheduler_names=[DEFAULT_SCHEDULER_NAME], default_queue=DEFAULT_QUEUE, limits=limits)
     recorder.start()
     state = RecordedState(recorder.record)
-    witness = CycleWitness(recorder.record, lambda: text)
+    witness = CycleWitness(recorder, lambda: text)
     cluster = AnsweringCluster(rng, configuration, state=state, witness=witness)
     cluster.loop._scheduler._seed = SEED
     history = History(rng, cluster)

@@ -34,6 +34,7 @@ def test_a_record_is_decided_again_without_a_difference(name: str, rng: Random) 
 
 
 SEGMENT_FOR_EACH_CYCLE = Limits(size=1_000_000_000, segments=1_000_000_000)
+SEGMENT_FOR_SOME_CYCLES = Limits(size=8 * 25_000, segments=8)
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
@@ -53,9 +54,20 @@ def test_a_segment_goes_on_from_the_one_before_it(name: str, rng: Random) -> Non
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 @FEW
+@given(rng=st.randoms(use_true_random=True), limits=st.sampled_from([SEGMENT_FOR_EACH_CYCLE, SEGMENT_FOR_SOME_CYCLES]))
+def test_a_record_may_be_cut_between_any_two_segments(name: str, rng: Random, limits: Limits) -> None:
+    with TemporaryDirectory() as directory:
+        asyncio.run(record(Path(directory), rng, CONFIGURATIONS[name], steps=30, limits=limits))
+        paths = segments(Path(directory))
+        for cut in (*([path] for path in paths), paths[len(paths) // 2 :]):
+            found = [*replay(cut, REGISTRY)]
+            assert [(cut[0], each.number, each.difference) for each in found if each.difference] == []
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+@FEW
 @given(rng=st.randoms(use_true_random=True))
 def test_every_segment_alone_leads_to_the_same_cluster(name: str, rng: Random) -> None:
-    """What plugins remembered before it is not there, so decisions may differ; the record has what was decided."""
     with TemporaryDirectory() as directory:
         asyncio.run(record(Path(directory), rng, CONFIGURATIONS[name], steps=30, limits=SEGMENT_FOR_EACH_CYCLE))
         whole, ended = Replaying(REGISTRY), 0

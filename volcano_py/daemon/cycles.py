@@ -42,6 +42,10 @@ _MOST_SLICES: Final = 1000
 class Witness(Protocol):
     """Sees each cycle as it begins, on the snapshot taken last, what it emits, and how it ends. On the event loop."""
 
+    def forgets(self) -> bool:
+        """Asked before each cycle: whether the scheduler is to forget what it remembers of those before."""
+        ...
+
     def began(self, number: int, seed: int, configuration: SchedulerConfiguration, *, decide: bool) -> None: ...
 
     def emitted(self, effects: Sequence[Effect]) -> None: ...
@@ -136,6 +140,9 @@ class CycleLoop:
                 self._wakeup.event.clear()
                 await self._wakeup.event.wait()
                 continue
+            if self._witness is not None and self._witness.forgets():
+                self._scheduler.forget()
+                self._wakeup.decide = True
             # A moment may fall due while only statuses keep coming in; nothing else wakes the loop for it.
             decide = self._wakeup.decide or self._until_next_look() == 0
             self._wakeup.decide = False

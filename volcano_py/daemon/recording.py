@@ -49,7 +49,7 @@ class Recording:
 
     def witness(self, text: Callable[[], str]) -> CycleWitness | None:
         """Sees the cycles; `text` is that of the configuration in force."""
-        return None if self._recorder is None else CycleWitness(self._recorder.record, text)
+        return None if self._recorder is None else CycleWitness(self._recorder, text)
 
     def outcome(self, what: str, effect: Bind | Evict, error: str = "") -> None:
         """What became of an effect."""

@@ -225,7 +225,8 @@ class Outcome(Entry, frozen=True):
 
 
 class Header(Entry, frozen=True):
-    """The first line of a segment. `state`: how many entries after it bring a state to where the segment begins."""
+    """The first line of a segment. `state`: how many entries after it bring a state to where the segment begins. Of
+    cycles before it the scheduler remembers nothing."""
 
     format: int
     run: str

@@ -42,4 +42,8 @@ class CycleEmitted(msgspec.Struct, frozen=True):
     effects: Sequence[Effect]
 
 
-News = Seen | CycleBegan | CycleEnded | CycleEmitted | Entry
+class Turned(msgspec.Struct, frozen=True):
+    """The scheduler has forgotten what it remembered: the next segment may begin."""
+
+
+News = Seen | CycleBegan | CycleEnded | CycleEmitted | Turned | Entry

@@ -34,7 +34,7 @@ from volcano_py.record.entries import (
     Upserted,
 )
 from volcano_py.record.mirror import Mirror
-from volcano_py.record.news import CycleBegan, CycleEmitted, CycleEnded, News, Seen
+from volcano_py.record.news import CycleBegan, CycleEmitted, CycleEnded, News, Seen, Turned
 from volcano_py.record.segments import FORMAT, Limits, SegmentWriter, path_of, tidy
 
 log = structlog.get_logger(__name__)
@@ -79,6 +79,9 @@ class Recorder:
             sharding=sharding,
         )
         self._written, self._cpu = 0, 0.0
+        self._turns, self._turned = 0, time.time()
+        self._large = -1
+        """After so many turns a segment was begun that is too large."""
         self._thread = threading.Thread(target=self._run, name="record", daemon=True)
 
     def start(self) -> None:
@@ -92,6 +95,16 @@ class Recorder:
             self._stop(f"the disk is too slow: {self._most_waiting} entries wait to be written")
             return
         self._news.append(news)
+
+    def turns(self) -> bool:
+        """Before a cycle: whether the next segment begins with it, because this one is full. Then the scheduler has to
+        forget what it remembers of the cycles before; a segment has all that the others follow from."""
+        is_old = time.time() - self._turned > self._limits.segment_age
+        if self.problem or not (is_old or self._large == self._turns):
+            return False
+        self._turns, self._turned = self._turns + 1, time.time()
+        self.record(Turned())
+        return True
 
     def finish(self) -> None:
         """No more news will come: the thread writes what is left, and ends."""
@@ -138,8 +151,8 @@ class Recorder:
         else:
             log.info("record written", bytes=self._written, cpu_seconds=round(time.thread_time(), 3))
 
-    def _progress(self, header: Header, written: int) -> None:
-        self._header, self._written, self._cpu = header, written, time.thread_time()
+    def _progress(self, header: Header, written: int, large: int) -> None:
+        self._header, self._written, self._large, self._cpu = header, written, large, time.thread_time()
 
     def _stop(self, why: str) -> None:
         if not self.problem:
@@ -152,7 +165,7 @@ class _Writing:
     """The thread's side: makes entries of news, and segments of entries."""
 
     def __init__(
-        self, directory: Path, limits: Limits, header: Header, progress: Callable[[Header, int], None]
+        self, directory: Path, limits: Limits, header: Header, progress: Callable[[Header, int, int], None]
     ) -> None:
         self._directory, self._limits, self._header, self._progress = directory, limits, header, progress
         self._mirror = Mirror()
@@ -160,8 +173,9 @@ class _Writing:
         self._configured: dict[str, bool] = {}
         self._queues: dict[str, QueueFigures] = {}
         self._pending: dict[str, PendingJob] = {}
-        self._in_cycle = False
-        self._before = 0
+        self._has_cycles = False
+        """Whether a cycle has begun in this segment, after which the scheduler remembers something."""
+        self._turns, self._before, self._least = 0, 0, 0
         self._flushed = time.monotonic()
         self._segment: SegmentWriter | None = None
 
@@ -178,21 +192,27 @@ class _Writing:
                     segment = self._take(each, segment)
                 if self._is_due():
                     self._flush(segment)
-                    segment = self._next_if_full(segment)
+                    self._tell(segment)
+                    is_old = time.time() - self._header.began > self._limits.segment_age
+                    if not self._has_cycles and (is_old or self._is_large(segment)):
+                        segment = self._next(segment)
         finally:
             if self._segment is not None:
                 self._segment.close()
-                self._progress(self._header, self._before + self._segment.size)
+                self._tell(self._segment)
 
     def _take(self, news: News, segment: SegmentWriter) -> SegmentWriter:
         """The segment for what comes next."""
+        if isinstance(news, Turned):
+            self._turns += 1
+            return self._next(segment)
         for entry in self._entries(news):
             segment.write(entry)
-        if not isinstance(news, CycleEnded | Failed):
-            return segment
-        if self._is_due():
-            self._flush(segment)
-        return self._next_if_full(segment)
+        if isinstance(news, CycleEnded | Failed):
+            if self._is_due():
+                self._flush(segment)
+            self._tell(segment)
+        return segment
 
     # -- segments ----------------------------------------------------------------------------------------------------
 
@@ -201,23 +221,23 @@ class _Writing:
         self._header = msgspec.structs.replace(
             self._header, sequence=self._header.sequence + 1, began=time.time(), state=len(state)
         )
+        self._has_cycles = False
         self._configured.clear()
         # (so that a segment has all queues, and all that waits, in its first cycle)
         self._queues, self._pending = {}, {}
         segment = self._segment = SegmentWriter(path_of(self._directory, self._header))
         for entry in (self._header, *state):
             segment.write(entry)
+        # (so that states are half of a large cluster's record at most)
+        self._least = 2 * segment.size
         tidy(self._directory, self._limits, time.time())
         return segment
 
-    def _is_full(self, segment: SegmentWriter) -> bool:
-        too_old = time.time() - self._header.began > self._limits.age / self._limits.segments
-        return too_old or segment.size > self._limits.size / self._limits.segments
+    def _is_large(self, segment: SegmentWriter) -> bool:
+        return segment.size > max(self._limits.segment_size, self._least)
 
-    def _next_if_full(self, segment: SegmentWriter) -> SegmentWriter:
+    def _next(self, segment: SegmentWriter) -> SegmentWriter:
         """Between cycles only: each is whole in one of them."""
-        if self._in_cycle or not self._is_full(segment):
-            return segment
         self._segment = None
         segment.close()
         self._before += segment.size
@@ -229,7 +249,9 @@ class _Writing:
     def _flush(self, segment: SegmentWriter) -> None:
         segment.flush()
         self._flushed = time.monotonic()
-        self._progress(self._header, self._before + segment.size)
+
+    def _tell(self, segment: SegmentWriter) -> None:
+        self._progress(self._header, self._before + segment.size, self._turns if self._is_large(segment) else -1)
 
     # -- entries -----------------------------------------------------------------------------------------------------
 
@@ -243,11 +265,10 @@ class _Writing:
                 encode = self._encoder.encode
                 return (Emitted(tuple((type(each).__name__, msgspec.Raw(encode(each))) for each in news.effects)),)
             case CycleEnded():
-                self._in_cycle = False
                 return (self._ended(news.report),)
+            case Turned():
+                return ()
             case _:
-                if isinstance(news, Failed):
-                    self._in_cycle = False
                 self._mirror.own(news)
                 return (news,)
 
@@ -258,7 +279,7 @@ class _Writing:
         return entry
 
     def _began(self, news: CycleBegan) -> Iterable[Entry]:
-        self._in_cycle = True
+        self._has_cycles = True
         if news.digest not in self._configured:
             self._configured[news.digest] = True
             yield Configured(news.digest, without_metrics(news.text))

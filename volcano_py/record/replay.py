@@ -40,7 +40,7 @@ class Cycle(msgspec.Struct, frozen=True):
     ended: Ended
     """What was recorded at its end."""
     is_after_cut: bool
-    """Whether cycles before it are missing, and with them what plugins remembered."""
+    """Whether cycles before it are missing."""
 
     @property
     def difference(self) -> Difference | None:
@@ -98,6 +98,8 @@ class Replaying:
         """A segment begins. Whether it goes on from the one before, so that its first state is known."""
         before, self._header = self._header, header
         if before is not None and (before.run, before.sequence + 1) == (header.run, header.sequence):
+            if self._scheduler is not None:
+                self._scheduler.forget()
             return True
         self.state = ClusterState(
             scheduler_names=header.scheduler_names,

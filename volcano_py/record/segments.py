@@ -15,7 +15,7 @@ import msgspec
 
 from volcano_py.record.entries import Entry, Header, of_line
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 SUFFIX: Final = ".record.gz"
 _LEVEL: Final = 1
 _GZIP: Final = zlib.MAX_WBITS | 16
@@ -36,6 +36,16 @@ class Limits(msgspec.Struct, frozen=True):
     size: int = 2**30
     age: float = 24 * 3600.0
     segments: int = 8
+
+    @property
+    def segment_size(self) -> float:
+        """Bytes of one segment."""
+        return self.size / self.segments
+
+    @property
+    def segment_age(self) -> float:
+        """Seconds of one segment."""
+        return self.age / self.segments
 
 
 class SegmentWriter:

@@ -6,10 +6,10 @@ import asyncio
 import os
 import shlex
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from unittest.mock import patch
 
 from click.testing import CliRunner
@@ -19,7 +19,10 @@ from tests.unit.record.recording import record_contest, record_night
 from volcano_py.cli.main import main
 from volcano_py.cli.printing import output
 
-_RECORDS: Final = {"volcano-py replay record": record_night, "--record night": record_contest}
+_RECORDS: Final[dict[str, Callable[[Path], Coroutine[Any, Any, None]]]] = {
+    "volcano-py replay record": record_night,
+    "--record night": record_contest,
+}
 """What a page has in a command → what makes the record that it has at hand, in a folder of the last word's name."""
 WIDTH: Final = 100  # characters; wider blocks have to be scrolled sideways on a page
 

@@ -35,7 +35,7 @@ async def recorded(directory: Path, text: str, limits: Limits | None = None) -> 
     """What happens to the bench inside the block is recorded."""
     recorder = Recorder(directory, scheduler_names=[DEFAULT_SCHEDULER_NAME], default_queue=DEFAULT_QUEUE, limits=limits)
     recorder.start()
-    bench = Bench(RecordedState(recorder.record), CycleWitness(recorder.record, lambda: text))
+    bench = Bench(RecordedState(recorder.record), CycleWitness(recorder, lambda: text))
     bench.configuration = parse_configuration(text, REGISTRY.catalogue()).config
     running = asyncio.create_task(bench.loop.run())
     yield bench, recorder
@@ -57,10 +57,10 @@ async def record_night(directory: Path, *more: ApiObject, limits: Limits | None 
         await bench.after(1)
 
 
-async def record_contest(directory: Path) -> None:
+async def record_contest(directory: Path, limits: Limits | None = None) -> None:
     """Two queues share 16 CPUs equally. `sweep` of research holds 12 of them, until `train` of vision needs 6: two pods
     go, and come again. `eval` waits until `train` has ended, because vision would hold more than it deserves."""
-    async with recorded(directory, RECLAIMING) as (bench, recorder):
+    async with recorded(directory, RECLAIMING, limits) as (bench, recorder):
         bench.put(queue("research"), queue("vision"), *(node(f"n{number}", cpu="8") for number in (1, 2)))
         bench.put(*gang("sweep", pods=12, min_member=2, queue="research", cpu="1"))
         await bench.after(1)
