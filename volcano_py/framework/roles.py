@@ -71,18 +71,30 @@ def _group_by_group(ssn: Session, job: Job, groups: SubGroups, rows: Rows, neede
 def _needed_by_roles(ssn: Session, job: Job, rows: Rows) -> NDArray[np.bool_]:
     """[K] the tasks that roles need to reach their minimums."""
     needed = np.zeros(len(rows), dtype=np.bool_)
-    minimums = role_minimums(job.info)
-    if not minimums:
+    roles_below = roles_lacking(ssn, job)
+    if not roles_below:
         return needed
     tasks = ssn.ledger.tasks
-    placed = ssn.tasks_of(job)
-    placed = placed[PLACED_STATUSES[tasks.status[placed]]]
     lightest = np.argsort(~ssn.best_effort_classes[tasks.task_class[rows]], kind="stable")
-    for role in np.unique(tasks.role[rows]).tolist():
-        lacking = minimums.get(ssn.snapshot.roles[role], 0) - int(np.count_nonzero(tasks.role[placed] == role))
+    for role, lacking in roles_below.items():
         of_role = lightest[tasks.role[rows[lightest]] == role]
-        needed[of_role[: max(lacking, 0)]] = True
+        needed[of_role[:lacking]] = True
     return needed
+
+
+def roles_lacking(ssn: Session, job: Job) -> Mapping[int, int]:
+    """Number of each role below its minimum → how many of its tasks have to be placed."""
+    minimums = role_minimums(job.info)
+    if not minimums:
+        return {}
+    tasks, rows = ssn.ledger.tasks, ssn.tasks_of(job)
+    roles, is_placed = tasks.role[rows], PLACED_STATUSES[tasks.status[rows]]
+    found: dict[int, int] = {}
+    for role in np.unique(roles).tolist():
+        lacking = minimums.get(ssn.snapshot.roles[role], 0) - int(np.count_nonzero(roles[is_placed] == role))
+        if lacking > 0:
+            found[role] = lacking
+    return found
 
 
 def short_roles(ssn: Session, job: Job, found: Rows) -> Iterator[ShortRole]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import numpy as np
@@ -12,7 +12,7 @@ from volcano_py.framework.job import FitError
 from volcano_py.framework.placement.placer import Choice
 from volcano_py.framework.session import Session
 from volcano_py.framework.topology.balance import shares
-from volcano_py.framework.topology.candidates import Demand, Rooms, candidates, misfit
+from volcano_py.framework.topology.candidates import Demand, Rooms, candidates, enough_of_any, misfit
 from volcano_py.framework.topology.confinement import Confinement
 from volcano_py.framework.topology.ranks import deal
 from volcano_py.framework.topology.topology import WHOLE
@@ -33,6 +33,7 @@ class GatheredTurn(Turn):
         self._limit = limit
         self._shares: list[tuple[int, int]] = []
         """Where the next tasks go, and how many to each domain, when a job that needs several is to be balanced."""
+        self._in_order = True
 
     def take(self) -> bool:
         ssn, work, job = self._ssn, self._work, self._job
@@ -41,18 +42,32 @@ class GatheredTurn(Turn):
             return self._try(allow_later=True)
         tasks, failed = work.tasks, set(work.failed_roles)
         demand = Demand.of(ssn, np.concatenate((tasks[: ssn.ask.tasks_to_ready(job)], lost)))
-        for later in (False, True) if ssn.placer.will_change else (False,):
-            for domain in self._candidates(demand, later=later):
-                with ssn.topology.inside(job, domain):
-                    work.tasks, work.failed_roles = tasks, set(failed)
-                    self._shares = [] if later else self._balanced(domain, demand)
-                    if self._try(allow_later=later):
-                        return True
-                    if len(self._statement):
-                        return False  # it keeps its places until what is being released is free
+        for later, domain, in_order in self._attempts(tasks, demand):
+            with ssn.topology.inside(job, domain):
+                work.tasks, work.failed_roles, self._in_order = tasks, set(failed), in_order
+                self._shares = self._balanced(domain, demand) if in_order and not later else []
+                if self._try(allow_later=later):
+                    return True
+                if len(self._statement):
+                    return False  # it keeps its places until what is being released is free
         work.tasks = tasks[:0]
         self._explain(demand)
         return False
+
+    def _attempts(self, tasks: Rows, demand: Demand) -> Iterator[tuple[bool, int, bool]]:
+        """What to try: whether places that are being freed count, in which domain, and whether its parts are filled
+        one after the other."""
+        for later in (False, True) if self._ssn.placer.will_change else (False,):
+            for domain in self._candidates(tasks, demand, later=later):
+                for in_order in self._manners(tasks, domain):
+                    yield later, domain, in_order
+
+    def _manners(self, tasks: Rows, domain: int) -> tuple[bool, ...]:
+        """Whether to fill the parts of a domain one after the other. Pods of several classes may fit only otherwise:
+        wherever nodes score best."""
+        classes = self._ssn.ledger.tasks.task_class[tasks]
+        is_divided = self._ssn.topology.tree.end[domain] > domain + 1
+        return (True, False) if is_divided and (classes != classes[0]).any() else (True,)
 
     def _balanced(self, domain: int, demand: Demand) -> list[tuple[int, int]]:
         """The shares of the domains that this one consists of, where jobs are to be balanced; only equal pods are."""
@@ -66,9 +81,16 @@ class GatheredTurn(Turn):
         if not self._ssn.has_nominated_tasks:
             deal(self._ssn, self._statement)
 
-    def _candidates(self, demand: Demand, *, later: bool) -> list[int]:
-        """The domains to try."""
-        return self._worth_trying(candidates(self._ssn, self._job, self._limit, demand, later=later), demand)
+    def _candidates(self, tasks: Rows, demand: Demand, *, later: bool) -> Iterator[int]:
+        """The domains to try. If none has room for the pods that come first, those that have for enough of any."""
+        ssn, job = self._ssn, self._job
+        found = self._worth_trying(candidates(ssn, job, self._limit, demand, later=later), demand)
+        yield from found
+        if demand.tasks < len(tasks) and len(Demand.of(ssn, tasks).counts) > 1:
+            enough = enough_of_any(ssn, job, tasks, later=later)
+            enough[found] = False
+            of_any = candidates(ssn, job, self._limit, demand, later=later, enough=enough)
+            yield from self._worth_trying(of_any, demand)
 
     def _worth_trying(self, domains: Iterable[int], demand: Demand) -> list[int]:
         """One is enough where a ceiling is in the way, to find out why."""
@@ -85,6 +107,8 @@ class GatheredTurn(Turn):
 
     def _choose(self, task_class: TaskClass, rows: Rows) -> Choice:
         """In the narrowest domain of the job first; where a domain consists of several, in one after the other."""
+        if not self._in_order:
+            return self._choose_anywhere(task_class, rows)
         pipelined: Choice | None = None
         while self._shares:
             domain, share = self._shares.pop()
@@ -102,6 +126,11 @@ class GatheredTurn(Turn):
         if pipelined is not None and self._allow_later:
             return pipelined
         return Choice(np.zeros(0, dtype=np.intp))
+
+    def _choose_anywhere(self, task_class: TaskClass, rows: Rows) -> Choice:
+        """In the domain that is tried, wherever nodes score best."""
+        choice = super()._choose(task_class, rows)
+        return Choice(np.zeros(0, dtype=np.intp)) if choice.pipelined and not self._allow_later else choice
 
     def _choose_in(self, domain: int, task_class: TaskClass, count: int) -> Choice:
         """Nodes of one of the domains that this one consists of; in the order of the tree, unless they are promised."""

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from volcano_py.actions.turns.gathered import GatheredTurn
-from volcano_py.actions.turns.turn import Turn, Work
+from volcano_py.actions.turns.turn import Work
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain_gangs import room_is_kept, sub_group_incomplete, sub_group_too_small
 from volcano_py.framework.job import FitError
@@ -38,6 +38,8 @@ class GroupedTurn(GatheredTurn):
         top = int(ssn.topology.tree.tiers[ROOT])
         super().__init__(ssn, work, top if limit is None else limit, alone=alone, leaves=leaves)
         self._is_limited = limit is not None and ssn.topology.is_structured()
+        topology = work.job.info.topology
+        self._limits_groups = topology is not None and topology.limits_sub_groups and ssn.topology.is_structured()
         groups = ssn.sub_groups(work.job)
         assert groups is not None, "a job without sub-groups"
         self._groups = groups
@@ -52,31 +54,38 @@ class GroupedTurn(GatheredTurn):
     def take(self) -> bool:
         ssn, work, job = self._ssn, self._work, self._job
         tasks, roles, placed = work.tasks, set(work.failed_roles), job.ready + job.waiting
-        for order in self._orders(tasks):
-            for later in (False, True) if ssn.placer.will_change else (False,):
-                for domain in self._domains(order, later=later):
-                    with ssn.topology.inside(job, domain):
-                        work.tasks, work.failed_roles, self._failed = order, set(roles), {}
-                        is_done = self._try(allow_later=later)
-                        if job.ready + job.waiting > placed:
-                            self._explain_groups()
-                            return is_done
+        for order, later, domain, in_order in self._ways(tasks):
+            with ssn.topology.inside(job, domain):
+                work.tasks, work.failed_roles, self._failed, self._in_order = order, set(roles), {}, in_order
+                is_done = self._try(allow_later=later)
+                if job.ready + job.waiting > placed:
+                    self._explain_groups()
+                    return is_done
         work.tasks = tasks[:0]
         self._explain_groups()
         if self._is_limited and not self._failed and not ssn.ask.job_ready(job):
             self._explain_job(tasks)
         return False
 
+    def _ways(self, tasks: Rows) -> Iterator[tuple[Rows, bool, int, bool]]:
+        """The order of the tasks, and what to try with it; as in `_attempts`."""
+        for order in self._orders(tasks):
+            for later in (False, True) if self._ssn.placer.will_change else (False,):
+                for domain in self._domains(order, later=later):
+                    for in_order in self._manners(order, domain):
+                        yield order, later, domain, in_order
+
     # -- domains of the job ----------------------------------------------------------------------------------------
 
     def _domains(self, tasks: Rows, *, later: bool) -> Iterator[int]:
         """The domains to try for the job as a whole."""
         ssn, job = self._ssn, self._job
+        is_ready, chain = ssn.ask.job_ready(job), ssn.topology.chain(job, self._limit)
         if not self._is_limited:
             yield ROOT
-            return
-        is_ready, chain = ssn.ask.job_ready(job), ssn.topology.chain(job, self._limit)
-        if is_ready and chain is not None:
+            if is_ready or not self._may_draw_together(tasks):
+                return
+        elif is_ready and chain is not None:
             yield from chain[-1:]
             return
         rooms = WholeGroups(ssn, job, tasks, later=later)
@@ -84,7 +93,18 @@ class GroupedTurn(GatheredTurn):
         demand = Demand.of(ssn, tasks[: ssn.ask.tasks_to_ready(job)])
         if len(lost := ssn.topology.lost(job)):
             enough &= Rooms(ssn, Demand.of(ssn, np.concatenate((tasks[:1], lost))), later=later).enough()
+        if not self._is_limited:
+            enough[ROOT] = False
         yield from candidates(ssn, job, self._limit, demand, later=later, enough=enough)
+
+    def _may_draw_together(self, tasks: Rows) -> bool:
+        """Whether the place of one sub-group may decide where the others may go (affinity between pods): the domain
+        that suits the first by itself may be too small for all."""
+        classes = Demand.of(self._ssn, tasks).classes(self._ssn)
+        return self._limits_groups and any(map(self._ssn.placer.may_open, classes))
+
+    def _manners(self, tasks: Rows, domain: int) -> tuple[bool, ...]:
+        return super()._manners(tasks, domain) if self._is_limited or self._limits_groups else (True,)
 
     def _orders(self, tasks: Rows) -> Iterator[Rows]:
         """The tasks as they are; then, for a job that is not complete, with larger sub-groups first, with smaller ones,
@@ -212,8 +232,7 @@ class GroupedTurn(GatheredTurn):
         is_limited = group != WHOLE and self._ssn.topology.limit(self._job, group) is not None
         if is_limited or self._is_limited:
             return super()._choose(task_class, rows)
-        choice = Turn._choose(self, task_class, rows)  # (nothing is to be kept together)
-        return Choice(np.zeros(0, dtype=np.intp)) if choice.pipelined and not self._allow_later else choice
+        return self._choose_anywhere(task_class, rows)  # (nothing is to be kept together)
 
     def _steps(self) -> list[int]:
         """The domains to look in, the narrowest first."""

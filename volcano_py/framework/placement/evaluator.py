@@ -200,6 +200,10 @@ class Evaluator:
         room = self._room(state.task_class, self._future_idle(rows))
         return np.where(self._codes_then(state, rows) == FITS, room, 0)
 
+    def fit_then(self, task_class: TaskClass) -> Counts:
+        """[N] for how many tasks of the class each node will have free what they request."""
+        return self._room(task_class, self._future_idle(self.all_rows))
+
     def _room_now(self, state: ClassState, rows: Rows) -> Counts:
         """[K] how many of the tasks that fit pass the predicates."""
         room = np.where(state.codes[rows] == FITS, state.fit[rows], 0)

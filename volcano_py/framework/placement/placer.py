@@ -174,6 +174,13 @@ class Placer:
         state = self._state(task_class)
         return self._evaluator.room_then(state, self._evaluator.all_rows) if later else state.room
 
+    def most(self, task_class: TaskClass, *, later: bool = False) -> Counts:
+        """[N] how many tasks of the class there is room for at most, whatever is placed: as `room`, but for classes
+        that may find nodes open on the way, by what they request alone."""
+        if not self.may_open(task_class):
+            return self.room(task_class, later=later)
+        return self._evaluator.fit_then(task_class) if later else self._state(task_class).fit
+
     @property
     def will_change(self) -> bool:
         """Whether any node will have other room than now."""

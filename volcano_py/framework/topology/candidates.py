@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain_topology import DomainRoom, no_domain
 from volcano_py.framework.job import FitError, Job
+from volcano_py.framework.roles import roles_lacking
 from volcano_py.framework.session import Session
 from volcano_py.framework.topology.topology import WHOLE
 from volcano_py.framework.views import Counts
@@ -53,17 +54,22 @@ class Rooms:
         self.demand = demand
         self._later = later
         self._classes = demand.classes(ssn)
-        self.by_class = {each.row: self._of(each) for each in self._classes}
+        self.by_class = {each.row: self._summed(ssn.placer.room(each, later=later)) for each in self._classes}
 
     def enough(self) -> NDArray[np.bool_]:
         """[H] where the room of every class suffices, looked at by itself. Pods that are placed may open nodes to
-        classes that follow, so for these nothing is known."""
+        classes that follow."""
         enough = np.ones(len(self._ssn.topology.tree), dtype=np.bool_)
         for number, task_class in enumerate(self._classes):
-            if number and self._ssn.placer.may_open(task_class):
-                continue
-            enough &= self.by_class[task_class.row] >= self.demand.counts[task_class.row]
+            room = self._at_most(task_class) if number else self.by_class[task_class.row]
+            enough &= room >= self.demand.counts[task_class.row]
         return enough
+
+    def at_most(self) -> Counts:
+        """[H] how many of the tasks there may be room for, once others are placed."""
+        found = [np.minimum(self._at_most(each), self.demand.counts[each.row]) for each in self._classes]
+        total: Counts = np.sum(found, axis=0)
+        return total
 
     def pods(self) -> Counts:
         """[H] how many of the tasks there is room for."""
@@ -91,11 +97,16 @@ class Rooms:
                 parts[at] = np.searchsorted(np.cumsum(largest_first), count) + 1
         return parts
 
-    def _of(self, task_class: TaskClass) -> Counts:
-        placer, nodes = self._ssn.placer, self._ssn.ledger.nodes.size
-        room = placer.room(task_class, later=self._later)
-        # (a node without a limit has room for more than any sum could hold)
-        sums: Counts = self._ssn.topology.tree.sums(np.minimum(room, np.iinfo(np.int64).max // max(nodes, 1)))
+    def _at_most(self, task_class: TaskClass) -> Counts:
+        """[H] for how many tasks of the class there may be room, once others are placed."""
+        if not self._ssn.placer.may_open(task_class):
+            return self.by_class[task_class.row]
+        return self._summed(self._ssn.placer.most(task_class, later=self._later))
+
+    def _summed(self, room: Counts) -> Counts:
+        """[H] of `room` [N]. (A node without a limit has room for more than any sum could hold.)"""
+        most = np.iinfo(np.int64).max // max(self._ssn.ledger.nodes.size, 1)
+        sums: Counts = self._ssn.topology.tree.sums(np.minimum(room, most))
         return sums
 
 
@@ -128,6 +139,16 @@ def candidates(
             scores = ssn.topology.scores(demand.request, of_tier)
             of_tier = of_tier[np.lexsort((of_tier, spare[of_tier], rooms.parts(of_tier), -scores))]
         yield from of_tier.tolist()
+
+
+def enough_of_any(ssn: Session, job: Job, tasks: Rows, *, later: bool) -> NDArray[np.bool_]:
+    """[H] where enough of the waiting tasks, whichever, may have room to start the job, with the minimums of roles."""
+    enough = Rooms(ssn, Demand.of(ssn, tasks), later=later).at_most() >= ssn.ask.tasks_to_ready(job)
+    roles = ssn.ledger.tasks.role[tasks]
+    for role, lacking in roles_lacking(ssn, job).items():
+        of_role = tasks[roles == role]
+        enough &= len(of_role) > 0 and Rooms(ssn, Demand.of(ssn, of_role), later=later).at_most() >= lacking
+    return enough
 
 
 def best_of_tiers(

@@ -85,14 +85,12 @@ class WholeGroups:
         return np.where(allowed, room, np.minimum(total[tree.end] - total[:-1], most))
 
     def _sum(self, row: int) -> Counts:
-        """[H] for how many tasks of the class in that row there is room. Where tasks that are placed may open nodes to
-        it, nothing is known."""
+        """[H] for how many tasks of the class in that row there is room."""
         if row not in self._sums:
             ssn = self._ssn
             task_class = ssn.snapshot.classes[row]
             assert task_class is not None, "a task without a class"
             most = np.iinfo(np.int64).max // max(ssn.ledger.nodes.size, 1) // 2
-            room = np.minimum(ssn.placer.room(task_class, later=self._later), most)
-            sums = ssn.topology.tree.sums(room)
-            self._sums[row] = np.full_like(sums, most) if ssn.placer.may_open(task_class) else sums
+            room = np.minimum(ssn.placer.most(task_class, later=self._later), most)
+            self._sums[row] = ssn.topology.tree.sums(room)
         return self._sums[row]
