@@ -50,6 +50,16 @@ async def test_each_scheduler_binds_the_same_load_with_its_own_rights() -> None:
         assert run["peak_rss_bytes"] > 0, run
 
 
+async def test_pods_of_many_types_are_bound_and_a_peer_that_does_nothing_is_shown_with_its_log() -> None:
+    peer = f"""--peer={sys.executable} -c "print('no kind HyperNode'); exit(3)" {{kubeconfig}}"""
+    printed, _ = await bench("--load=mixed", "--nodes=60", f"--pods={PODS}", "--no-kube-scheduler", peer)
+    ours, idle = json.loads(printed)["runs"]
+    assert (ours["pods"], idle["pods"]) == (PODS, 0)
+    assert "failure" not in ours
+    assert "bound no pods" in idle["failure"]
+    assert idle["failure"].endswith("no kind HyperNode")
+
+
 async def test_strangers_are_measured_before_during_and_after_the_attack_of_a_tenant() -> None:
     printed, reported = await bench("--load=tenants", "--attack=soft-terms", "--nodes=5", "--seconds=1")
     assert b"soft-terms: pods p90 " in reported

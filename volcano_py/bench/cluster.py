@@ -12,6 +12,7 @@ from typing import Any
 from volcano_py.api import names
 from volcano_py.bench.bare_bindings import bind
 from volcano_py.bench.figures import AuditLog, cpu_seconds
+from volcano_py.bench.loads.mixed_load import MixedWorkload
 from volcano_py.bench.loads.workload import Workload
 from volcano_py.bench.logins import all_powerful
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
@@ -37,36 +38,57 @@ class BenchCluster:
         self.plane, self.client, self.kubeconfig = plane, client, kubeconfig
         self.audit = AuditLog(plane.audit_log)
 
+    async def create(self, path: ApiPath, bodies: Sequence[Mapping[str, Any]]) -> None:
+        """Create objects, many at a time, in about this order."""
+        queue = list(reversed(bodies))
+
+        async def worker() -> None:
+            while queue:
+                await self.client.post(path, queue.pop())
+
+        await asyncio.gather(*(worker() for _ in range(_MADE_AT_A_TIME)))
+
     async def create_nodes(self, workload: Workload) -> None:
         nodes = [
             simulated_node(f"node-{index:05d}", allocatable=dict(workload.allocatable))  # type: ignore[arg-type]
             for index in range(workload.nodes)
         ]
-        await self._create(ApiPath("v1", "nodes"), nodes)
+        await self.create(ApiPath("v1", "nodes"), nodes)
+
+    async def create_mixed_nodes(self, workload: MixedWorkload) -> None:
+        """The nodes of the mixed load, and its priorities."""
+        await self.create(ApiPath("scheduling.k8s.io/v1", "priorityclasses"), workload.priority_classes())
+        await self.create(ApiPath("v1", "nodes"), workload.node_bodies())
+
+    async def create_mixed_pods(self, namespace: str, workload: MixedWorkload, scheduler: str) -> None:
+        """Its PodGroups and pods in a namespace of their own."""
+        await self.create_namespace(namespace)
+        await self.create(pod_group_path(namespace), workload.group_bodies("default"))
+        await self.create(pod_path(namespace), workload.pod_bodies(scheduler))
 
     async def create_pods(
         self, namespace: str, workload: Workload, scheduler: str, *, groups: bool = True, on_nodes: bool = False
     ) -> None:
         """The workload's PodGroups and pods in a namespace of their own; `on_nodes` creates them as bound."""
-        await self._create(ApiPath("v1", "namespaces"), [{"metadata": {"name": namespace}}])
+        await self.create_namespace(namespace)
         gangs = -(-workload.pods // workload.gang)
         if groups:
-            await self._create(pod_group_path(namespace), [_group(index, workload) for index in range(gangs)])
+            await self.create(pod_group_path(namespace), [_group(index, workload) for index in range(gangs)])
         pods = [_pod(index, workload, scheduler, groups=groups) for index in range(workload.pods)]
         if on_nodes:
             for index, pod in enumerate(pods):
                 pod["spec"]["nodeName"] = f"node-{index % workload.nodes:05d}"
-        await self._create(pod_path(namespace), pods)
+        await self.create(pod_path(namespace), pods)
 
     async def create_gang(self, namespace: str, index: int, workload: Workload, scheduler: str) -> None:
         """One gang of the workload."""
-        await self._create(pod_group_path(namespace), [_group(index, workload)])
+        await self.create(pod_group_path(namespace), [_group(index, workload)])
         first = index * workload.gang
         pods = [_pod(first + member, workload, scheduler, groups=True) for member in range(workload.gang)]
-        await self._create(pod_path(namespace), pods)
+        await self.create(pod_path(namespace), pods)
 
     async def create_namespace(self, namespace: str) -> None:
-        await self._create(ApiPath("v1", "namespaces"), [{"metadata": {"name": namespace}}])
+        await self.create(ApiPath("v1", "namespaces"), [{"metadata": {"name": namespace}}])
 
     async def bind_all(self, namespace: str, workload: Workload) -> float:
         """Bare bindings of all the pods, as fast as the API server takes them; seconds it took."""
@@ -79,12 +101,22 @@ class BenchCluster:
         return time.perf_counter() - started
 
     async def wait_bound(
-        self, namespace: str, count: int, seconds: float, *, running: Callable[[], bool] = lambda: True
+        self,
+        namespace: str,
+        count: int,
+        seconds: float,
+        *,
+        running: Callable[[], bool] = lambda: True,
+        quiet: float | None = None,
     ) -> bool:
-        """Wait until this many pods are bound; False after `seconds`, or once the scheduler is no longer `running`."""
+        """Wait until this many pods are bound; False after `seconds`, once the scheduler is no longer `running`, or
+        once it has bound something and then nothing for `quiet` seconds."""
         deadline = time.monotonic() + seconds
-        while self.audit.bound(namespace) < count:
-            if time.monotonic() >= deadline:
+        so_far, settled = 0, deadline
+        while (bound := self.audit.bound(namespace)) < count:
+            if bound != so_far and quiet is not None:
+                so_far, settled = bound, time.monotonic() + quiet
+            if time.monotonic() >= min(deadline, settled):
                 return False
             if not running():
                 deadline = min(deadline, time.monotonic() + _LAST_LINES)
@@ -103,15 +135,6 @@ class BenchCluster:
             await self.client.delete(pod_group_path(namespace), within=_DELETE_WITHIN)
         except NotFoundError:
             return
-
-    async def _create(self, path: ApiPath, bodies: Sequence[Mapping[str, Any]]) -> None:
-        queue = list(reversed(bodies))
-
-        async def worker() -> None:
-            while queue:
-                await self.client.post(path, queue.pop())
-
-        await asyncio.gather(*(worker() for _ in range(_MADE_AT_A_TIME)))
 
 
 @asynccontextmanager

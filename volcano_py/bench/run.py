@@ -10,13 +10,14 @@ from volcano_py.bench.cluster import BenchCluster, bench_cluster
 from volcano_py.bench.contenders import KUBE_SCHEDULER, Contender, kube_scheduler, ours
 from volcano_py.bench.figures import Run
 from volcano_py.bench.loads.loads import Loads
+from volcano_py.bench.loads.mixed_load import MIXED, MixedWorkload
 from volcano_py.bench.loads.workload import Workload
 from volcano_py.bench.logins import as_kube_scheduler
 from volcano_py.bench.peers import Peers
 from volcano_py.local.binaries.binaries import ensure_binaries
 from volcano_py.local.install import daemon_kubeconfig
 
-LOADS: Final = ("backlog", "arrival", "bare", "restart", "rest")
+LOADS: Final = ("backlog", MIXED, "arrival", "bare", "restart", "rest")
 
 # What the loads other than backlog and arrival are made of.
 _RESIDENT = 10_000  # pods that are bound already
@@ -77,15 +78,18 @@ async def compare(
     """One load for every contender in turn, on one API server, repeated `rounds` times. `report` gets a line for each
     that is through: all of them may take half an hour."""
     async with bench_cluster() as cluster:
-        await cluster.create_nodes(workload)
+        if load == MIXED:
+            await cluster.create_mixed_nodes(MixedWorkload.of(workload))
+        else:
+            await cluster.create_nodes(workload)
         loads = Loads(cluster, workload)
-        bounded = load in ("backlog", "arrival", "bare")
+        bounded = load in ("backlog", MIXED, "arrival", "bare")
         # Before, between and after: what the API server takes drifts with the machine.
         ceilings = [await loads.ceiling()] if bounded else []
         runs = []
         contenders = await _contenders(cluster, peers, with_kube_scheduler)
         for number, contender in enumerate(rounds * contenders):
-            run = await _run(loads, load, contender, rate)
+            run = await _run(loads, load, contender, workload, rate)
             runs.append(run)
             report(f"round {number // len(contenders) + 1} of {rounds}: {run}")
             if bounded:
@@ -102,7 +106,9 @@ async def _contenders(cluster: BenchCluster, peers: Peers, with_kube_scheduler: 
     return contenders + await peers.contenders(plane, cluster.client, cluster.kubeconfig)
 
 
-async def _run(loads: Loads, load: str, contender: Contender, rate: float) -> Run:
+async def _run(loads: Loads, load: str, contender: Contender, workload: Workload, rate: float) -> Run:
+    if load == MIXED:
+        return await loads.mixed(contender, MixedWorkload.of(workload))
     if load == "arrival":
         return await loads.arrival(contender, rate)
     if load == "restart":

@@ -15,6 +15,7 @@ from volcano_py.bench.decide import run_decide
 from volcano_py.bench.figures import Run
 from volcano_py.bench.loads.attacks import ATTACKS
 from volcano_py.bench.loads.decide_loads import DECIDE_LOADS, DecideLoad
+from volcano_py.bench.loads.mixed_load import MIXED
 from volcano_py.bench.loads.shard_load import ShardedWorkload
 from volcano_py.bench.loads.tenant_load import TENANTS, Measured, measure_tenants
 from volcano_py.bench.loads.workload import Workload
@@ -34,6 +35,7 @@ EPILOG = """\b
 Examples:
   volcano-py bench --mode decide --nodes 5000 --pods 10000
   volcano-py bench --mode decide --load classes --nodes 5000 --pods 10000 --runs 3
+  volcano-py bench --load mixed --nodes 2000 --pods 5000
   volcano-py bench --mode decide --nodes 50000 --pods 1000000 --shards 10
   volcano-py bench --nodes 1000 --pods 5000 --gang 100 --runs 3
   volcano-py bench --load arrival --rate 200 --pods 4000 --output json
@@ -41,18 +43,20 @@ Examples:
   volcano-py bench --load tenants --attack small-jobs --attack misfits
   volcano-py bench --peer-crds=crds --peer 'vc-scheduler --kubeconfig={kubeconfig} --scheduler-conf={configuration}'
 
-Loads (mode api): backlog, all pods are there first: throughput. arrival, gangs come at a steady rate: latency. bare,
-backlog of pods without PodGroup. restart, 10,000 bound pods and 1,000 pending: from process start to the bindings.
-rest, 10,000 bound pods and nothing to do: CPU, and the latency of a gang of 20, without and with 3,000 stuck pods.
-tenants, one tenant attacks with the rights of its namespace: how soon the pods of others are bound before, during and
-after each attack, by two replicas with a Lease.
+Loads (mode api): backlog, all pods are there first: throughput. mixed, the same with nodes and pods of many types and
+gangs of 1 to 128, in the shares that published traces of GPU clusters have; pods that fit nowhere are given up.
+arrival, gangs come at a steady rate: latency. bare, backlog of pods without PodGroup. restart, 10,000 bound pods and
+1,000 pending: from process start to the bindings. rest, 10,000 bound pods and nothing to do: CPU, and the latency of a
+gang of 20, without and with 3,000 stuck pods. tenants, one tenant attacks with the rights of its namespace: how soon
+the pods of others are bound before, during and after each attack, by two replicas with a Lease.
 
-Loads (mode decide): backlog, equal pods. classes, pods of 500 classes, all mixed. strategy, resource-strategy-fit with
-retention over nodes with and without GPUs. apart, no two pods of a job on one node. zones, each job spread over 10
-zones. wishes, each job spread over zones and nodes as far as that goes. topology, gangs of 64 that are kept in a rack,
-alongside the same without limits, and 500 that fit nowhere. sizes, backlog on 1,250 to 10,000 nodes, and of 2,500 to
-20,000 pods. trees, 20,000 jobs in 1,000 queues of a tree, ordered by drf, by capacity and, side by side, by proportion.
-preemption, 500 pods wait, 10,000 run. reclaim, the same between queues, and where no queue is owed anything.
+Loads (mode decide): backlog, equal pods. mixed, as in mode api. classes, pods of 500 classes, all mixed. strategy,
+resource-strategy-fit with retention over nodes with and without GPUs. apart, no two pods of a job on one node. zones,
+each job spread over 10 zones. wishes, each job spread over zones and nodes as far as that goes. topology, gangs of 64
+that are kept in a rack, alongside the same without limits, and 500 that fit nowhere. sizes, backlog on 1,250 to 10,000
+nodes, and of 2,500 to 20,000 pods. trees, 20,000 jobs in 1,000 queues of a tree, ordered by drf, by capacity and, side
+by side, by proportion. preemption, 500 pods wait, 10,000 run. reclaim, the same between queues, and where no queue is
+owed anything.
 
 Timings of a shared machine are noisy: compare within one run and quote ratios.
 """
@@ -61,7 +65,9 @@ Timings of a shared machine are noisy: compare within one run and quote ratios.
 @click.command(epilog=EPILOG)
 @click.option("--nodes", type=click.IntRange(min=1), default=1000, show_default=True, help="Nodes of the cluster.")
 @click.option("--pods", type=click.IntRange(min=1), default=5000, show_default=True, help="Pods to be bound.")
-@click.option("--gang", type=click.IntRange(min=1), default=100, show_default=True, help="Pods in a gang.")
+@click.option(
+    "--gang", type=click.IntRange(min=1), default=100, show_default=True, help="Pods in a gang, where all are equal."
+)
 @click.option(
     "--mode",
     type=click.Choice(("api", "decide")),
@@ -216,7 +222,9 @@ def tenant_table(measured: Sequence[Measured], title: str) -> Table:
 
 
 def _title(mode: str, load: str, workload: Workload) -> str:
-    asked_for = f"{workload.nodes} nodes, {workload.pods} pods in gangs of {workload.gang}"
+    asked_for = f"{workload.nodes} nodes, {workload.pods} pods"
+    if load != MIXED:
+        asked_for += f" in gangs of {workload.gang}"
     if mode == "api":
         return f"{load}: {f'{workload.nodes} nodes, {SIZES[load]}' if load in SIZES else asked_for}"
     title = f"decide, {DECIDE_LOADS[load].title}"

@@ -59,3 +59,15 @@ async def test_a_binding_counts_that_is_logged_after_the_end(tmp_path: Path, wai
 async def test_one_that_runs_is_given_up_after_a_while(tmp_path: Path, waited: list[float]) -> None:
     assert not await bench_cluster(tmp_path / "log").wait_bound("ns", 1, 300)
     assert 300 <= sum(waited) < 301
+
+
+async def test_pods_that_may_fit_nowhere_are_given_up_when_nothing_is_bound_for_a_while(
+    tmp_path: Path, waited: list[float]
+) -> None:
+    def running() -> bool:
+        if sum(waited) > 100:
+            (tmp_path / "log").write_bytes(_BOUND)
+        return True
+
+    assert not await bench_cluster(tmp_path / "log").wait_bound("ns", 2, _FOREVER, running=running, quiet=30)
+    assert 130 <= sum(waited) < 131

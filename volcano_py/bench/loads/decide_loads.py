@@ -22,6 +22,7 @@ from volcano_py.api.objects import (
     TopologySpreadConstraint,
 )
 from volcano_py.bench.loads.cases import Case
+from volcano_py.bench.loads.mixed_load import MIXED, mixed_cases
 from volcano_py.bench.loads.network_load import GANG, network_cases
 from volcano_py.bench.loads.preemption_load import preemption_cases
 from volcano_py.bench.loads.queue_loads import tree_cases
@@ -174,6 +175,7 @@ def _of_a_job(pod: Pod, affinity: Affinity | None, constraints: list[TopologySpr
 DECIDE_LOADS: Final[Mapping[str, DecideLoad]] = MappingProxyType(
     {
         "backlog": DecideLoad("equal pods", _plain),
+        MIXED: DecideLoad("nodes, pods and gangs as in GPU clusters", mixed_cases),
         "classes": DecideLoad(f"pods of {CLASSES} classes", _altered(_in_many_classes)),
         "strategy": DecideLoad(
             "resource-strategy-fit with retention", _altered(_with_gpu_nodes, STRATEGY_CONFIGURATION)

@@ -12,10 +12,12 @@ import numpy as np
 from volcano_py.bench.cluster import BenchCluster
 from volcano_py.bench.contenders import Contender
 from volcano_py.bench.figures import Run, cpu_seconds, peak_rss, percentiles
+from volcano_py.bench.loads.mixed_load import MixedWorkload
 from volcano_py.bench.loads.workload import Workload
 from volcano_py.local.processes.processes import ManagedProcess
 
 _PATIENCE: Final = 300.0  # seconds until an unfinished load is given up
+_QUIET: Final = 30.0  # seconds without a binding after which those pods are given up that may fit nowhere
 _STOP: Final = 20.0  # seconds
 # Seconds until thousands of new stuck pods have their conditions and rate-limited events.
 _SETTLE: Final = 60.0
@@ -59,10 +61,24 @@ class Loads:
         namespace, workload = self._namespace(), self._workload
         process = self._process(contender)
         await self._cluster.create_pods(namespace, workload, contender.scheduler_name, groups=groups)
+        return await self._all_at_once(contender, namespace, process)
+
+    async def mixed(self, contender: Contender, workload: MixedWorkload) -> Run:
+        """The same with pods of many types. Some may fit nowhere: it ends when nothing has been bound for a while."""
+        namespace = self._namespace()
+        process = self._process(contender)
+        await self._cluster.create_mixed_pods(namespace, workload, contender.scheduler_name)
+        return await self._all_at_once(contender, namespace, process, quiet=_QUIET)
+
+    async def _all_at_once(
+        self, contender: Contender, namespace: str, process: ManagedProcess, *, quiet: float | None = None
+    ) -> Run:
+        """The pods are there: from the start of the scheduler to its last binding."""
+        pods = self._workload.pods
         start = self._start()
         await process.start()
         try:
-            await self._cluster.wait_bound(namespace, workload.pods, _PATIENCE, running=lambda: process.running)
+            await self._cluster.wait_bound(namespace, pods, _PATIENCE, running=lambda: process.running, quiet=quiet)
             run = self._measured(contender, namespace, process, start)
         finally:
             await process.stop(_STOP)
