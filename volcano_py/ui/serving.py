@@ -45,7 +45,7 @@ async def serving(
         stack.callback(sock.close)
         own = chosen(sock)
         access_ = await stack.enter_async_context(access(shared, files, own.port))
-        api = Api(live, Answers(cluster), access_.rights)
+        api = Api(live, Answers(cluster), access_.rights, access_.door)
         app = application(api, access_.door, files)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=_GRACE)
         await runner.setup()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec.structs import replace
+
+from volcano_py.api.objects import Node
 from volcano_py.capture.manifests import of_manifests
 from volcano_py.capture.model import Capture
 from volcano_py.cluster.manifests import read_text
@@ -59,3 +62,9 @@ def board(text: str = OBJECTS) -> Tables:
 def board_of(shown: Cluster) -> Tables:
     seen = shown.seen()
     return BoardMaker().make(seen, Judge(shown.registry).judge(seen.snapshot, seen.configuration))
+
+
+def cordon(shown: Cluster, name: str) -> None:
+    """Or no longer."""
+    (node,) = (each for each in shown.objects("Node", Node) if each.metadata.name == name)
+    shown.upsert("Node", replace(node, spec=replace(node.spec, unschedulable=not node.spec.unschedulable)))

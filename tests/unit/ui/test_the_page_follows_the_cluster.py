@@ -7,20 +7,12 @@ import json
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from tests.unit.ui.cluster import cluster
-from volcano_py.api.objects import Node
-from volcano_py.ui.cluster import Cluster
+from tests.unit.ui.cluster import cluster, cordon
 from volcano_py.ui.live import Live
 from volcano_py.ui.rights.sight import EVERYTHING
 
 pytestmark = pytest.mark.real_time  # boards are made in a thread
-
-
-def cordon(shown: Cluster, name: str) -> None:
-    (node,) = (each for each in shown.objects("Node", Node) if each.metadata.name == name)
-    shown.upsert("Node", replace(node, spec=replace(node.spec, unschedulable=not node.spec.unschedulable)))
 
 
 async def test_a_change_of_the_cluster_is_an_update_with_only_what_differs() -> None:

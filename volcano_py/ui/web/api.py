@@ -12,7 +12,7 @@ from aiohttp import web
 from volcano_py.ui.answers import AnswerError, Answers, Changes
 from volcano_py.ui.live import Live
 from volcano_py.ui.rights.sight import Rights, Sight
-from volcano_py.ui.web.visitor import Share, visitor_of
+from volcano_py.ui.web.visitor import Door, Share, visitor_of
 
 T = TypeVar("T")
 
@@ -34,10 +34,10 @@ class Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Api:
-    """The handlers. Each asks first what the visitor may see."""
+    """The handlers, behind the door. Each asks first what the visitor may see."""
 
-    def __init__(self, live: Live, answers: Answers, rights: Rights) -> None:
-        self._live, self._answers, self._rights = live, answers, rights
+    def __init__(self, live: Live, answers: Answers, rights: Rights, door: Door) -> None:
+        self._live, self._answers, self._rights, self._door = live, answers, rights, door
         self._streams, self._questions = Share(_MOST_STREAMS, "pages"), Share(_MOST_QUESTIONS, "questions")
 
     def routes(self) -> list[web.RouteDef]:
@@ -80,15 +80,24 @@ class Api:
             if request.query.get("sight", sight.mark) != sight.mark:
                 await stream.write(_AGAIN)
                 return stream
-            async with contextlib.aclosing(self._live.updates(int(text), sight)) as updates:
-                async for update in updates:
-                    # Asked before each one: what was taken away meanwhile is not sent.
-                    is_other = await self._sight(request) != sight or visitor_of(request).has_left
-                    if update is None or is_other:
-                        await stream.write(_AGAIN)
-                        break
-                    await stream.write(b"id: %d\ndata: %b\n\n" % (update.number, update.data))
+            # A browser that closes the page says nothing: the next update does not reach it.
+            with contextlib.suppress(ConnectionResetError):
+                await self._follow(request, stream, int(text), sight)
         return stream
+
+    async def _follow(self, request: web.Request, stream: web.StreamResponse, after: int, sight: Sight) -> None:
+        """Write updates until the board is to be asked for again."""
+        async with contextlib.aclosing(self._live.updates(after, sight)) as updates:
+            async for update in updates:
+                if update is None or await self._is_other(request, sight):
+                    await stream.write(_AGAIN)
+                    break
+                await stream.write(b"id: %d\ndata: %b\n\n" % (update.number, update.data))
+
+    async def _is_other(self, request: web.Request, sight: Sight) -> bool:
+        """Asked before each update: what was taken away meanwhile is not sent."""
+        now = await self._door.visitor(request)
+        return now is None or now.user != visitor_of(request).user or await self._sight(request) != sight
 
     async def explain(self, request: web.Request) -> web.Response:
         """One workload, queue or node."""

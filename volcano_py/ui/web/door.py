@@ -50,6 +50,10 @@ class TokenDoor:
         self.token = token or secrets.token_urlsafe(32)
         self._cookie = f"volcano-py-ui-{port}"
 
+    async def visitor(self, _request: web.Request) -> Visitor:
+        """Whoever has come in is the owner."""
+        return _OWNER
+
     def routes(self) -> list[web.RouteDef]:
         """None: the address is enough."""
         return []

@@ -15,7 +15,7 @@ from volcano_py.ui.web.attempts import Attempts
 from volcano_py.ui.web.door import ELSEWHERE, POLICY, is_foreign, refusal
 from volcano_py.ui.web.files import Files
 from volcano_py.ui.web.sessions import Sessions
-from volcano_py.ui.web.visitor import note
+from volcano_py.ui.web.visitor import Visitor, note
 
 log = structlog.get_logger(__name__)
 
@@ -41,12 +41,16 @@ class SignInDoor:
     def __init__(self, tokens: Tokens, files: Files, *, behind_proxy: bool) -> None:
         """`behind_proxy`: a proxy ends TLS, and names the client by `X-Forwarded-For` and `X-Forwarded-Proto`."""
         self._tokens, self._files, self._behind_proxy = tokens, files, behind_proxy
-        self._sessions, self._attempts = Sessions(), Attempts()
+        self._sessions, self._attempts = Sessions(tokens.holder), Attempts()
         self._checking = asyncio.Semaphore(_AT_ONCE)
 
     def address(self, own: str) -> str:
         """Where it is served. Behind a proxy it has another name, which is not known here."""
         return f"{'http' if self._behind_proxy else 'https'}://{own}/"
+
+    async def visitor(self, request: web.Request) -> Visitor | None:
+        """Whose session it is, if it lasts."""
+        return await self._sessions.visitor(request.cookies.get(COOKIE, ""))
 
     def routes(self) -> list[web.RouteDef]:
         """To sign in and out, and for probes."""
@@ -67,7 +71,7 @@ class SignInDoor:
                 return refusal(403, ELSEWHERE)
             if request.path in _OPEN or (request.path.startswith("/static/") and request.method == "GET"):
                 return await handler(request)
-            visitor = self._sessions.visitor(request.cookies.get(COOKIE, ""))
+            visitor = await self.visitor(request)
             if visitor is not None:
                 note(request, visitor)
                 return await handler(request)
@@ -105,7 +109,8 @@ class SignInDoor:
             log.info("token refused", address=address)
             return self._page(403, _WRONG)
         self._attempts.forgive(address)
-        text, seconds = self._sessions.begin(holder)
+        text, seconds = self._sessions.begin(holder, token.strip())
+        asyncio.get_running_loop().call_later(seconds + 1, self._sessions.forget)
         log.info("signed in", user=holder.user.name, address=address, seconds=seconds)
         answer = web.Response(status=303, headers={"Location": "/"})
         answer.set_cookie(COOKIE, text, max_age=seconds, secure=True, httponly=True, samesite="Strict", path="/")

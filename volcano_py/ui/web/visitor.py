@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import inf
 from typing import Final, Protocol
 
 import msgspec
@@ -17,17 +15,11 @@ from volcano_py.ui.rights.sight import User
 
 
 class Visitor(msgspec.Struct, frozen=True):
-    """Whoever looks at the page. `until`: when the session ends, in seconds of `time.time`."""
+    """Whoever looks at the page."""
 
     user: User
-    until: float = inf
     can_leave: bool = False
     """Whether there is a session to end."""
-
-    @property
-    def has_left(self) -> bool:
-        """Whether the session is over."""
-        return self.until <= time.time()
 
 
 _KEY: Final = web.RequestKey("volcano-py-visitor", Visitor)
@@ -39,6 +31,9 @@ class Door(Protocol):
     @property
     def middleware(self) -> Middleware:
         """Answers requests that may not pass; of the others, it notes the visitor."""
+
+    async def visitor(self, request: web.Request) -> Visitor | None:
+        """Who has sent the request; None if that visitor may not, or no longer, come in."""
 
     def routes(self) -> list[web.RouteDef]:
         """Paths of its own."""

@@ -16,38 +16,49 @@ class Clock:
         return self.now
 
 
-def test_a_session_lasts_an_hour_or_as_long_as_the_token() -> None:
-    clock = Clock()
-    kept = Sessions(clock)
-    long, seconds = kept.begin(Holder(User("ann")))
-    short, fewer = kept.begin(Holder(User("ann"), until=1060.0))
+def sessions_of(holder: Holder | None = None, clock: Clock | None = None) -> Sessions:
+    async def holder_of(_token: str) -> Holder | None:
+        return holder
+
+    return Sessions(holder_of, clock or Clock())
+
+
+async def test_a_session_lasts_an_hour_or_as_long_as_the_token() -> None:
+    clock, ann = Clock(), Holder(User("ann"))
+    kept = sessions_of(ann, clock)
+    long, seconds = kept.begin(ann, "token")
+    short, fewer = kept.begin(Holder(User("ann"), until=1060.0), "token")
     assert (seconds, fewer) == (LASTS, 60)
     clock.now = 1060.0
-    assert kept.visitor(short) is None
-    found = kept.visitor(long)
+    assert await kept.visitor(short) is None
+    found = await kept.visitor(long)
     assert found is not None
     assert (found.user.name, found.can_leave) == ("ann", True)
     clock.now = 1000.0 + LASTS
-    assert kept.visitor(long) is None
+    assert await kept.visitor(long) is None
 
 
-def test_the_oldest_sessions_make_room() -> None:
-    kept = Sessions(Clock())
-    own = [kept.begin(Holder(User("ann")))[0] for _ in range(MOST_OF_ONE + 1)]
-    assert [kept.visitor(text) is not None for text in own] == [False] + [True] * MOST_OF_ONE
+async def test_the_oldest_sessions_make_room() -> None:
+    kept = sessions_of()
+    own = [kept.begin(Holder(User("ann")), "token")[0] for _ in range(MOST_OF_ONE + 1)]
+    assert [await kept.visitor(text) is not None for text in own] == [False] + [True] * MOST_OF_ONE
     for number in range(MOST - 1):
-        kept.begin(Holder(User(f"user-{number}")))
-    assert [kept.visitor(text) is not None for text in own] == [False] * MOST_OF_ONE + [True]
+        kept.begin(Holder(User(f"user-{number}")), "token")
+    assert [await kept.visitor(text) is not None for text in own] == [False] * MOST_OF_ONE + [True]
 
 
-def test_what_has_ended_is_forgotten_and_no_cookie_is_kept_as_it_is() -> None:
+async def test_what_has_ended_is_forgotten_and_no_cookie_is_kept_as_it_is() -> None:
     clock = Clock()
-    kept = Sessions(clock)
-    text, _ = kept.begin(Holder(User("ann")))
+    kept = sessions_of(clock=clock)
+    text, _ = kept.begin(Holder(User("ann")), "token-of-ann")
     assert text not in repr(vars(kept))
+    assert "token-of-ann" not in repr(vars(kept)), "what is logged or shown by accident has no token"
     clock.now += LASTS
-    kept.begin(Holder(User("bob")))
+    kept.begin(Holder(User("bob")), "token")
     assert len(kept._kept) == 1
+    clock.now += LASTS
+    kept.forget()
+    assert not kept._kept
     kept.end("unknown")
 
 

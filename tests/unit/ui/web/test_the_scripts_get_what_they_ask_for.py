@@ -9,18 +9,24 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from tests.unit.ui.cluster import cluster
+from tests.unit.ui.cluster import cluster, cordon
 from volcano_py.observe.listen import ListenAddress
+from volcano_py.ui.cluster import Cluster
 from volcano_py.ui.serving import serving
 from volcano_py.ui.web.api import MOST_BYTES
 
 pytestmark = pytest.mark.real_time
 
 
+@pytest.fixture
+def source() -> Cluster:
+    return cluster()
+
+
 @pytest_asyncio.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
+async def session(source: Cluster) -> AsyncIterator[aiohttp.ClientSession]:
     """Inside."""
-    async with serving(cluster(), ListenAddress("127.0.0.1", 0)) as url:
+    async with serving(source, ListenAddress("127.0.0.1", 0)) as url:
         jar = aiohttp.CookieJar(unsafe=True)
         async with aiohttp.ClientSession(url.partition("/?")[0], cookie_jar=jar) as found:
             async with found.get(url):
@@ -47,6 +53,22 @@ async def test_updates_are_server_sent_events(session: aiohttp.ClientSession) ->
         assert text.startswith(b"retry: 1000\n\nid: 1\ndata: {")
     async with session.get("/api/updates?after=x") as refused:
         assert refused.status == 400
+
+
+async def test_a_browser_that_closes_the_page_is_no_error(
+    session: aiohttp.ClientSession, source: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with session.get("/api/updates?after=0") as stream:
+        await stream.content.readuntil(b"data: ")
+        stream.close()
+    for name in ("n1", "n2", "n1", "n2"):  # the first one may still reach the socket
+        cordon(source, name)
+        async with session.get("/api/board") as answer:
+            number = (await answer.json())["number"]
+        async with session.get(f"/api/updates?after={number - 1}") as other:
+            await other.content.readuntil(b"data: ")
+            await other.content.readuntil(b"data: ")
+    assert [record.message for record in caplog.records] == []
 
 
 async def test_a_job_a_queue_and_a_node_are_explained(session: aiohttp.ClientSession) -> None:

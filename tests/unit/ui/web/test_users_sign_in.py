@@ -16,11 +16,9 @@ import aiohttp
 import pytest
 import pytest_asyncio
 import structlog.testing
-from msgspec.structs import replace
 
-from tests.unit.ui.cluster import OBJECTS, cluster
+from tests.unit.ui.cluster import OBJECTS, cluster, cordon
 from tests.unit.ui.users import ALL, OTHERS, Reviewer, of_namespace, token
-from volcano_py.api.objects import Node
 from volcano_py.observe.listen import ListenAddress
 from volcano_py.operator.webhooks.certificates import issue
 from volcano_py.ui.access import Shared
@@ -28,6 +26,7 @@ from volcano_py.ui.cluster import ClusterError
 from volcano_py.ui.rights import reviewed
 from volcano_py.ui.rights.sight import EVERYTHING
 from volcano_py.ui.serving import serving
+from volcano_py.ui.web import sessions
 from volcano_py.ui.web.attempts import MOST
 from volcano_py.ui.web.sign_in import COOKIE
 
@@ -212,13 +211,41 @@ async def test_rights_that_are_taken_away_end_the_stream_and_what_is_shown(
             following = events(stream)
             assert '"n1"' in await anext(following)
             reviewer.rights["ann"] = frozenset()
-            (node,) = (each for each in source.objects("Node", Node) if each.metadata.name == "n1")
-            source.upsert("Node", replace(node, spec=replace(node.spec, unschedulable=True)))
+            cordon(source, "n1")
             assert await anext(following) == "event: again\ndata: {}"
         assert not (await board(ann))["nodes"]
         # A browser that comes back with what it saw before gets no changes of it either.
         async with ann.get(f"/api/updates?after=1&sight={EVERYTHING.mark}") as stream:
             assert await anext(events(stream)) == "event: again\ndata: {}"
+
+
+async def test_a_token_that_is_taken_back_ends_the_session_and_its_streams(
+    reviewer: Reviewer, certificates: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "CHECKED_FOR", 0.0)
+    source, shared = cluster(OBJECTS + OTHERS), Shared(reviewer.client, "volcano-system", certificates)
+    async with serving(source, HERE, shared=shared) as url, browser(url, certificates) as ann:
+        await sign_in(ann, ANN)
+        async with ann.get("/api/updates?after=0") as stream:
+            following = events(stream)
+            assert '"n1"' in await anext(following)
+            del reviewer.users[ANN]
+            cordon(source, "n1")
+            assert await anext(following) == "event: again\ndata: {}"
+        async with ann.get("/api/board") as answer:
+            assert answer.status == 401
+
+
+async def test_who_signs_out_in_one_tab_has_left_the_others(reviewer: Reviewer, certificates: Path) -> None:
+    source, shared = cluster(OBJECTS + OTHERS), Shared(reviewer.client, "volcano-system", certificates)
+    async with serving(source, HERE, shared=shared) as url, browser(url, certificates) as ann:
+        await sign_in(ann, ANN)
+        async with ann.get("/api/updates?after=0") as stream:
+            following = events(stream)
+            assert '"n1"' in await anext(following)
+            async with ann.post("/sign-out"):
+                cordon(source, "n1")
+            assert await anext(following) == "event: again\ndata: {}"
 
 
 async def test_a_session_ends_when_the_user_signs_out(session: aiohttp.ClientSession) -> None:
