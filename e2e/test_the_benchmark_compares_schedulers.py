@@ -65,7 +65,7 @@ async def test_strangers_are_measured_before_during_and_after_the_attack_of_a_te
     assert b"soft-terms: pods p90 " in reported
     (attack,) = json.loads(printed)["attacks"]
     assert {"refused_requests", "lease_transitions", "restarts"} <= attack.keys()
-    for phase in ("before", "during", "steady", "after"):
+    for phase in ("before", "control", "during", "steady", "after"):
         for probe in ("pods", "job"):
             latency = attack[phase][probe]
             assert latency["probes"] > 0

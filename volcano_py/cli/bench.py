@@ -48,7 +48,8 @@ gangs of 1 to 128, in the shares that published traces of GPU clusters have; pod
 arrival, gangs come at a steady rate: latency. bare, backlog of pods without PodGroup. restart, 10,000 bound pods and
 1,000 pending: from process start to the bindings. rest, 10,000 bound pods and nothing to do: CPU, and the latency of a
 gang of 20, without and with 3,000 stuck pods. tenants, one tenant attacks with the rights of its namespace: how soon
-the pods of others are bound before, during and after each attack, by two replicas with a Lease.
+the pods of others are bound before, during and after each attack, by two replicas with a Lease. Control: the same
+objects, of a scheduler that does not run.
 
 Loads (mode decide): backlog, equal pods. mixed, as in mode api. classes, pods of 500 classes, all mixed. strategy,
 resource-strategy-fit with retention over nodes with and without GPUs. apart, no two pods of a job on one node. zones,
@@ -204,7 +205,8 @@ def tenant_table(measured: Sequence[Measured], title: str) -> Table:
     table = Table(title=title, title_justify="left")
     for heading in ("Attack", "Probe"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("Before", "During", "Steady", "After", "p90 ×", "Unbound", "Write / news / rest", "Lease moved"):
+    figures = ("Before", "Control", "During", "Steady", "After", "p90 ×", "× control", "Unbound", "Write / news / rest")
+    for heading in (*figures, "Lease moved"):
         table.add_column(heading, justify="right", no_wrap=True)
     for each in measured:
         for probe in PROBES:
@@ -214,6 +216,7 @@ def tenant_table(measured: Sequence[Measured], title: str) -> Table:
                 probe,
                 *(f"{phase.p50:.2f} / {phase.p90:.2f} / {phase.worst:.2f}" for phase in phases),
                 f"{each.times(probe):.1f}",
+                f"{each.times_control(probe):.1f}",
                 str(each.during.latency[probe].unbound),
                 f"{each.during.write_p90:.2f} / {each.during.news_p90:.2f} / {each.during.rest_p90:.2f}",
                 f"{each.lease_transitions}",

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 
 import yaml
 
 from volcano_py.api.names import SYSTEM_NAMESPACE
 from volcano_py.bench.figures import AuditLog
-from volcano_py.bench.loads.attacks import ATTACKS, Attack
+from volcano_py.bench.loads.attacks import ATTACKS, Attack, Manifest
+from volcano_py.bench.loads.controls import without_scheduler
 from volcano_py.bench.news import news_of
 from volcano_py.bench.priority import PRIORITY
 from volcano_py.bench.replicas import Replicas, replicas
@@ -37,13 +39,15 @@ _CONTROLLERS: Final = ("clusterrole-aggregation-controller", "serviceaccount-con
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One attack. `steady` goes on with it once the scheduler has written all that it writes about its objects at
-    first, which was `settling` seconds after the attack's first request. `refused` is how many of the attacker's
-    requests the API server refused."""
+    """One attack. `control` is like `during`, but the attack's pods belong to a scheduler that does not run. `steady`
+    goes on with the attack once the scheduler has written all that it writes about its objects at first, which was
+    `settling` seconds after the attack's first request. `refused` is how many of the attacker's requests the API
+    server refused."""
 
     attack: str
     title: str
     before: Phase
+    control: Phase
     during: Phase
     steady: Phase
     after: Phase
@@ -54,19 +58,32 @@ class Measured:
 
     def __str__(self) -> str:
         figures = ", ".join(
-            f"{probe} p90 {self.during.latency[probe].p90:.2f} s ({self.times(probe):.1f} x),"
-            f" steady {self.steady.latency[probe].p90:.2f} s"
+            f"{probe} p90 {self.during.latency[probe].p90:.2f} s ({self.times(probe):.1f} x,"
+            f" {self.times_control(probe):.1f} x control), steady {self.steady.latency[probe].p90:.2f} s"
             for probe in PROBES
         )
         return f"{self.attack}: {figures}, Lease lost {self.lease_transitions} times"
 
     def times(self, probe: str) -> float:
         """The 90th percentile during the attack by that before it."""
-        before, during = self.before.latency[probe].p90, self.during.latency[probe].p90
-        return during / before if before else 0.0
+        return self._times(probe, self.before)
+
+    def times_control(self, probe: str) -> float:
+        """The 90th percentile during the attack by that with the same objects of another scheduler."""
+        return self._times(probe, self.control)
+
+    def _times(self, probe: str, base: Phase) -> float:
+        usual = base.latency[probe].p90
+        return self.during.latency[probe].p90 / usual if usual else 0.0
 
     def phases(self) -> dict[str, Phase]:
-        return {"before": self.before, "during": self.during, "steady": self.steady, "after": self.after}
+        return {
+            "before": self.before,
+            "control": self.control,
+            "during": self.during,
+            "steady": self.steady,
+            "after": self.after,
+        }
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -75,6 +92,7 @@ class Measured:
             **{name: phase.as_json() for name, phase in self.phases().items()},
             "settling_seconds": self.settling,
             "times_as_long": {probe: self.times(probe) for probe in PROBES},
+            "times_as_long_as_control": {probe: self.times_control(probe) for probe in PROBES},
             "refused_requests": self.refused,
             "lease_transitions": self.lease_transitions,
             "restarts": self.restarts,
@@ -88,9 +106,9 @@ async def measure_tenants(
     seconds: float,
     report: Callable[[str], None] = lambda line: None,  # noqa: ARG005 - the type's signature
 ) -> list[Measured]:
-    """Attack after attack. Probes are sent for `seconds` before it, while its objects are created and `seconds` longer,
-    for `seconds` in the steady state, and for `seconds` after it was cleared away, which is before the next one.
-    `report` gets a line for each."""
+    """Attack after attack. Probes are sent for `seconds` before it, while the objects of its control are created and
+    `seconds` longer, the same with the attack itself, for `seconds` in the steady state, and for `seconds` after it was
+    cleared away, which is before the next one. `report` gets a line for each."""
     settings = Settings(audit_log=True, audited_users=(_WRITER,), controllers=_CONTROLLERS)
     async with AsyncExitStack() as stack:
         plane = await stack.enter_async_context(ControlPlane(settings=settings))
@@ -106,11 +124,23 @@ async def measure_tenants(
         measured: list[Measured] = []
         quiet = await strangers.phase(seconds)
         for name in attacks:
+            control = await _control(name, plane, strangers, nodes, seconds)
             attacker = await stack.enter_async_context(tenant(plane, f"attacker-{name}"))
-            measured.append(await _measure(name, attacker, strangers, audit, running, nodes, seconds, quiet))
+            measured.append(await _measure(name, attacker, strangers, audit, running, nodes, seconds, quiet, control))
             quiet = measured[-1].after
             report(str(measured[-1]))
         return measured
+
+
+async def _control(name: str, plane: ControlPlane, strangers: Strangers, nodes: int, seconds: float) -> Phase:
+    """What strangers notice of the attack's objects alone, which no scheduler reads."""
+    attack = ATTACKS[name]
+    objects = chain.from_iterable(map(without_scheduler, attack.objects(nodes)))
+    async with tenant(plane, f"control-{name}") as owner:
+        async with _attacking(attack, objects, owner) as made:
+            phase = await strangers.phase(seconds, made)
+        await _clear(owner, strangers)
+    return phase
 
 
 async def _measure(
@@ -122,26 +152,22 @@ async def _measure(
     nodes: int,
     seconds: float,
     before: Phase,
+    control: Phase,
 ) -> Measured:
     restarts, transitions = running.restarts, await running.lease_transitions()
-    made, started = asyncio.Event(), time.time()
-    attacking = asyncio.create_task(_attack(ATTACKS[name], attacker, nodes, made), name=f"attack {name}")
-    try:
+    attack, started = ATTACKS[name], time.time()
+    async with _attacking(attack, attack.objects(nodes), attacker) as made:
         during = await strangers.phase(seconds, made)
         settled_at = await settled(audit, attacker.namespace)
         steady = await strangers.phase(seconds)
-    finally:
-        attacking.cancel()
-        await asyncio.gather(attacking, return_exceptions=True)
-    await attacker.clear()
-    await strangers.clear()
-    await asyncio.sleep(_SETTLE)
+    await _clear(attacker, strangers)
     after = await strangers.phase(seconds)
     await strangers.clear()
     return Measured(
         attack=name,
-        title=ATTACKS[name].title,
+        title=attack.title,
         before=before,
+        control=control,
         during=during,
         steady=steady,
         after=after,
@@ -150,6 +176,12 @@ async def _measure(
         lease_transitions=await running.lease_transitions() - transitions,
         restarts=running.restarts - restarts,
     )
+
+
+async def _clear(attacker: Tenant, strangers: Strangers) -> None:
+    await attacker.clear()
+    await strangers.clear()
+    await asyncio.sleep(_SETTLE)
 
 
 async def settled(audit: AuditLog, namespace: str) -> float:
@@ -163,11 +195,22 @@ async def settled(audit: AuditLog, namespace: str) -> float:
     return audit.last_first_write(namespace)
 
 
-async def _attack(attack: Attack, attacker: Tenant, nodes: int, made: asyncio.Event) -> None:
-    """Attack until cancelled; `made` is set when all objects have been created."""
+@asynccontextmanager
+async def _attacking(attack: Attack, objects: Iterable[Manifest], attacker: Tenant) -> AsyncIterator[asyncio.Event]:
+    """Attack for as long as the block lasts. The event is set when all objects have been created."""
+    made = asyncio.Event()
+
+    async def attacking() -> None:
+        try:
+            await attacker.create(objects)
+        finally:
+            made.set()
+        if attack.edits is not None:
+            await attacker.edit(attack.edits(), attack.edits_per_second)
+
+    task = asyncio.create_task(attacking(), name=f"attack of {attacker.namespace}")
     try:
-        await attacker.create(attack.objects(nodes))
+        yield made
     finally:
-        made.set()
-    if attack.edits is not None:
-        await attacker.edit(attack.edits(), attack.edits_per_second)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

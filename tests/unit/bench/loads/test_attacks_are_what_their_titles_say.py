@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import msgspec
 import orjson
 import pytest
 
+from volcano_py.api import names
 from volcano_py.api.objects import Pod, PodGroup
 from volcano_py.bench.loads.attacks import ATTACKS, Manifest
+from volcano_py.bench.loads.controls import OTHER_SCHEDULER, without_scheduler
 from volcano_py.jobs.model import VolcanoJob
 
 NODES = 10
@@ -85,3 +87,31 @@ def test_empty_groups_ask_for_more_than_the_cluster_with_each_step() -> None:
     for step in range(7):
         # What is left after the groups of one step is less than one of them: less than ten of the next.
         assert sum(asked[15 * step : 15 * step + 15]) > (NODES * 32_000 if step == 0 else asked[15 * step - 1])
+
+
+def control(name: str) -> list[Manifest]:
+    return list(chain.from_iterable(map(without_scheduler, objects(name))))
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_no_pod_of_a_control_is_ours_and_nothing_else_is_of_use_to_a_controller(name: str) -> None:
+    made = control(name)
+    assert {each["kind"] for each in made} <= {"Pod", "PodGroup"}
+    assert {each["spec"]["schedulerName"] for each in made if each["kind"] == "Pod"} <= {OTHER_SCHEDULER}
+    with_pods = {each["metadata"]["annotations"].get(names.GROUP_NAME) for each in made if each["kind"] == "Pod"}
+    assert {each["metadata"]["name"] for each in made if each["kind"] == "PodGroup"} <= with_pods
+
+
+@pytest.mark.parametrize("name", ["spreads", "misfits", "misfits-5000", "soft-terms", "status-flood"])
+def test_a_control_of_pods_has_the_same_objects_but_for_the_scheduler(name: str) -> None:
+    ours, others = objects(name), control(name)
+    for mine, other in zip(ours, others, strict=True):
+        if mine["kind"] == "Pod":
+            assert other["spec"] | {"schedulerName": names.DEFAULT_SCHEDULER_NAME} == mine["spec"]
+        assert other | {"spec": None} == mine | {"spec": None}
+
+
+@pytest.mark.parametrize(("name", "pods", "groups"), [("small-jobs", 3000, 1500), ("dependencies", 1, 1)])
+def test_a_control_of_jobs_has_what_their_controller_creates_at_first(name: str, pods: int, groups: int) -> None:
+    kinds = [each["kind"] for each in control(name)]
+    assert (kinds.count("Pod"), kinds.count("PodGroup")) == (pods, groups)

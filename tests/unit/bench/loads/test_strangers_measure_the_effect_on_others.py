@@ -85,19 +85,19 @@ def phase(p90: float, unbound: int = 0) -> Phase:
 
 def measured() -> Measured:
     return Measured(
-        attack="misfits", title="2,000 pods", before=phase(0.1), during=phase(0.4, unbound=3), steady=phase(0.2),
-        after=phase(0.1), settling=21.5, refused=7, lease_transitions=2, restarts=1,
+        attack="misfits", title="2,000 pods", before=phase(0.1), control=phase(0.2), during=phase(0.4, unbound=3),
+        steady=phase(0.2), after=phase(0.1), settling=21.5, refused=7, lease_transitions=2, restarts=1,
     )  # fmt: skip
 
 
 def test_the_table_shows_each_kind_of_probe_and_what_became_of_the_lease() -> None:
-    console = Console(file=io.StringIO(), width=160)
+    console = Console(file=io.StringIO(), width=190)
     console.print(tenant_table([measured()], "title"))
     assert isinstance(console.file, io.StringIO)
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in console.file.getvalue().splitlines()]
-    quiet, steady = "0.05 / 0.10 / 0.20", "0.10 / 0.20 / 0.40"
+    quiet, steady, during = "0.05 / 0.10 / 0.20", "0.10 / 0.20 / 0.40", "0.20 / 0.40 / 0.80"
     assert [row for row in rows if row] == [
-        ["misfits", probe, quiet, "0.20 / 0.40 / 0.80", steady, quiet, "4.0", "3", "0.01 / 0.03 / 0.02", "2"]
+        ["misfits", probe, quiet, steady, during, steady, quiet, "4.0", "2.0", "3", "0.01 / 0.03 / 0.02", "2"]
         for probe in ("pods", "job")
     ]
 
@@ -105,6 +105,7 @@ def test_the_table_shows_each_kind_of_probe_and_what_became_of_the_lease() -> No
 def test_the_output_for_programs_has_all_figures() -> None:
     reported = measured().as_json()
     assert reported["times_as_long"] == {"pods": 4.0, "job": 4.0}
+    assert reported["times_as_long_as_control"] == {"pods": 2.0, "job": 2.0}
     assert reported["during"]["job"] == {
         "probes": 4, "unbound": 3, "p50_seconds": 0.2, "p90_seconds": 0.4, "worst_seconds": 0.8,
     }  # fmt: skip
