@@ -96,6 +96,12 @@ class Scenario:
             _check_keys(path.name, job, _JOB)
         return cls(path, first.body, rest)
 
+    def messages(self) -> dict[str, str]:
+        """Run it: why each pod waits."""
+        seen = self._simulation().run(self.header.get("cycles")).as_json()
+        reported: dict[str, str] = seen["unschedulable"]
+        return reported
+
     def check(self) -> None:
         """Run it, and compare."""
         simulation = self._simulation()

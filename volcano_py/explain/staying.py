@@ -8,7 +8,7 @@ from volcano_py.actions.reclaim import Reclaim
 from volcano_py.explain.target import Target
 from volcano_py.explain.world import World
 from volcano_py.framework.eviction.candidates import Candidates
-from volcano_py.framework.eviction.keeping import Keeping
+from volcano_py.framework.eviction.explaining.keeping import Keeping
 from volcano_py.framework.job import Job
 from volcano_py.state.status import TaskStatus
 

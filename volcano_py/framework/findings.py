@@ -27,6 +27,8 @@ class Findings:
         self._claim_bindings: dict[int, ClaimBindings] = {}
         self._bound_when_sought: int | None = None
         self._no_evictions: dict[int, str] = {}
+        self._having_victims: set[int] = set()
+        """Rows of jobs whose entry in `_no_evictions` is about victims."""
         self._conditions: dict[int, dict[str, Condition]] = {}
         self._keepers: set[int] = set()
         self.nodes_held_for: int | None = None
@@ -98,9 +100,13 @@ class Findings:
         """The job gets no turn for its tasks `rows`."""
         self._set_aside[job.row] = rows
 
-    def explain_no_evictions(self, job: Job, why: str) -> None:
-        """Nothing was evicted for the job. Of several actions, the last that looked for victims says why."""
-        self._no_evictions[job.row] = why
+    def explain_no_evictions(self, job: Job, why: str, *, has_victims: bool) -> None:
+        """Nothing was evicted for the job. Of several actions, one that has victims (which something keeps) says why,
+        else the last."""
+        if has_victims or job.row not in self._having_victims:
+            self._no_evictions[job.row] = why
+        if has_victims:
+            self._having_victims.add(job.row)
 
     def placed(self, job: Job, rows: Rows, waiting: set[int]) -> None:
         """The tasks `rows` have places; of the job's classes only those in `waiting` still have tasks to place."""

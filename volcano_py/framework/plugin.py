@@ -390,7 +390,7 @@ class Plugin:
         return False
 
     def protected_by(self, rows: Rows) -> str:  # noqa: ARG002
-        """What keeps these task rows, which the plugin never gives up, from being evicted, for the message of a job
+        """What keeps these task rows, which the plugin does not give up, from being evicted, for the message of a job
         that waits: `4 pods are protected …`. Asked of plugins that only protect."""
         return f"by plugin {self.name}"
 

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.wording.summarize import summarize
+from volcano_py.api.wording.summarize import counted, summarize
 from volcano_py.framework.job import Task
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
@@ -66,8 +66,15 @@ class Pdb(Plugin):
         )
 
     def protected_by(self, rows: Rows) -> str:
-        names = sorted({budget.name for row in rows.tolist() for budget in self._budgets_of(row) if not budget.allowed})
-        return f"by PodDisruptionBudget {summarize(names)}" if names else "by plugin pdb, as they have no labels"
+        unlabelled = "by plugin pdb, as they have no labels"
+        budgets = {budget.name: budget.allowed for row in rows.tolist() for budget in self._budgets_of(row)}
+        if not budgets:
+            return unlabelled
+        names = sorted(name for name, allowed in budgets.items() if not allowed) or sorted(budgets)
+        allowed = budgets[names[0]] if len(names) == 1 else 0
+        most = f" ({counted(allowed, 'disruption')} allowed)" if allowed else ""
+        all_have_labels = all(self._ssn.task_info(row).labels for row in rows.tolist())
+        return f"by PodDisruptionBudget {summarize(names)}{most}{'' if all_have_labels else f', or {unlabelled}'}"
 
     def _evicted_in_this_cycle(self) -> Rows:
         return np.flatnonzero(

@@ -11,12 +11,23 @@ from volcano_py.api.wording.summarize import counted, summarize
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """What a queue holds of a resource, and what it deserves of it; None where no plugin says."""
+    """What a queue holds of a resource, and what it deserves of it.
+
+    Attributes:
+        deserved: None where no plugin says.
+        in_spec: whether it is what the queue's spec says.
+    """
 
     queue: str
     resource: str
     held: int
     deserved: int | None
+    in_spec: bool = False
+
+    @property
+    def beyond(self) -> int:
+        """How much more it holds than it deserves."""
+        return self.held - (self.deserved or 0)
 
 
 class Protection(msgspec.Struct, frozen=True):
@@ -44,6 +55,9 @@ def claims_too_much(action: str, standing: Standing, asked: int) -> str:
     asks = with_name(standing.resource, number(standing.resource, asked))
     if standing.deserved is None:
         return f"{action} evicts nothing for it, because queue {standing.queue} already has its share"
+    if not standing.deserved:
+        advice = f"; set {standing.resource} in its spec.deserved" if standing.in_spec else ""
+        return f"{action} evicts nothing for it: it asks for {asks}, and queue {standing.queue} deserves none{advice}"
     if asked > standing.deserved:
         deserved = number(standing.resource, standing.deserved)
         return (
@@ -54,16 +68,30 @@ def claims_too_much(action: str, standing: Standing, asked: int) -> str:
     )
 
 
-def no_donor(action: str, standing: Standing, deserved_by_all: int, total: int) -> str:
-    """No other queue holds more than it deserves, which may be as all together deserve more than the cluster has."""
+def no_donor(action: str, standing: Standing, promised_twice: str) -> str:
+    """No other queue holds more than it deserves, which may be as queues together deserve more than there is."""
     others = f"no other queue holds more {standing.resource} than it deserves"
-    if deserved_by_all > total:
-        deserved, there = (number(standing.resource, units) for units in (deserved_by_all, total))
-        others += (
-            f": all queues together deserve {deserved}, and the cluster has {there}; "
-            "lower what some of them deserve, or add nodes"
-        )
-    return f"{action} finds nothing to evict: {_own(standing)}{others}"
+    twice = f": {promised_twice}" if promised_twice else ""
+    return f"{action} finds nothing to evict: {_own(standing)}{others}{twice}"
+
+
+def deserve_more_than_the_cluster(resource: str, deserved_by_all: int, total: int) -> str:
+    """What all queues deserve, and what there is."""
+    deserved, there = (number(resource, units) for units in (deserved_by_all, total))
+    return (
+        f"all queues together deserve {deserved}, and the cluster has {there}; "
+        "lower what some of them deserve, or add nodes"
+    )
+
+
+def deserve_more_than_the_queue_above(above: Standing, deserved_below: int) -> str:
+    """What the queues below a queue deserve, and what that one does."""
+    assert above.deserved is not None
+    below, own = (number(above.resource, units) for units in (deserved_below, above.deserved))
+    return (
+        f"the queues below {above.queue} together deserve {below}, and {above.queue} deserves {own}; "
+        f"lower what some of them deserve, or raise what {above.queue} deserves"
+    )
 
 
 def no_lesser_job(action: str, queue: str) -> str:
@@ -73,16 +101,13 @@ def no_lesser_job(action: str, queue: str) -> str:
 def donors_keep(
     action: str,
     standing: Standing,
-    donors: Sequence[tuple[str, int]],
+    donors: Sequence[Standing],
     protections: Sequence[Protection],
     otherwise: str = "",
 ) -> str:
-    """Other queues hold more than they deserve (`donors`: names, and how much beyond), but give nothing; `otherwise`
-    says why, where no pod is protected."""
-    beyond = [
-        f"{name} holds {with_name(standing.resource, number(standing.resource, units))} more than it deserves"
-        for name, units in donors
-    ]
+    """Other queues hold more than they deserve, but give nothing; `otherwise` says why, where no pod is protected."""
+    amounts = [(each.queue, with_name(each.resource, number(each.resource, each.beyond))) for each in donors]
+    beyond = [f"{queue} holds {amount} more than it deserves" for queue, amount in amounts]
     because = kept(protections, otherwise)
     return f"{action} finds nothing to evict: {_own(standing)}{summarize(beyond, most=2)}, but {because}"
 

@@ -204,13 +204,13 @@ class CombinedAnswers:
         return judge(self._dispatch, point, need, unit, in_time=in_time)
 
     def protected(self, point: str, task: Task, candidates: Rows) -> Iterator[tuple[Plugin, Rows]]:
-        """Each plugin that does nothing but protect pods, with the candidates that it would never give up."""
+        """Each plugin that does nothing but protect pods, with the candidates that it keeps if they go one after the
+        other; those that plugins before it keep are left out."""
         for call in self._dispatch.calls(point):
-            if not call.plugin.only_protects:
-                continue
-            may_go: Any = call.ask("possible_victims", point, task, candidates, otherwise=None)
+            may_go = call(task, candidates) if call.plugin.only_protects else None
             if may_go is not None and not may_go.all():
                 yield call.plugin, candidates[~may_go]
+                candidates = candidates[may_go]
 
     def victim_queues(self, queues: Iterable[QueueInfo], task: Task) -> list[QueueInfo]:
         """The queues in the order in which they lose pods to `task`: the last in queue order first, unless plugins

@@ -143,7 +143,8 @@ class EvictionPlan:
         avenger = find_avenger(self._ssn, self._pool.gangs, self._scheme, draft.evictions, self._job, placed)
         if avenger is None:
             return False
-        self._ssn.findings.explain_no_evictions(self._job, wording.would_come_back(self._scheme.action, avenger))
+        why = wording.would_come_back(self._scheme.action, avenger)
+        self._ssn.findings.explain_no_evictions(self._job, why, has_victims=True)
         return True
 
     def _give_up(self) -> None:

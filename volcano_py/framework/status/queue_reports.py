@@ -10,6 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from volcano_py.api.queues.fields import QueueField
 from volcano_py.api.report import QueueReport
 from volcano_py.api.wording.explain_evictions import Standing
 from volcano_py.framework.calls.answer_checks import NonsenseError, mapping_of
@@ -55,7 +56,14 @@ def standing(ssn: Session, queue: str, dim: int) -> Standing:
     They include the queues below.
     """
     resource, report = ssn.axis.names[dim], ssn.shared(queue_reports)[queue]
-    return Standing(queue, resource, report.allocated.get(resource, 0), report.deserved.get(resource))
+    fields = {field for plugin in ssn.dispatch.plugins for field in plugin.queue_fields}
+    deserved: int | None = report.deserved.get(resource)
+    if fields & {QueueField.DESERVED, QueueField.GUARANTEE}:
+        deserved = deserved or 0
+    elif any(plugin.hierarchy_queue_fields for plugin in ssn.dispatch.plugins):
+        deserved = None  # shares are compared, whatever the spec says
+    held = report.allocated.get(resource, 0)
+    return Standing(queue, resource, held, deserved, in_spec=QueueField.DESERVED in fields)
 
 
 def _completed(reports: dict[str, QueueReport], plugin: Plugin) -> dict[str, QueueReport]:

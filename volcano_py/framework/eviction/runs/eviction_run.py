@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.deadlocks import Deadlocks
-from volcano_py.framework.eviction.explaining import Explaining
+from volcano_py.framework.eviction.explaining.causes import Causes
 from volcano_py.framework.eviction.plan import EvictionPlan
 from volcano_py.framework.eviction.runs.futile import Futile
 from volcano_py.framework.eviction.scheme import Scheme
@@ -23,7 +23,7 @@ class EvictionRun:
     ) -> None:
         self._ssn, self._pool, self._scheme = ssn, pool, scheme
         self._deadlocks = Deadlocks(ssn, pool, scheme, by_queue)
-        self._explaining = Explaining(ssn, pool, scheme, self._deadlocks)
+        self._causes = Causes(ssn, pool, scheme, self._deadlocks)
         self._allocate_follows = allocate_follows(ssn, scheme.action)
         self._futile = Futile(ssn, holds_places=self._allocate_follows)
 
@@ -41,7 +41,7 @@ class EvictionRun:
         if self._deadlocks.resolve(work):
             self._futile.clear()
         else:
-            self._explaining.note(work.job, work.tasks)
+            self._causes.note(work.job, work.tasks)
 
     def evict_within(self, work: Starving, rows: Rows, scheme: Scheme) -> bool:
         """Evict for these tasks of the job by a scheme for its own pods. Whether that was done."""

@@ -7,7 +7,7 @@ import numpy as np
 from volcano_py.api.wording import explain_evictions as wording
 from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.deadlocks import Deadlocks
-from volcano_py.framework.eviction.explaining import Explaining
+from volcano_py.framework.eviction.explaining.causes import Causes
 from volcano_py.framework.eviction.judging import judge
 from volcano_py.framework.eviction.scheme import NEVER, Scheme
 from volcano_py.framework.eviction.units import Need, Unit, Verdict
@@ -26,10 +26,10 @@ class Keeping:
 
     def __init__(self, ssn: Session, pool: Candidates, scheme: Scheme, job: Job, rows: Rows) -> None:
         self._ssn, self._pool, self._scheme, self._rows = ssn, pool, scheme, rows
-        self._explaining = Explaining(ssn, pool, scheme, Deadlocks(ssn, pool, scheme, {}))
+        self._causes = Causes(ssn, pool, scheme, Deadlocks(ssn, pool, scheme, {}))
         row = int(rows[0])
         self._task = Task(row, job, ssn.task_class(row), int(ssn.ledger.tasks.priority[row]))
-        self._dim = self._explaining.scarcest(self._task)
+        self._dim = self._causes.scarcest(self._task)
         self.takes_nothing = self._takes_nothing()
         """Why the action evicts nothing at all for the job; empty where it may."""
 
@@ -38,9 +38,9 @@ class Keeping:
         ssn, tasks = self._ssn, self._ssn.ledger.tasks
         held = ssn.tasks_of(holder)
         held = held[EVICTABLE_STATUSES[tasks.status[held]]]
-        protections = list(self._explaining.protections(self._task, held))
-        if sum(each.pods for each in protections) >= len(held):
-            return wording.kept(protections)
+        protections = self._causes.protections(self._task, held)
+        if not len(protections.free):
+            return wording.kept(protections.most)
         if self._scheme.only_lesser and holder.priority >= self._task.job.priority:
             return wording.no_lesser_priority(holder.priority, self._task.job.priority)
         judged = judge(ssn.dispatch, self._scheme.point, self._need(), self._unit(holder, held))

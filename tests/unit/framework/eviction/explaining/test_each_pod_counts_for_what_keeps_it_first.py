@@ -1,0 +1,73 @@
+"""What keeps pods from being evicted: each pod counts once, and what nothing keeps is named."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.support.sessions import Opened, gang, node, open_session
+from volcano_py.framework.eviction.candidates import Candidates
+from volcano_py.framework.eviction.explaining.protections import Protections
+from volcano_py.framework.eviction.scheme import Scheme
+from volcano_py.framework.eviction.units import UnitRules
+from volcano_py.framework.job import Task
+from volcano_py.framework.plugin import Plugin
+from volcano_py.state.table.table import Rows
+
+
+class KeepsAllButTwo(Plugin):
+    """Gives up the two pods that would go first, as a budget does."""
+
+    name = "all-but-two"
+    only_protects = True
+    guards = frozenset({"preemptable"})
+
+    def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_]:
+        return np.arange(len(candidates)) < 2
+
+
+class KeepsFirst(Plugin):
+    """Keeps the pod that would go first."""
+
+    name = "first"
+    only_protects = True
+    guards = frozenset({"preemptable"})
+
+    def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_]:
+        return np.arange(len(candidates)) > 0
+
+
+def found(opened: Opened) -> Protections:
+    """For a pod of the gang `urgent`, what keeps those of the gang `batch`."""
+    ssn = opened.ssn
+    pool = Candidates(ssn, UnitRules())
+    scheme = Scheme("preempt", "preemptable", candidates=pool.in_queue)
+    return Protections(ssn, pool, scheme, opened.task("urgent-0"), opened.running("batch"))
+
+
+def test_a_pod_that_two_plugins_keep_counts_for_the_first() -> None:
+    opened = open_session(
+        node("n1"),
+        gang("batch", pods=4, min_member=1, cpu="1", running_on=["n1"] * 4),
+        gang("urgent", cpu="1"),
+        tiers=[[KeepsAllButTwo, KeepsFirst]],
+    )
+    protections = found(opened)
+    assert [(each.pods, each.by) for each in protections.most] == [
+        (2, "by plugin all-but-two"),
+        (1, "by plugin first"),
+    ]
+    assert opened.names(protections.free) == ["batch-2"], "of the two that go first, one is kept"
+
+
+def test_the_other_pods_of_a_gang_stay_with_those_that_are_kept() -> None:
+    opened = open_session(
+        node("n1"),
+        gang("batch", pods=4, cpu="1", running_on=["n1"] * 4),
+        gang("urgent", cpu="1"),
+        tiers=[[KeepsAllButTwo]],
+    )
+    protections = found(opened)
+    assert [each.pods for each in protections.most] == [2, 2]
+    assert protections.most[1].by == "by their gangs, some of whose pods may not be evicted or are just starting"
+    assert not len(protections.free)

@@ -1,0 +1,148 @@
+"""Why preempt or reclaim evict nothing for a job: the one cause, with numbers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from volcano_py.api.wording import explain_evictions as wording
+from volcano_py.framework.eviction.candidates import Candidates
+from volcano_py.framework.eviction.deadlocks import Deadlocks
+from volcano_py.framework.eviction.explaining.protections import Protections
+from volcano_py.framework.eviction.explaining.standings import Standings
+from volcano_py.framework.eviction.scheme import NEVER, Scheme
+from volcano_py.framework.job import Job, Task
+from volcano_py.framework.session import Session
+from volcano_py.state.status import EVICTABLE_STATUSES
+from volcano_py.state.table.axis import PODS
+from volcano_py.state.table.table import Rows
+
+_MOST_EXPLAINED: Final = 64
+"""Kinds of jobs whose cause is worked out in one action; each takes a look at all pods."""
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """Why nothing is evicted; `has_victims`: there are pods that would go if something did not keep them."""
+
+    why: str
+    has_victims: bool
+
+
+class Causes:
+    """Explains jobs for which an action found nothing; made for one run of the action."""
+
+    def __init__(self, ssn: Session, pool: Candidates, scheme: Scheme, deadlocks: Deadlocks) -> None:
+        self._ssn = ssn
+        self._pool = pool
+        self._scheme = scheme
+        self._deadlocks = deadlocks
+        self._known: dict[tuple[int, int, int, str, int], Cause] = {}
+
+    def note(self, job: Job, rows: Rows) -> None:
+        """Record why nothing was evicted for the job, whose tasks `rows` have no places."""
+        ssn, row = self._ssn, int(rows[0])
+        policy, task_class = ssn.task_info(row).preemption_policy, ssn.task_class(row)
+        task = Task(row, job, task_class, int(ssn.ledger.tasks.priority[row]))
+        cause = self._deadlock(task)
+        if cause is None:
+            key = (job.queue.slot, job.priority, task_class.row, policy, len(rows))
+            if key not in self._known:
+                if len(self._known) == _MOST_EXPLAINED:
+                    return
+                self._known[key] = self._why(task, rows, policy)
+            cause = self._known[key]
+        ssn.findings.explain_no_evictions(job, cause.why, has_victims=cause.has_victims)
+
+    def _why(self, task: Task, rows: Rows, policy: str) -> Cause:
+        action = self._scheme.action
+        if policy == NEVER:
+            return Cause(wording.never(action), has_victims=False)
+        return self._why_no_reclaim(task, rows) if self._scheme.point == "reclaimable" else self._why_no_preempt(task)
+
+    def _deadlock(self, task: Task) -> Cause | None:
+        """Why a gang that is deadlocked with the job keeps its places; None when there is none."""
+        rivals = self._deadlocks.rivals(task)
+        if not rivals:
+            return None
+        last, tasks = rivals[-1], self._ssn.ledger.tasks
+        comes_first = self._deadlocks.order(last) < self._deadlocks.order(task.job)
+        held = np.flatnonzero((tasks.job == last.row) & EVICTABLE_STATUSES[tasks.status])
+        gang, action = wording.Gang(last.key, last.ready, last.min_member), self._scheme.action
+        if comes_first:
+            return Cause(wording.deadlocked(action, gang, [], "it comes first in order"), has_victims=True)
+        found = self.protections(task, held)
+        otherwise = Standings(self._ssn, self.scarcest(task)).guaranteed(
+            self._pool.gangs, [last.queue.name], found.free
+        )
+        return Cause(wording.deadlocked(action, gang, found.most, otherwise), has_victims=True)
+
+    # -- between queues --------------------------------------------------------------------------------------------
+
+    def _why_no_reclaim(self, task: Task, rows: Rows) -> Cause:
+        ssn, action = self._ssn, self._scheme.action
+        dim = self.scarcest(task)
+        standings = Standings(ssn, dim)
+        own, donors = standings.of(task.job.queue.name), standings.donors(task.job.queue)
+        if not self._scheme.may_take(task.job.queue, rows):
+            asked = int(ssn.ledger.classes.request[ssn.ledger.tasks.task_class[rows], dim].sum())
+            return Cause(wording.claims_too_much(action, own, asked), has_victims=False)
+        if not donors and own.deserved is not None:
+            why = wording.no_donor(action, own, standings.promised_twice(own.queue))
+            return Cause(why, has_victims=False)
+        held = self._holders(dim)
+        if not donors:
+            elsewhere = held[ssn.ledger.tasks.queue[held] != task.job.queue.slot]
+            found = self.protections(task, elsewhere)
+            why = wording.shares_keep(action, f"queue {own.queue}", found.most)
+            return Cause(why, has_victims=bool(found.most))
+        names = [each.queue for each in donors]
+        held = held[np.isin(ssn.ledger.tasks.queue[held], [ssn.queues[name].slot for name in names])]
+        found = self.protections(task, held)
+        otherwise = standings.guaranteed(self._pool.gangs, names, found.free)
+        return Cause(wording.donors_keep(action, own, donors, found.most, otherwise), has_victims=True)
+
+    # -- inside a queue --------------------------------------------------------------------------------------------
+
+    def _why_no_preempt(self, task: Task) -> Cause:
+        ssn, queue, action = self._ssn, task.job.queue, self._scheme.action
+        held = self._holders(self.scarcest(task))
+        if ssn.ask.has_namespace_order and ssn.ask.preempts_equals:
+            elsewhere = held[ssn.ledger.tasks.queue[held] == queue.slot]
+            elsewhere = elsewhere[ssn.ledger.tasks.job[elsewhere] != task.job.row]
+            found = self.protections(task, elsewhere)
+            why = wording.shares_keep(action, f"namespace {task.job.namespace}", found.most)
+            return Cause(why, has_victims=bool(found.most))
+        tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
+        lesser = (tasks.queue[held] == queue.slot) & (jobs.priority[tasks.job[held]] < task.job.priority)
+        held = held[lesser]
+        if not len(held):
+            return Cause(wording.no_lesser_job(action, queue.name), has_victims=False)
+        count = len(np.unique(tasks.job[held]))
+        why = wording.lesser_jobs_keep(action, queue.name, count, self.protections(task, held).most)
+        return Cause(why, has_victims=True)
+
+    # -- what both need --------------------------------------------------------------------------------------------
+
+    def protections(self, task: Task, held: Rows) -> Protections:
+        """What keeps these pods."""
+        return Protections(self._ssn, self._pool, self._scheme, task, held)
+
+    def scarcest(self, task: Task) -> int:
+        """The resource that the pod asks for of which the cluster has the fewest places left."""
+        nodes, asked = self._ssn.ledger.nodes, task.task_class.request
+        dims = [dim for dim in task.task_class.requested.tolist() if dim != PODS] or [PODS]
+        idle = np.maximum(nodes.future_idle()[nodes.present], 0)
+        scarcest: int = min(dims, key=lambda dim: int((idle[:, dim] // asked[dim]).sum()))
+        return scarcest
+
+    def _holders(self, dim: int) -> Rows:
+        """Pods of jobs that hold some of a resource."""
+        tasks, classes = self._ssn.ledger.tasks, self._ssn.ledger.classes
+        return np.flatnonzero(
+            EVICTABLE_STATUSES[tasks.status]
+            & (tasks.job >= 0)
+            & (tasks.queue >= 0)
+            & (classes.request[tasks.task_class, dim] > 0)
+        )
