@@ -12,7 +12,7 @@ from volcano_py.framework.job import FitError
 from volcano_py.framework.placement.placer import Choice
 from volcano_py.framework.session import Session
 from volcano_py.framework.topology.balance import shares
-from volcano_py.framework.topology.candidates import Demand, Rooms, candidates, enough_of_any, misfit
+from volcano_py.framework.topology.candidates import Demand, Rooms, candidates, enough_of_any, misfit, roomiest
 from volcano_py.framework.topology.confinement import Confinement
 from volcano_py.framework.topology.ranks import deal
 from volcano_py.framework.topology.topology import WHOLE
@@ -61,6 +61,10 @@ class GatheredTurn(Turn):
             for domain in self._candidates(tasks, demand, later=later):
                 for in_order in self._manners(tasks, domain):
                     yield later, domain, in_order
+        if self._ssn.ask.job_pipelined(self._job):  # it keeps whatever it finds
+            pods = Rooms(self._ssn, demand, later=False).pods()
+            if (best := roomiest(self._ssn, self._job, self._limit, pods)) is not None:
+                yield self._ssn.placer.will_change, best, True
 
     def _manners(self, tasks: Rows, domain: int) -> tuple[bool, ...]:
         """Whether to fill the parts of a domain one after the other. Pods of several classes may fit only otherwise:
@@ -145,9 +149,11 @@ class GatheredTurn(Turn):
         return Choice(choice.nodes[np.argsort(topology.tree.place[choice.nodes], kind="stable")])
 
     def _misfit(self, task_class: TaskClass, role: int, length: int, error: FitError) -> bool:
-        """Nodes outside of the job's domain may have room: for a job that runs, the message is about its domain."""
+        """Nodes outside of the job's domain may have room: for a job that keeps what it has, the message is about its
+        domain."""
         ssn, job = self._ssn, self._job
-        if self._limit < ssn.topology.tree.tiers[ROOT] and ssn.ask.job_ready(job):
+        keeps = ssn.ask.job_ready(job) or ssn.ask.job_pipelined(job)
+        if self._limit < ssn.topology.tree.tiers[ROOT] and keeps:
             error = misfit(ssn, job, self._limit, Demand.of(ssn, self._work.tasks[:1]))
         return super()._misfit(task_class, role, length, error)
 

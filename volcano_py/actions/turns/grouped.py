@@ -15,7 +15,7 @@ from volcano_py.api.wording.explain_gangs import room_is_kept, sub_group_incompl
 from volcano_py.framework.job import FitError
 from volcano_py.framework.placement.placer import Choice
 from volcano_py.framework.session import Session
-from volcano_py.framework.topology.candidates import Demand, Rooms, candidates, misfit
+from volcano_py.framework.topology.candidates import Demand, Rooms, candidates, misfit, roomiest
 from volcano_py.framework.topology.coming_back import Missing, deprived, missing
 from volcano_py.framework.topology.topology import WHOLE
 from volcano_py.framework.topology.whole_groups import Shape, WholeGroups
@@ -96,6 +96,8 @@ class GroupedTurn(GatheredTurn):
         if not self._is_limited:
             enough[ROOT] = False
         yield from candidates(ssn, job, self._limit, demand, later=later, enough=enough)
+        if ssn.ask.job_pipelined(job) and (best := roomiest(ssn, job, self._limit, rooms.pods())) is not None:
+            yield best  # it keeps whatever it finds
 
     def _may_draw_together(self, tasks: Rows) -> bool:
         """Whether the place of one sub-group may decide where the others may go (affinity between pods): the domain

@@ -151,6 +151,15 @@ def enough_of_any(ssn: Session, job: Job, tasks: Rows, *, later: bool) -> NDArra
     return enough
 
 
+def roomiest(ssn: Session, job: Job, limit: int, pods: Counts) -> int | None:
+    """Of the domains that a job may use, the one with room for the most `pods` [H], of the narrowest tier; None when
+    none has any."""
+    tree, chain = ssn.topology.tree, ssn.topology.chain(job, limit)
+    allowed = np.flatnonzero(ssn.topology.eligible(limit)) if chain is None else np.array(chain, dtype=np.intp)
+    allowed = allowed[pods[allowed] > 0]
+    return int(allowed[np.lexsort((allowed, tree.tiers[allowed], -pods[allowed]))[0]]) if len(allowed) else None
+
+
 def best_of_tiers(
     ssn: Session, job: Job, limit: int, demand: Demand, *, group: int = WHOLE, pods: Counts | None = None
 ) -> list[DomainRoom]:
