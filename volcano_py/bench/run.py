@@ -20,17 +20,18 @@ from volcano_py.local.install import daemon_kubeconfig
 LOADS: Final = ("backlog", MIXED, "arrival", "bare", "restart", "rest")
 
 # What the loads other than backlog and arrival are made of.
-_RESIDENT = 10_000  # pods that are bound already
 _PENDING = 1_000  # pods that wait when the process starts
 _STUCK = 3_000  # pods that fit nowhere
 _GANGS = 10  # gangs of 20 whose latency is measured at rest
 _REST_SECONDS = 30.0
 
 SIZES: Final = {
-    "restart": f"{_RESIDENT} bound pods and {_PENDING} pending",
-    "rest": f"{_RESIDENT} bound pods, {_GANGS} gangs of 20, {_STUCK} stuck pods for the second half",
+    "restart": f"{_PENDING} pending pods",
+    "rest": f"{_GANGS} gangs of 20, {_STUCK} stuck pods for the second half",
 }
-"""What the loads with a size of their own are made of."""
+"""What the loads with a size of their own are made of, apart from the pods that are bound before."""
+BOUND: Final = {"arrival": 0, "restart": 10_000, "rest": 10_000}
+"""Pods that are bound before the scheduler starts, unless another number is asked for, of the loads that have such."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +71,17 @@ async def compare(
     load: str,
     *,
     rate: float,
+    bound: int | None = None,
     peers: Peers,
     with_kube_scheduler: bool,
     rounds: int = 1,
     report: Callable[[str], None] = lambda line: None,  # noqa: ARG005 - the type's signature
 ) -> Comparison:
-    """One load for every contender in turn, on one API server, repeated `rounds` times. `report` gets a line for each
-    that is through: all of them may take half an hour."""
+    """One load for every contender in turn, on one API server, repeated `rounds` times.
+
+    `bound` is how many pods are bound before; None: the load's own number. `report` gets a line for each load that is
+    through: all of them may take half an hour.
+    """
     async with bench_cluster() as cluster:
         if load == MIXED:
             await cluster.create_mixed_nodes(MixedWorkload.of(workload))
@@ -89,7 +94,7 @@ async def compare(
         runs = []
         contenders = await _contenders(cluster, peers, with_kube_scheduler)
         for number, contender in enumerate(rounds * contenders):
-            run = await _run(loads, load, contender, workload, rate)
+            run = await run_load(loads, load, contender, workload, rate=rate, bound=bound)
             runs.append(run)
             report(f"round {number // len(contenders) + 1} of {rounds}: {run}")
             if bounded:
@@ -106,13 +111,17 @@ async def _contenders(cluster: BenchCluster, peers: Peers, with_kube_scheduler: 
     return contenders + await peers.contenders(plane, cluster.client, cluster.kubeconfig)
 
 
-async def _run(loads: Loads, load: str, contender: Contender, workload: Workload, rate: float) -> Run:
+async def run_load(
+    loads: Loads, load: str, contender: Contender, workload: Workload, *, rate: float, bound: int | None
+) -> Run:
+    """One load for one contender; see `compare`."""
+    before = BOUND.get(load, 0) if bound is None else bound
     if load == MIXED:
         return await loads.mixed(contender, MixedWorkload.of(workload))
     if load == "arrival":
-        return await loads.arrival(contender, rate)
+        return await loads.arrival(contender, rate, bound=before)
     if load == "restart":
-        return await loads.restart(contender, bound=_RESIDENT, pending=_PENDING)
+        return await loads.restart(contender, bound=before, pending=_PENDING)
     if load == "rest":
-        return await loads.rest(contender, bound=_RESIDENT, stuck=_STUCK, gangs=_GANGS, seconds=_REST_SECONDS)
+        return await loads.rest(contender, bound=before, stuck=_STUCK, gangs=_GANGS, seconds=_REST_SECONDS)
     return await loads.backlog(contender, groups=load != "bare")

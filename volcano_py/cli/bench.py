@@ -20,7 +20,7 @@ from volcano_py.bench.loads.shard_load import ShardedWorkload
 from volcano_py.bench.loads.tenant_load import TENANTS, Measured, measure_tenants
 from volcano_py.bench.loads.workload import Workload
 from volcano_py.bench.peers import Peers
-from volcano_py.bench.run import LOADS, SIZES, Comparison, compare
+from volcano_py.bench.run import BOUND, LOADS, SIZES, Comparison, compare
 from volcano_py.bench.shards import run_shards
 from volcano_py.bench.strangers import PROBES
 from volcano_py.cli.options.configuration import load_configuration
@@ -45,11 +45,11 @@ Examples:
 
 Loads (mode api): backlog, all pods are there first: throughput. mixed, the same with nodes and pods of many types and
 gangs of 1 to 128, in the shares that published traces of GPU clusters have; pods that fit nowhere are given up.
-arrival, gangs come at a steady rate: latency. bare, backlog of pods without PodGroup. restart, 10,000 bound pods and
-1,000 pending: from process start to the bindings. rest, 10,000 bound pods and nothing to do: CPU, and the latency of a
-gang of 20, without and with 3,000 stuck pods. tenants, one tenant attacks with the rights of its namespace: how soon
-the pods of others are bound before, during and after each attack, by two replicas with a Lease. Control: the same
-objects, of a scheduler that does not run.
+arrival, gangs come at a steady rate: latency. bare, backlog of pods without PodGroup. restart, 1,000 pods wait among
+bound ones: from process start to the bindings. rest, bound pods and nothing to do: CPU, and the latency of a gang of
+20, without and with 3,000 stuck pods. tenants, one tenant attacks with the rights of its namespace: how soon the pods
+of others are bound before, during and after each attack, by two replicas with a Lease. Control: the same objects, of a
+scheduler that does not run.
 
 Loads (mode decide): backlog, equal pods. mixed, as in mode api. classes, pods of 500 classes, all mixed. strategy,
 resource-strategy-fit with retention over nodes with and without GPUs. apart, no two pods of a job on one node. zones,
@@ -89,6 +89,12 @@ Timings of a shared machine are noisy: compare within one run and quote ratios.
     default=200.0,
     show_default=True,
     help="Pods per second of --load arrival.",
+)
+@click.option(
+    "--bound",
+    type=click.IntRange(min=0),
+    help="Pods that are bound before the scheduler starts, for --load arrival, restart and rest. [default: 10000; "
+    "arrival: 0]",
 )
 @click.option(
     "--attack",
@@ -137,6 +143,7 @@ def bench(
     mode: str,
     load: str,
     rate: float,
+    bound: int | None,
     attacks: tuple[str, ...],
     seconds: float,
     peers: tuple[str, ...],
@@ -153,6 +160,8 @@ def bench(
         raise click.UsageError(f"--mode {mode} has no load {load}; see --help for its loads")
     if shards is not None and (mode, load, runs) != ("decide", "backlog", 1):
         raise click.UsageError("--shards is for one run of --mode decide --load backlog")
+    if bound is not None and (mode == "decide" or load not in BOUND):
+        raise click.UsageError(f"--bound is for --mode api with --load {', '.join(BOUND)}")
     log_aside()
     if load == TENANTS:
         _tenants(attacks or tuple(ATTACKS), nodes, seconds, output)
@@ -169,6 +178,7 @@ def bench(
                     workload,
                     load,
                     rate=rate,
+                    bound=bound,
                     peers=Peers(peers, peer_crds, _text_of(scheduler_conf)),
                     with_kube_scheduler=kube_scheduler,
                     rounds=runs,
@@ -178,7 +188,7 @@ def bench(
         except LocalError as error:
             raise click.ClickException(str(error)) from error
     if output == "table":
-        _print(comparison, _title(mode, load, workload))
+        _print(comparison, _title(mode, load, workload, bound))
     else:
         print_data(comparison.as_json(), output)
 
@@ -224,12 +234,14 @@ def tenant_table(measured: Sequence[Measured], title: str) -> Table:
     return table
 
 
-def _title(mode: str, load: str, workload: Workload) -> str:
+def _title(mode: str, load: str, workload: Workload, bound: int | None) -> str:
     asked_for = f"{workload.nodes} nodes, {workload.pods} pods"
     if load != MIXED:
         asked_for += f" in gangs of {workload.gang}"
     if mode == "api":
-        return f"{load}: {f'{workload.nodes} nodes, {SIZES[load]}' if load in SIZES else asked_for}"
+        before = BOUND.get(load, 0) if bound is None else bound
+        crowd = f", {before} bound pods" if before else ""
+        return f"{load}: {f'{workload.nodes} nodes, {SIZES[load]}' if load in SIZES else asked_for}{crowd}"
     title = f"decide, {DECIDE_LOADS[load].title}"
     return title if DECIDE_LOADS[load].has_own_size else f"{title}: {asked_for}"
 

@@ -85,9 +85,10 @@ class Loads:
         await self._cluster.clear(namespace)
         return run
 
-    async def arrival(self, contender: Contender, rate: float) -> Run:
-        """Gangs come at a steady rate of pods per second below the ceiling: latency."""
-        namespace, workload = self._namespace(), self._workload
+    async def arrival(self, contender: Contender, rate: float, *, bound: int) -> Run:
+        """Gangs come at a steady rate of pods per second below the ceiling: latency. `bound` pods run before."""
+        namespace, crowd, workload = self._namespace(), self._namespace(), self._workload
+        await self._cluster.create_pods(crowd, replace(workload, pods=bound), contender.scheduler_name, on_nodes=True)
         await self._cluster.create_namespace(namespace)
         process = self._process(contender)
         await process.start()
@@ -103,7 +104,8 @@ class Loads:
             run = self._measured(contender, namespace, process, start)
         finally:
             await process.stop(_STOP)
-        await self._cluster.clear(namespace)
+        for each in (namespace, crowd):
+            await self._cluster.clear(each)
         return run
 
     async def restart(self, contender: Contender, *, bound: int, pending: int) -> Run:
