@@ -15,7 +15,7 @@ from volcano_py.api.objects import Condition
 from volcano_py.api.reasons import Reason
 
 
-class ObjectRef(msgspec.Struct, frozen=True):
+class ObjectRef(msgspec.Struct, frozen=True, gc=False):
     """An object of the API: `kind`, `namespace` ("" when cluster-scoped), `name`, `uid`."""
 
     kind: str

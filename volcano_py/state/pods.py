@@ -46,11 +46,12 @@ LONGEST_PAUSE: Final = 60.0
 # So many bindings are assumed faster with arrays than one by one: a single one takes four times as long with them.
 _MANY: Final = 16
 
-_FINISHED = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED})
+# Tuples: a set would ask Python code of the enumeration for a hash.
+_FINISHED = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 # What may be bound or evicted.
 _MOVABLE = (int(TaskStatus.PENDING), int(TaskStatus.BOUND), int(TaskStatus.RUNNING))
 # From one of these to another a pod takes no more and frees nothing.
-_SETTLING = frozenset({TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING})
+_SETTLING = (TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
 
 
 class Pods:

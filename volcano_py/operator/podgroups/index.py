@@ -135,7 +135,8 @@ class PodGroupIndex:
     def _pod_seen(self, pod: Pod) -> None:
         key, named = pod.metadata.key, names_group(pod)
         # In this order: the first, cheap questions settle most pods of a large cluster.
-        if not is_ours(pod, self._rules) or not is_live(pod) or named not in ("", generated_name(pod)):
+        has_own = bool(named) and not (named.startswith(GENERATED_GROUP_PREFIX) and named == generated_name(pod))
+        if has_own or not is_ours(pod, self._rules) or not is_live(pod):
             self._forget_pod(key)
             return
         group = generated_key(pod)

@@ -51,6 +51,8 @@ class PodClaims:
 
     def settle(self) -> Change:
         """Put pods into the classes that are right now, after anything has changed."""
+        if not (self._moved or self.volumes.have_changed):
+            return Change.NONE
         rows = self._moved | self._claimants.rows(self.volumes.take_changed())
         self._moved = set()
         return self._reclassify(rows)

@@ -99,6 +99,11 @@ class Volumes:
             return tuple(need for need in needs if not isinstance(need, Trouble))
         return tuple(needs)
 
+    @property
+    def have_changed(self) -> bool:
+        """Whether the meaning of any claim may have changed since `take_changed` was called."""
+        return bool(self._changed)
+
     def take_changed(self) -> frozenset[str]:
         """Claims whose meaning may have changed since the last call."""
         changed = frozenset(self._changed)

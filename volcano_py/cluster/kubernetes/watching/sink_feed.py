@@ -172,15 +172,15 @@ class SinkFeed:
 
     def _hand_on(self, meta: ObjectMeta, key: str, obj: ApiObject) -> None:
         self._unreadable.pop(key, None)
-        self._replace_namesake(meta)
+        self._replace_namesake(key, meta.uid)
         self._versions.note(key, meta.uid, meta.resource_version)
         self._give(self._sink.upsert, obj)
 
-    def _replace_namesake(self, meta: ObjectMeta) -> None:
+    def _replace_namesake(self, key: str, uid: str) -> None:
         """The deletion of a predecessor may have been lost, or may come late and then finds nothing."""
-        before = self._versions.uid_of(meta.key)
-        if before is not None and before != meta.uid:
-            self._give(self._sink.delete, self._tombstone(meta.key, before))
+        before = self._versions.uid_of(key)
+        if before is not None and before != uid:
+            self._give(self._sink.delete, self._tombstone(key, before))
 
     def _give(self, method: Callable[[str, ApiObject], None], obj: ApiObject) -> None:
         try:

@@ -46,8 +46,9 @@ class Versions:
     def has(self, key: str, metadata: ObjectMeta) -> bool:
         """Whether just this version of the object was handed on. A server that was restored may be back at an older
         one, which is another."""
-        number = version_of(metadata.resource_version)
-        return self._uids.get(key) == metadata.uid and self._versions[key] == number >= 0
+        if self._uids.get(key) != metadata.uid:
+            return False
+        return self._versions[key] == version_of(metadata.resource_version) >= 0
 
     def listed(self, version: str) -> None:
         """All objects of a list of this version have been noted, and what is not in it has been dropped."""
