@@ -17,6 +17,7 @@ from volcano_py.cli.options.captured import Source, captured_configuration, sour
 from volcano_py.cli.options.configuration import load_configuration
 from volcano_py.cli.options.durations import DURATION
 from volcano_py.cli.options.manifests import read_documents
+from volcano_py.cli.printing.ignored_fields import ignored_lines
 from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.printing.output import console, log_aside, output_option, print_data
 from volcano_py.cluster.manifests import Document, ManifestError, passed_over, stored
@@ -105,6 +106,8 @@ def simulate(
             _print_tables(result)
         else:
             _print_play(played)
+        for line in ignored_lines(result.reports[-1].queues.values() if result.reports else ()):
+            console().print(line)
         if others := passed_over(documents):
             click.echo(f"Not simulated: {plain(', '.join(others))}")
     else:

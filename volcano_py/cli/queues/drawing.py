@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
-from volcano_py.api.wording.summarize import summarize
+from volcano_py.cli.printing.ignored_fields import ignored_lines
 from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.queues.columns import BEYOND, FREE, GAP, LESS, WITHIN, columns_of, fitting, lines_of, with_bars
 from volcano_py.standing import Standing
@@ -42,7 +42,13 @@ def drawing(standings: Sequence[Standing], width: int) -> RenderableType:
         labels.append(_label(title, title_width - _GUIDE * standing.depth, cells, standing.problem))
     is_less_kept = any(not line.is_kept for queue in lines for line in queue)
     notes = [Text(_LESS_IS_KEPT, "yellow")] if is_less_kept else []
-    return Group(heading, *_trees(standings, labels), *notes, Text(_LEGEND, "dim"), *_ignored(standings))
+    return Group(
+        heading,
+        *_trees(standings, labels),
+        *notes,
+        Text(_LEGEND, "dim"),
+        *ignored_lines(each.report for each in standings),
+    )
 
 
 def _trees(standings: Sequence[Standing], labels: Sequence[Text]) -> Iterator[RenderableType]:
@@ -58,17 +64,6 @@ def _trees(standings: Sequence[Standing], labels: Sequence[Text]) -> Iterator[Re
         else:
             del branch[standing.depth :]
             branch.append(branch[-1].add(label))
-
-
-def _ignored(standings: Sequence[Standing]) -> Iterator[Text]:
-    """What the configuration ignores; a sentence that holds for several queues once, with their names."""
-    names: dict[str, list[str]] = {}
-    for standing in standings:
-        for sentence in standing.report.ignored:
-            names.setdefault(sentence, []).append(standing.name)
-    for sentence, queues in sorted(names.items(), key=lambda each: each[1]):
-        which = "queue" if len(queues) == 1 else "queues"
-        yield Text(plain(f"{which} {summarize(queues)}: {sentence}"), "yellow")
 
 
 def _title(standing: Standing, room: int = sys.maxsize) -> Text:

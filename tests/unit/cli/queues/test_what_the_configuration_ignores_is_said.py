@@ -1,4 +1,4 @@
-"""`queue create`, `queue get`, `queue tree` and `config check --live` say which fields of queues have no effect."""
+"""`queue create`, `get`, `tree`, `simulate` and `config check --live` say which fields of queues have no effect."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 from click.testing import CliRunner
 
 from tests.unit.cli.cluster import SCHEDULING, UserOfCluster, found, queue
@@ -190,3 +191,23 @@ def test_a_cluster_goes_with_live_only(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["config", "check", str(file), "--context", "c"])
     assert result.exit_code == 2
     assert result.stderr.splitlines()[-1] == "Error: --kubeconfig and --context name a cluster: they go with --live"
+
+
+# -- simulate -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("play", [[], ["--play", "1m"]], ids=["until stable", "played"])
+def test_simulate_says_what_has_no_effect(tmp_path: Path, play: list[str]) -> None:
+    manifests, flat, in_a_tree = tmp_path / "queues.yaml", tmp_path / "flat.conf", tmp_path / "tree.conf"
+    manifests.write_text(
+        "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: dept}, spec: {}}\n"
+        "---\n"
+        "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: a}, spec: {parent: dept}}\n",
+        encoding="utf-8",
+    )
+    flat.write_text(FLAT, encoding="utf-8")
+    in_a_tree.write_text(IN_A_TREE, encoding="utf-8")
+    arguments = ["simulate", "-f", str(manifests), *play, "--scheduler-conf"]
+    said = " ".join(CliRunner().invoke(main, [*arguments, str(flat)]).stdout.split())
+    assert f"queue a: {PARENT}" in said
+    assert "no effect" not in CliRunner().invoke(main, [*arguments, str(in_a_tree)]).stdout
