@@ -17,6 +17,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.status.wakeups import SOON
 from volcano_py.framework.votes import Vote
 from volcano_py.plugins.reservation.arguments import ReservationArguments
+from volcano_py.plugins.reservation.domains import Domains, domains_of
 from volcano_py.plugins.reservation.need import Need, imagined, needed_rows, needs_of
 from volcano_py.plugins.reservation.outlook import Outlook
 from volcano_py.plugins.reservation.places import UNKNOWN, Layout, Places, closest, earliest, exceeds, expected
@@ -189,7 +190,8 @@ class Choice:
             return None
         if not job.tasks:
             outlook = Outlook(self._ssn, self._window, job.row)
-            return None if self._lay([imagined(self._ssn, job)], outlook) is None else _Found(None)
+            laid = self._lay([imagined(self._ssn, job)], outlook, domains_of(self._ssn, job))
+            return None if laid is None else _Found(None)
         places = self.seek(job, known)
         return None if places is None else _Found(places)
 
@@ -214,22 +216,23 @@ class Choice:
         needs = needs_of(ssn, rows, outlook, self._asking) if len(rows) else None
         if not needs:
             return None
-        found = self._lay(needs, outlook)
+        domains = domains_of(ssn, job)
+        found = self._lay(needs, outlook, domains)
         if found is None or (queue_decides and not self._queue_takes(job, needs, found[1])):
             return None
         start, layout = found
         if known is not None and known.are_for(needs):
-            free_at = expected(ssn, known, needs, outlook)
+            free_at = expected(ssn, known, needs, outlook, domains)
             if free_at is not None and (free_at == start or free_at - start < _WORTHWHILE):
                 return known if known.is_foreseen or free_at == UNKNOWN else replace(known, start=free_at)
         return layout.as_places(ssn, needs, start)
 
-    def _lay(self, needs: Sequence[Need], outlook: Outlook) -> tuple[float, Layout] | None:
+    def _lay(self, needs: Sequence[Need], outlook: Outlook, domains: Domains | None) -> tuple[float, Layout] | None:
         """When and where the needs fit: as early as is foreseen, else where that is close, if little lies idle."""
-        found = earliest(self._ssn, needs, outlook)
+        found = earliest(self._ssn, needs, outlook, domains)
         if found is not None:
             return found
-        layout = closest(self._ssn, needs, outlook)
+        layout = closest(self._ssn, needs, outlook, domains)
         return None if layout is None or exceeds(layout, self._max_idle) else (UNKNOWN, layout)
 
     def _queue_takes(self, job: Job, needs: Sequence[Need], layout: Layout) -> bool:

@@ -30,6 +30,10 @@ class Need(msgspec.Struct, frozen=True, eq=False):
     def count(self) -> int:
         return len(self.rows)
 
+    def only_on(self, nodes: NDArray[np.bool_]) -> Need:
+        """The same, if only these nodes [N] may be used."""
+        return msgspec.structs.replace(self, most=np.where(nodes, self.most, 0))
+
     def room(self, free: NDArray[np.int64]) -> Counts:
         """[N] how many of them fit where so much [N, R] is free."""
         room = self.most.copy()

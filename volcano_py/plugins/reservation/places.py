@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Counts
+from volcano_py.plugins.reservation.domains import Domains
 from volcano_py.plugins.reservation.need import Need
 from volcano_py.plugins.reservation.outlook import Outlook
 from volcano_py.state.table.axis import PODS, IntVector
@@ -56,22 +57,29 @@ class Layout(msgspec.Struct, frozen=True, eq=False):
         return Places(start, amounts, _wanted(needs))
 
 
-def earliest(ssn: Session, needs: Sequence[Need], outlook: Outlook) -> tuple[float, Layout] | None:
-    """The first moment at which all of the job fits, and where. Of nodes that are free by then, those are taken that
-    have the least free until then, so that little lies idle."""
+def earliest(
+    ssn: Session, needs: Sequence[Need], outlook: Outlook, domains: Domains | None = None
+) -> tuple[float, Layout] | None:
+    """The first moment at which all of the job fits, into one of the `domains` if there are any, and where. Of nodes
+    that are free by then, those are taken that have the least free until then, so that little lies idle."""
 
     def pack(free: NDArray[np.int64]) -> Layout | None:
-        return _pack(ssn, needs, free, outlook.free_now)
+        found = (_pack(ssn, inside, free, outlook.free_now) for inside in _inside(domains, needs, free))
+        return next((layout for layout in found if layout is not None), None)
 
     return outlook.first(pack)
 
 
-def expected(ssn: Session, places: Places, needs: Sequence[Need], outlook: Outlook) -> float | None:
+def expected(
+    ssn: Session, places: Places, needs: Sequence[Need], outlook: Outlook, domains: Domains | None = None
+) -> float | None:
     """When these places will be free, as things stand: infinite if that is not known. None: they will not do."""
     rows = [ssn.nodes.rows.get(name) for name in places.amounts]
     if None in rows:
         return None
     at = np.array(rows, dtype=np.intp)
+    if domains is not None and not domains.hold(at):
+        return None
     held = np.stack([_padded(amounts, ssn) for amounts in places.amounts.values()])
     willing = np.logical_or.reduce([need.most > 0 for need in needs])
     if not willing[at].all() or (held > outlook.most()[at]).any():
@@ -80,9 +88,27 @@ def expected(ssn: Session, places: Places, needs: Sequence[Need], outlook: Outlo
     return UNKNOWN if found is None else found[0]
 
 
-def closest(ssn: Session, needs: Sequence[Need], outlook: Outlook) -> Layout | None:
-    """The nodes on which the least is missing, as pods of jobs end some time; None when the job is too large for it."""
-    left, free = outlook.most(), np.maximum(outlook.free_at(outlook.last), 0)
+def closest(ssn: Session, needs: Sequence[Need], outlook: Outlook, domains: Domains | None = None) -> Layout | None:
+    """The nodes on which the least is missing, as pods of jobs end some time, all in one of the `domains` if there are
+    any; None when the job is too large for it."""
+    free = np.maximum(outlook.free_at(outlook.last), 0)
+    found = (_closest(ssn, inside, outlook.most(), free) for inside in _inside(domains, needs, outlook.most()))
+    layouts = [layout for layout in found if layout is not None]
+    return min(layouts, key=lambda layout: _lacking(layout, free), default=None)
+
+
+def _inside(domains: Domains | None, needs: Sequence[Need], room_of: NDArray[np.int64]) -> Iterable[Sequence[Need]]:
+    """The needs in each domain that has room; as they are for a job that may be anywhere."""
+    return (needs,) if domains is None else domains.with_room(needs, room_of)
+
+
+def _lacking(layout: Layout, free: NDArray[np.int64]) -> float:
+    """How much of what it takes is not free, of each resource as a part of all that it takes."""
+    lacking = np.maximum(layout.amounts - free, 0).sum(axis=0)
+    return float((lacking / np.maximum(layout.amounts.sum(axis=0), 1)).max())
+
+
+def _closest(ssn: Session, needs: Sequence[Need], left: NDArray[np.int64], free: NDArray[np.int64]) -> Layout | None:
     amounts, chosen = np.zeros_like(left), list[Rows]()
     for need in needs:
         room = np.minimum(need.room(left), need.count)
