@@ -192,5 +192,20 @@ class Gangs:
         tasks, rows = self._tasks, self._ssn.tasks_of(job)
         rows = expendable_first(tasks, rows[EVICTABLE_STATUSES[tasks.status[rows]]])
         requests = self._ssn.ledger.classes.request[tasks.task_class[rows]]
-        surplus = max(job.ready - job.min_member, 0)
-        return Unit(job, rows, requests.sum(axis=0), is_whole=True, core=requests[surplus:].sum(axis=0))
+        core = ~self._least_surplus(job, rows, requests)
+        return Unit(job, rows, requests.sum(axis=0), is_whole=True, core=requests[core].sum(axis=0))
+
+    def _least_surplus(self, job: Job, rows: Rows, requests: Counts) -> Flags:
+        """[K] as many pods as the job can give one by one: the smallest, as a plan may give any of them first."""
+        roles = self._tasks.role[rows]
+        numbers = ((self._numbers.get(name, -1), least) for name, least in self._roles.get(job.row, {}).items())
+        left = {number: self._ready_in_role(job.row, number) - least for number, least in numbers}
+        surplus, gives = job.ready - job.min_member, np.zeros(len(rows), dtype=np.bool_)
+        size = requests @ (1 / np.maximum(self._ssn.total, 1))
+        for at in np.argsort(size, kind="stable").tolist() if surplus > 0 else ():
+            role = int(roles[at])
+            if surplus > 0 and left.get(role, 1) > 0:
+                gives[at], surplus = True, surplus - 1
+                if role in left:
+                    left[role] -= 1
+        return gives

@@ -8,8 +8,9 @@ The parts, in the order in which they work: the scheme says which pods may go (s
 gives are units (units.py, gangs.py); the search evicts the best bundles of units, over all nodes (planning/: search.py,
 columns.py, bundles.py), if the plugins give them up (taking.py, judging.py), and where a rule other than room is in the
 way, those of one node (blocked.py); the draft keeps what was done (draft.py, placing.py); units that the whole plan
-does not need stay (fill_back.py), and one may be replaced by something better (replacement.py, cost.py); the plan is
-dropped if a victim would come back (recurrence.py).
+does not need stay (fill_back.py), and one may be replaced by something better (replacement.py, cost.py); where there
+are few choices, all are compared (few_choices.py, choices.py); the plan is dropped if a victim would come back
+(recurrence.py).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.domains import domains_of_sub_groups, eviction_domains
 from volcano_py.framework.eviction.planning.attempt import LEVELS, Attempt, Level
 from volcano_py.framework.eviction.planning.draft import Draft
+from volcano_py.framework.eviction.planning.few_choices import improve_among_few, search_few_choices
 from volcano_py.framework.eviction.planning.fill_back import fill_back
 from volcano_py.framework.eviction.planning.recurrence import find_avenger
 from volcano_py.framework.eviction.planning.replacement import replace_one, retry_with_one_later
@@ -123,14 +125,20 @@ class EvictionPlan:
     def _search_at(self, level: Level, tasks: Rows) -> tuple[bool, bool]:
         """Whether the gang has its places, and whether more may go as a last resort."""
         draft = self._draft
-        first = Search(Attempt(self._ssn, self._pool, self._scheme, self._job, tasks, draft, level))
+        is_first = not draft.evictions and not draft.places
+        attempt = Attempt(self._ssn, self._pool, self._scheme, self._job, tasks, draft, level)
+        first = Search(attempt)
         found: Search | None = first if first.run() else None
         last_resorts = first.found_last_resorts
         if found is None and first.bundles:
             found, last_resorts = retry_with_one_later(draft, first)
-        if found is not None and found.bundles and not self._pool.gangs.rules.all_surplus:
+        if found is None and is_first and not self._pool.gangs.rules.all_surplus:
+            found, more = search_few_choices(attempt)
+            last_resorts |= more
+        elif found is not None and found.bundles and not self._pool.gangs.rules.all_surplus:
             fill_back(self._ssn, draft)
-            if found.bundles > 1:
+            is_best = is_first and improve_among_few(attempt)
+            if found.bundles > 1 and not is_best:
                 replace_one(self._ssn, self._pool.gangs, draft, found)
         return found is not None, last_resorts
 

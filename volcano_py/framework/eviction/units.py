@@ -71,6 +71,18 @@ class Verdict(IntEnum):
     YES = 2
 
 
+class Consent(msgspec.Struct, frozen=True):
+    """That a unit may go.
+
+    Attributes:
+        given_by: the plugins that gave it up, without those that only protect pods.
+        is_last_resort: its queue is left with less than it deserves.
+    """
+
+    given_by: tuple[str, ...] = ()
+    is_last_resort: bool = False
+
+
 class UnitRules(msgspec.Struct, frozen=True):
     """What the configuration says of units.
 

@@ -9,7 +9,7 @@ import msgspec
 from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.planning.draft import Draft
 from volcano_py.framework.eviction.scheme import Scheme
-from volcano_py.framework.job import Job
+from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
 from volcano_py.state.table.table import Rows
 
@@ -54,6 +54,10 @@ class Attempt(msgspec.Struct, frozen=True, eq=False):
         """The tasks that have no place yet."""
         placed = set(self.draft.placed.tolist())
         return self.tasks[[row not in placed for row in self.tasks.tolist()]]
+
+    def task(self, row: int) -> Task:
+        """The task in that row."""
+        return Task(row, self.job, self.ssn.task_class(row), int(self.ssn.ledger.tasks.priority[row]))
 
     def rest(self) -> Rows:
         """The tasks without a place that the gang still lacks."""

@@ -13,12 +13,12 @@ import numpy as np
 
 from volcano_py.framework.eviction.planning.draft import Draft
 from volcano_py.framework.eviction.planning.placing import may_come
-from volcano_py.framework.eviction.units import Unit
+from volcano_py.framework.eviction.units import Consent, Unit
 from volcano_py.framework.job import Task
 from volcano_py.framework.session import Session
 
-GivenBy = Callable[[Unit], tuple[str, ...] | None]
-"""The plugins that give a unit up; None when it may not go."""
+ConsentTo = Callable[[Unit], Consent | None]
+"""That a unit may go; None when it may not."""
 _MOST_COMPARED: Final = 16
 """Nodes that can be cleared, of which the cheapest is taken; each costs an evaluation for every unit that is there."""
 
@@ -28,7 +28,7 @@ def make_way(
     draft: Draft,
     task: Task,
     units: Iterable[tuple[int, Unit]],
-    given_by: GivenBy,
+    consent_to: ConsentTo,
 ) -> int | None:
     """Evict the units of one node after which the task may go there. The node; None when none can be cleared.
 
@@ -39,10 +39,10 @@ def make_way(
     for node, unit in units:
         by_node[node].append(unit)
     nodes = ssn.placer.ranked(task.task_class, np.array(sorted(by_node), dtype=np.intp)).tolist()
-    cleared: list[tuple[tuple[int, int, int], int, int, dict[Unit, tuple[str, ...]]]] = []
+    cleared: list[tuple[tuple[int, int, int], int, int, dict[Unit, Consent]]] = []
     for node in nodes:
         mark = draft.checkpoint()
-        found = _clear(ssn, draft, task, node, by_node[node], given_by)
+        found = _clear(ssn, draft, task, node, by_node[node], consent_to)
         draft.rollback(mark)
         if found is not None:
             cleared.append((_cost(found), len(cleared), node, found))
@@ -51,32 +51,32 @@ def make_way(
     if not cleared:
         return None
     _, _, node, found = min(cleared)
-    for unit, plugins in found.items():
-        draft.evict(unit, task, plugins)
+    for unit, consent in found.items():
+        draft.evict(unit, task, consent)
     return node
 
 
 def _clear(
-    ssn: Session, draft: Draft, task: Task, node: int, units: Sequence[Unit], given_by: GivenBy
-) -> dict[Unit, tuple[str, ...]] | None:
+    ssn: Session, draft: Draft, task: Task, node: int, units: Sequence[Unit], consent_to: ConsentTo
+) -> dict[Unit, Consent] | None:
     """Evict units of the node, those that are in the way by themselves first, until the task may go there. The units
-    without which it could not, with the plugins that gave them up; None when it never can."""
+    without which it could not; None when it never can."""
     in_the_way = [unit for unit in units if _would_clear(ssn, draft, task, node, unit)]
-    gone: dict[Unit, tuple[str, ...]] = {}
+    gone: dict[Unit, Consent] = {}
     for unit in (*in_the_way, *(unit for unit in units if unit not in in_the_way)):
         if may_come(ssn, task, node):
             break
-        if _may_help(ssn, task, node, unit) and (plugins := given_by(unit)) is not None:
-            draft.evict(unit, task, plugins)
-            gone[unit] = plugins
+        if _may_help(ssn, task, node, unit) and (consent := consent_to(unit)) is not None:
+            draft.evict(unit, task, consent)
+            gone[unit] = consent
     if not may_come(ssn, task, node):
         return None
-    for unit, plugins in reversed(gone.copy().items()):
+    for unit, consent in reversed(gone.copy().items()):
         draft.take_back(unit)
         if may_come(ssn, task, node):
             del gone[unit]
         else:
-            draft.evict(unit, task, plugins)
+            draft.evict(unit, task, consent)
     return gone
 
 

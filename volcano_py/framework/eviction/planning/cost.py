@@ -20,7 +20,8 @@ class Cost(NamedTuple):
     """Compared field by field.
 
     Attributes:
-        whole: whether any job goes whole.
+        whole: whether any job goes whole, where that is the last that may happen.
+        below: how many queues are left with less than they deserve.
         rank: the place of the last queue in victim queue order.
         priority: the highest job priority.
         jobs: how many jobs lose pods.
@@ -30,6 +31,7 @@ class Cost(NamedTuple):
     """
 
     whole: bool
+    below: int
     rank: int
     priority: int
     jobs: int
@@ -44,6 +46,7 @@ class Costs:
     def __init__(self, ssn: Session, gangs: Gangs, task: Task) -> None:
         self._tasks = ssn.ledger.tasks
         self._complete = gangs.are_complete()
+        self._surplus_first = gangs.rules.surplus_first
         self._ranks = np.zeros(ssn.ledger.tasks.size, dtype=np.intp)
         placed = np.flatnonzero((self._tasks.queue >= 0) & (self._tasks.job >= 0) & (self._tasks.node >= 0))
         placed = placed[ssn.is_queue(self._tasks.queue[placed])]
@@ -54,7 +57,8 @@ class Costs:
         units = [each.unit for each in evictions]
         whole = {unit.job.row for unit in units if unit.is_whole}
         return Cost(
-            whole=bool(whole),
+            whole=bool(whole) and self._surplus_first,
+            below=len({each.unit.job.queue.slot for each in evictions if each.consent.is_last_resort}),
             rank=max(int(self._ranks[unit.rows].max()) for unit in units),
             priority=max(unit.job.priority for unit in units),
             jobs=len({unit.job.row for unit in units}),

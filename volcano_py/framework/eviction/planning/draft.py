@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from volcano_py.api.wording import evicted
 from volcano_py.api.wording.explain_evictions import Standing
 from volcano_py.framework.eviction.scheme import Scheme
-from volcano_py.framework.eviction.units import Unit
+from volcano_py.framework.eviction.units import Consent, Unit
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Motive, Operation
@@ -19,6 +19,9 @@ from volcano_py.framework.status.queue_reports import standing
 from volcano_py.state.table.axis import PODS
 from volcano_py.state.table.runtimes import runtimes
 from volcano_py.state.table.table import Rows
+
+NO_CONSENT: Final = Consent()
+"""Of units that go for a trial."""
 
 
 class Place(NamedTuple):
@@ -32,12 +35,12 @@ class Place(NamedTuple):
 
 
 class Eviction(msgspec.Struct, frozen=True, eq=False):
-    """A unit that goes, the task it goes for, and the plugins that gave it up; and what was done: an operation for each
-    class of its pods."""
+    """A unit that goes, the task it goes for, and that it may; and what was done: an operation for each class of its
+    pods."""
 
     unit: Unit
     task: Task
-    given_by: tuple[str, ...]
+    consent: Consent
     operations: tuple[Operation, ...]
 
 
@@ -92,15 +95,15 @@ class Draft:
         operation = self._statement.pipeline(task.job, task.task_class, rows, nodes)
         self.places.append(Place(task, node, operation, is_for_backfill))
 
-    def evict(self, unit: Unit, task: Task, given_by: tuple[str, ...] = ()) -> None:
-        """The unit leaves, for the task; `given_by` are the plugins that gave it up."""
+    def evict(self, unit: Unit, task: Task, consent: Consent = NO_CONSENT) -> None:
+        """The unit leaves, for the task."""
         ssn = self._ssn
         classes = ssn.ledger.tasks.task_class[unit.rows]
         operations = [
             self._statement.evict(unit.job, ssn.task_class(int(rows[0])), rows)
             for rows in (unit.rows[classes == row] for row in dict.fromkeys(classes.tolist()))
         ]
-        self.evictions.append(Eviction(unit, task, given_by, tuple(operations)))
+        self.evictions.append(Eviction(unit, task, consent, tuple(operations)))
 
     def take_back(self, unit: Unit) -> None:
         """The unit stays after all."""
@@ -119,6 +122,12 @@ class Draft:
         for each in places:
             self.promise(each.task, each.node, is_for_backfill=each.is_for_backfill)
 
+    def repeat(self, evictions: Iterable[Eviction], places: Iterable[Place] = ()) -> None:
+        """Evict these units again, and promise these places."""
+        for each in evictions:
+            self.evict(each.unit, each.task, each.consent)
+        self.restore_places(places)
+
     def checkpoint(self) -> Mark:
         """A mark for `rollback`."""
         return Mark(len(self._statement), tuple(self.evictions), tuple(self.places), self._taken_back)
@@ -130,9 +139,7 @@ class Draft:
             self.evictions, self.places = list(mark.evictions), list(mark.places)
             return
         self.reset()
-        for eviction in mark.evictions:
-            self.evict(eviction.unit, eviction.task, eviction.given_by)
-        self.restore_places(mark.places)
+        self.repeat(mark.evictions, mark.places)
 
     def reset(self) -> None:
         """Undo everything, and begin again."""
@@ -178,7 +185,7 @@ class Draft:
             self._statement.take_back(operation)
 
     def _motive(self, eviction: Eviction) -> Motive:
-        unit, task, given_by = eviction.unit, eviction.task, eviction.given_by
+        unit, task, given_by = eviction.unit, eviction.task, eviction.consent.given_by
         return Motive(self._scheme.action, self._message(unit, task, given_by), self._ssn.task_info(task.row).ref)
 
     def _message(self, unit: Unit, task: Task, given_by: tuple[str, ...]) -> str:

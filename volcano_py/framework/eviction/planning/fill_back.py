@@ -65,5 +65,5 @@ def _try_without(ssn: Session, draft: Draft, evictions: Sequence[Eviction]) -> N
         return
     draft.withdraw_places()
     for eviction in evictions:
-        draft.evict(eviction.unit, eviction.task, eviction.given_by)
+        draft.evict(eviction.unit, eviction.task, eviction.consent)
     draft.restore_places(places)

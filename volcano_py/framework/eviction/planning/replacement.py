@@ -5,12 +5,11 @@ The search is greedy. What it took first may turn out to be more than was needed
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from volcano_py.framework.eviction.gangs import Gangs
 from volcano_py.framework.eviction.planning.cost import Costs
-from volcano_py.framework.eviction.planning.draft import Draft, Eviction
+from volcano_py.framework.eviction.planning.draft import Draft
 from volcano_py.framework.eviction.planning.fill_back import fill_back, groups
 from volcano_py.framework.eviction.planning.search import Search
 from volcano_py.framework.session import Session
@@ -43,16 +42,10 @@ def replace_one(ssn: Session, gangs: Gangs, draft: Draft, search: Search) -> Non
     costs = Costs(ssn, gangs, evictions[0].task)
     best = costs.of(evictions)
     for left_out in tried:
-        _evict_again(draft, (each for each in evictions if each not in left_out))
+        draft.repeat(each for each in evictions if each not in left_out)
         if search.without(left_out).run():
             fill_back(ssn, draft)
             if costs.of(draft.evictions) < best:
                 return
         draft.reset()
-    _evict_again(draft, evictions)
-    draft.restore_places(places)
-
-
-def _evict_again(draft: Draft, evictions: Iterable[Eviction]) -> None:
-    for each in evictions:
-        draft.evict(each.unit, each.task, each.given_by)
+    draft.repeat(evictions, places)

@@ -97,7 +97,7 @@ class Search:
         if self._attempt.level.last_resort and ssn.ask.gang_will_be_ready(self._attempt.job):
             return None
         for row in self._attempt.unplaced().tolist():
-            task = Task(row, self._attempt.job, ssn.task_class(row), int(ssn.ledger.tasks.priority[row]))
+            task = self._attempt.task(row)
             if self._kind(task) not in self._hopeless:
                 if ssn.ask.pre_predicate(task.task_class) is None:
                     return task
@@ -178,7 +178,7 @@ class Search:
         ssn, draft = self._attempt.ssn, self._attempt.draft
         mark = draft.checkpoint()
         units = self._taking.units_by_node(self._columns.stock(task, candidates, self._taking.stays))
-        node = make_way(ssn, draft, task, units, lambda unit: self._taking.given_by(unit, need))
+        node = make_way(ssn, draft, task, units, lambda unit: self._taking.consent_to(unit, need))
         if node is not None:
             self.bundles += 1
             room = ssn.ask.allocatable(task.job.queue, task.task_class)

@@ -11,7 +11,7 @@ from volcano_py.framework.eviction.planning.attempt import Attempt
 from volcano_py.framework.eviction.planning.bundles import Bundle, Stock
 from volcano_py.framework.eviction.planning.columns import Columns, Stays
 from volcano_py.framework.eviction.planning.draft import Eviction, Mark
-from volcano_py.framework.eviction.units import Need, Unit, Verdict
+from volcano_py.framework.eviction.units import Consent, Need, Unit, Verdict
 from volcano_py.framework.job import Job
 
 Looks = tuple[tuple[int, int, bytes], ...]
@@ -59,8 +59,8 @@ class Taking:
         for number, unit in enumerate(units):
             if self._is_left_out(unit):
                 return False
-            given_by = self.given_by(unit, need)
-            if given_by is None:
+            consent = self.consent_to(unit, need)
+            if consent is None:
                 if self._is_refused_by_looks:
                     self._refused_looks.add(looks)
                 if self._take_in_another_order(units, mark, need):
@@ -68,7 +68,7 @@ class Taking:
                 if number == 0:
                     self.leave_out(Bundle(unit.rows[:0], (unit.job.row,)) if unit.is_whole else Bundle(unit.rows, ()))
                 return False
-            self._attempt.draft.evict(unit, need.task, given_by)
+            self._attempt.draft.evict(unit, need.task, consent)
         if self._attempt.pool.gangs.rules.all_surplus:
             self._take_all_surplus(bundle, need)
         return True
@@ -79,9 +79,9 @@ class Taking:
         jobs = self._attempt.ssn.ledger.tasks.job
         for row in candidates[np.isin(jobs[candidates], jobs[bundle.alone])].tolist():
             (unit,) = self._units(Bundle(np.array([row], dtype=np.intp), ()))
-            given_by = self.given_by(unit, need)
-            if given_by is not None:
-                self._attempt.draft.evict(unit, need.task, given_by)
+            consent = self.consent_to(unit, need)
+            if consent is not None:
+                self._attempt.draft.evict(unit, need.task, consent)
 
     def _take_in_another_order(self, units: Sequence[Unit], mark: Mark, need: Need) -> bool:
         """Evict what has gone so far and these units from the smallest to the largest: a queue that holds little more
@@ -96,16 +96,17 @@ class Taking:
             draft.take_back(eviction.unit)
         claims = [(each.unit, each.task) for each in gone] + [(unit, need.task) for unit in units]
         for unit, task in sorted(claims, key=lambda claim: self._size(claim[0], need)):
-            given_by = self.given_by(unit, need)
-            if given_by is None:
+            consent = self.consent_to(unit, need)
+            if consent is None:
                 draft.rollback(mark)
                 return False
-            draft.evict(unit, task, given_by)
+            draft.evict(unit, task, consent)
         return True
 
     def _size(self, unit: Unit, need: Need) -> float:
-        """What the unit holds of what is lacking, as a sum of parts of the cluster."""
-        parts = unit.request[need.lacking] / np.maximum(self._attempt.ssn.total[need.lacking], 1)
+        """What the unit holds of what is lacking, as a sum of parts of the cluster; of a job that goes whole, what goes
+        last. By this order queues give the most: what lies before it counts as gone when a unit is judged."""
+        parts = unit.core[need.lacking] / np.maximum(self._attempt.ssn.total[need.lacking], 1)
         return float(parts.sum())
 
     def _units(self, bundle: Bundle) -> Iterator[Unit]:
@@ -139,16 +140,17 @@ class Taking:
                 whole.add((node, job_row))
                 yield node, next(self._units(Bundle(stock.rows[:0], (job_row,))))
 
-    def given_by(self, unit: Unit, need: Need) -> tuple[str, ...] | None:
-        """The plugins that give the unit up now; None when it may not go."""
+    def consent_to(self, unit: Unit, need: Need) -> Consent | None:
+        """Whether the plugins give the unit up now; None when it may not go."""
         self._is_refused_by_looks = False
         if not self._is_spare(unit):
             return None
         verdict, refused_by, given_by = self._attempt.ssn.ask.gives(self._attempt.scheme.point, need, unit)
         self._is_refused_by_looks = verdict is Verdict.LAST_RESORT or refused_by in self._judges
-        self.found_last_resorts |= verdict is Verdict.LAST_RESORT
-        may_go = verdict is Verdict.YES or (verdict is Verdict.LAST_RESORT and self._attempt.level.last_resort)
-        return given_by if may_go else None
+        is_last_resort = verdict is Verdict.LAST_RESORT
+        self.found_last_resorts |= is_last_resort
+        may_go = verdict is Verdict.YES or (is_last_resort and self._attempt.level.last_resort)
+        return Consent(given_by, is_last_resort) if may_go else None
 
     def _is_spare(self, unit: Unit) -> bool:
         """Whether what is left of the job keeps its minimums, if any is left."""

@@ -1,0 +1,92 @@
+"""All choices of victims, from columns alone: which there are, and in which order they come."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from volcano_py.framework.eviction.planning import choices
+from volcano_py.framework.eviction.planning.bundles import Stock
+from volcano_py.framework.eviction.planning.choices import Atoms, Choices, all_choices
+
+
+class Pod(NamedTuple):
+    """A candidate on a node; `spares`: how many pods its job can give alone; `whole`: the job may go whole."""
+
+    job: int
+    node: int = 0
+    cpu: int = 1
+    spares: int = 0
+    whole: bool = False
+
+
+def stock_of(pods: list[Pod]) -> Stock:
+    return Stock(
+        rows=np.arange(len(pods)),
+        node=np.array([pod.node for pod in pods], dtype=np.intp),
+        job=np.array([pod.job for pod in pods], dtype=np.intp),
+        rank=np.zeros(len(pods), dtype=np.intp),
+        request=np.array([[pod.cpu] for pod in pods], dtype=np.int64),
+        spare=np.array([pod.spares > 0 for pod in pods]),
+        spares=np.array([pod.spares for pod in pods], dtype=np.int64),
+        whole=np.array([pod.whole for pod in pods]),
+        turn=np.arange(len(pods)),
+    )
+
+
+def found(pods: list[Pod]) -> list[set[str]]:
+    """Pods by their positions, and jobs that go whole."""
+    sets = all_choices(stock_of(pods))
+    assert sets is not None
+    at, is_whole, chosen = sets
+    names = [f"job {pods[place].job}" if whole else str(place) for place, whole in zip(at, is_whole, strict=True)]
+    return [{names[atom] for atom in np.flatnonzero(each).tolist()} for each in chosen]
+
+
+def test_of_pods_that_are_alike_the_first_go_first() -> None:
+    pods = [Pod(0, spares=2), Pod(0, spares=2), Pod(0, spares=2, cpu=2)]
+    assert found(pods) == [set(), {"2"}, {"0"}, {"0", "2"}, {"0", "1"}]
+
+
+def test_a_job_gives_its_surplus_or_everything() -> None:
+    pods = [Pod(0, node=node, spares=1, whole=True) for node in (0, 1)]
+    assert found(pods) == [set(), {"1"}, {"0"}, {"job 0"}]
+
+
+def test_what_jobs_give_is_combined_in_all_ways() -> None:
+    pods = [Pod(0, whole=True), Pod(1, whole=True)]
+    assert found(pods) == [set(), {"job 1"}, {"job 0"}, {"job 0", "job 1"}]
+
+
+@pytest.mark.parametrize(
+    "pods", [[Pod(job, whole=True) for job in range(5)], [Pod(0, node, spares=5) for node in range(5)]]
+)
+def test_too_many_are_not_counted(pods: list[Pod], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choices, "MOST_CHOICES", 31)
+    assert all_choices(stock_of(pods)) is None
+
+
+def test_the_cheapest_comes_first_and_what_was_refused_comes_no_more() -> None:
+    whole = np.array([False, False, True])
+    atoms = Atoms(
+        row=np.arange(3),
+        job=np.array([0, 0, 1]),
+        whole=whole,
+        complete=whole,
+        rank=np.zeros(3, dtype=np.intp),
+        priority=np.array([5, 5, 1]),
+        size=np.array([0.2, 0.1, 0.1]),
+        turn=np.arange(3),
+        freed=np.zeros((3, 1, 1), dtype=np.int64),
+    )
+    chosen = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]], dtype=np.bool_)
+    surplus_first = Choices(atoms, chosen, surplus_first=True)
+    assert [each.tolist() for each, _ in surplus_first] == [[1], [0], [0, 1], [2], [1, 2]]
+    by_priority = Choices(atoms, chosen, surplus_first=False)
+    seen = []
+    for each, _ in by_priority:
+        seen.append(each.tolist())
+        by_priority.leave_out(np.array([1]))
+    assert seen == [[2], [0]]

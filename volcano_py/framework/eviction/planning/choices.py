@@ -1,0 +1,138 @@
+"""All choices of units as columns, the cheapest first: for few candidates only, as their number doubles with each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import prod
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from volcano_py.framework.eviction.planning.bundles import Counts, Flags, Floats, Stock
+from volcano_py.state.table.table import Rows
+
+MOST_CHOICES: Final = 16384
+"""As many are compared in some milliseconds."""
+
+Key = tuple[float, ...]
+
+
+class Atoms(NamedTuple):
+    """What choices are made of, as columns [A]: pods that go alone, and jobs that go whole.
+
+    Attributes:
+        row: the rows of the pods; of a job that goes whole, that of one of its pods.
+        job: the rows of the jobs.
+        whole: the job goes whole.
+        complete: the job goes whole, and has its minimums.
+        rank: the places of their queues in victim queue order.
+        priority: of the jobs.
+        size: what is freed, as a sum of parts of the cluster.
+        turn: the places among all candidates.
+        freed: [A, N, D] what is freed on some nodes, of some resources.
+    """
+
+    row: Rows
+    job: Rows
+    whole: Flags
+    complete: Flags
+    rank: Rows
+    priority: Counts
+    size: Floats
+    turn: Counts
+    freed: Counts
+
+
+class Choices:
+    """Sets of atoms, the cheapest first."""
+
+    def __init__(self, atoms: Atoms, chosen: Flags, *, surplus_first: bool) -> None:
+        """`chosen` [C, A]: the atoms of each choice; `surplus_first`: those in which a job goes whole come last."""
+        keys = _keys(atoms, chosen)
+        keys[:, 0] *= surplus_first
+        order = np.lexsort(keys.T[::-1])
+        self._chosen, self._keys = chosen[order], keys[order]
+        self._is_open = np.ones(len(order), dtype=np.bool_)
+
+    def __iter__(self) -> Iterator[tuple[Rows, Key]]:
+        """The atoms of a choice, and its cost: whether a job goes whole, the last rank, the highest priority, how many
+        jobs, complete gangs and pods that go alone, what is freed."""
+        at = 0
+        while (left := np.flatnonzero(self._is_open[at:])).size:
+            at += int(left[0])
+            yield np.flatnonzero(self._chosen[at]), tuple(self._keys[at, :-1].tolist())
+            at += 1
+
+    def leave_out(self, atoms: Rows) -> None:
+        """No choice with all of these comes any more."""
+        self._is_open &= ~self._chosen[:, atoms].all(axis=1)
+
+
+def all_choices(stock: Stock) -> tuple[Rows, Flags, Flags] | None:
+    """The atoms of a stock, by their positions and whether a job goes whole, and all sets of them [C, A]: of each job
+    as many pods as it can give at most, or all of it. None if there are too many.
+
+    Of pods of a job that are alike, those go first that are the first to go.
+    """
+    at: list[int] = []
+    is_whole: list[bool] = []
+    options: list[list[tuple[int, ...]]] = []
+    for job in np.unique(stock.job).tolist():
+        positions = np.flatnonzero(stock.job == job)
+        positions = positions[np.argsort(stock.turn[positions])]
+        groups: dict[tuple[int, bytes], list[int]] = {}
+        for place, position in enumerate(positions[stock.spare[positions]].tolist(), len(at)):
+            alike = (int(stock.node[position]), stock.request[position].tobytes())
+            groups.setdefault(alike, []).append(place)
+        at += positions[stock.spare[positions]].tolist()
+        found = _options(list(groups.values()), int(stock.spares[positions[0]]))
+        if stock.whole[positions[0]]:
+            found.append((len(at),))
+            at.append(int(positions[0]))
+        is_whole += [False] * (len(at) - len(is_whole) - 1) + [bool(stock.whole[positions[0]])]
+        options.append(found)
+        if not found or prod(len(each) for each in options) > MOST_CHOICES:
+            return None
+    return np.array(at, dtype=np.intp), np.array(is_whole, dtype=np.bool_), _combined(options, len(at))
+
+
+def _options(groups: Sequence[Sequence[int]], most: int) -> list[tuple[int, ...]]:
+    """What a job can give pod by pod; empty if that is too much to say. Of each group the first go first."""
+    if prod(min(len(group), most) + 1 for group in groups) > MOST_CHOICES:
+        return []
+    counts = product(*(range(min(len(group), most) + 1) for group in groups))
+    return [
+        tuple(atom for group, count in zip(groups, each, strict=True) for atom in group[:count])
+        for each in counts
+        if sum(each) <= most
+    ]
+
+
+def _combined(options: Sequence[Sequence[tuple[int, ...]]], size: int) -> Flags:
+    """[C, A] one option of each job, in all ways."""
+    chosen: Flags = np.zeros((1, size), dtype=np.bool_)
+    for each in options:
+        flags = np.zeros((len(each), size), dtype=np.bool_)
+        for number, atoms in enumerate(each):
+            flags[number, list(atoms)] = True
+        chosen = (chosen[:, None, :] | flags[None]).reshape(-1, size)
+    return chosen
+
+
+def _keys(atoms: Atoms, chosen: Flags) -> Floats:
+    """[C, K] what choices are ordered by."""
+    jobs = np.unique(atoms.job)
+    of_job = (atoms.job[:, None] == jobs).astype(np.int64)
+    return np.column_stack(
+        (
+            chosen[:, atoms.whole].any(axis=1),
+            np.where(chosen, atoms.rank, 0).max(axis=1),
+            np.where(chosen, atoms.priority, np.iinfo(np.int64).min).max(axis=1),
+            (chosen.astype(np.int64) @ of_job > 0).sum(axis=1),
+            chosen[:, atoms.complete].sum(axis=1),
+            chosen[:, ~atoms.whole].sum(axis=1),
+            chosen @ atoms.size,
+            np.where(chosen, atoms.turn, 0).max(axis=1),
+        )
+    ).astype(np.float64)
