@@ -70,6 +70,10 @@ class AssumedBound(Entry, frozen=True):
         state.assume_all_bound(self.binds)
 
 
+class AssumedEmitted(Entry, frozen=True):
+    """Written for the `AssumedBound` of all bindings of the effects before it; `segments.read` gives that instead."""
+
+
 class BindFailed(Entry, frozen=True):
     """A pod is not bound after all, and may be tried again from `retry_at` (seconds since the epoch)."""
 
@@ -190,6 +194,14 @@ class Emitted(Entry, frozen=True):
 
     effects: tuple[tuple[str, msgspec.Raw], ...]
 
+    def binds(self) -> tuple[Bind, ...]:
+        """The bindings among them.
+
+        Raises:
+            msgspec.MsgspecError: one is not valid.
+        """
+        return tuple(msgspec.json.decode(effect, type=Bind) for name, effect in self.effects if name == Bind.__name__)
+
 
 class QueueFigures(msgspec.Struct, frozen=True, omit_defaults=True):
     """A queue at the end of a cycle, in the units of `api.report.Amounts`."""
@@ -249,6 +261,7 @@ AnyEntry = (
     | Deleted
     | Measured
     | AssumedBound
+    | AssumedEmitted
     | BindFailed
     | AssumedEvicted
     | EvictFailed

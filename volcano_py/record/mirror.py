@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -28,8 +30,6 @@ from volcano_py.record.entries import (
 from volcano_py.record.promises import Promises
 from volcano_py.state.nodes.loads import Load
 
-_PAUSED_IN = {BindFailed: "bind", EvictFailed: "evict"}
-
 
 class _Done(msgspec.Struct, frozen=True):
     """What the scheduler did about an object, and the object as it was then."""
@@ -52,9 +52,24 @@ class Mirror:
         self._promises = Promises()
         self._gone_nodes: dict[str, tuple[Upserted, Deleted]] = {}
         """Deleted nodes to which pods were being bound, by name: their last state, and their end."""
+        self._takers: dict[type[Entry], Callable[[Any], None]] = {
+            Looked: self._looked,
+            Measured: self._measured,
+            AssumedBound: self._assumed_bound,
+            BindFailed: partial(self._failed, topic="bind"),
+            EvictFailed: partial(self._failed, topic="evict"),
+            AssumedEvicted: lambda entry: self._put(entry.uid, "evict", entry),
+            AssumedStatus: lambda entry: self._put(entry.update.group.uid, "status", entry),
+            AssumedReported: self._reported,
+            ReportFailed: lambda entry: self._put(entry.condition.pod.uid, "report", entry),
+        }
 
     def object(self, entry: Upserted, obj: ApiObject) -> None:
         """The entry is about this object."""
+        if isinstance(obj, Pod) and (uid := obj.metadata.uid) in self._shown and type(entry) is Upserted:
+            self._shown[uid] = entry  # most entries
+            self._pod(uid, obj)
+            return
         metadata = metadata_of(obj)
         known, uid = self._uids.setdefault(entry.kind, {}), metadata.uid or f"{entry.kind} {metadata.key}"
         before = known.get(metadata.key)
@@ -78,13 +93,13 @@ class Mirror:
         return {bind.node for entry in binds if isinstance(entry, AssumedBound) for bind in entry.binds}
 
     def _pod(self, uid: str, pod: Pod) -> None:
-        own = self._own.get(uid, {})
-        waits = not pod.spec.node_name and "bind" not in own
-        counts = self._promises.shows(uid, pod.status.nominated_node_name, waits=waits)
-        if not own:
+        own = self._own.get(uid)
+        if (node := pod.status.nominated_node_name) or not self._promises.are_none:
+            waits = not pod.spec.node_name and not (own and "bind" in own)
+            if not self._promises.shows(uid, node, waits=waits):
+                self._drop(uid, "promise")
+        if own is None:
             return
-        if not counts:
-            self._drop(uid, "promise")
         if pod.spec.node_name and CHARGED_QUEUE in pod.metadata.annotations:
             self._drop(uid, "bind", "report")  # it shows where it is, and for which queue
 
@@ -104,25 +119,23 @@ class Mirror:
 
     def own(self, entry: Entry) -> None:
         """Any other entry."""
-        match entry:
-            case Looked():
-                self._promises.looked(entry.now)
-                self._go_on_waiting(entry)
-            case Measured():
-                self._loads.update(entry.loads)
-            case AssumedBound():
-                for bind in entry.binds:
-                    self._put(bind.pod.uid, "bind", AssumedBound((bind,)))
-            case BindFailed() | EvictFailed():
-                self._failed(entry, _PAUSED_IN[type(entry)])
-            case AssumedEvicted():
-                self._put(entry.uid, "evict", entry)
-            case AssumedStatus():
-                self._put(entry.update.group.uid, "status", entry)
-            case AssumedReported():
-                self._reported(entry)
-            case ReportFailed():
-                self._put(entry.condition.pod.uid, "report", entry)
+        if (take := self._takers.get(type(entry))) is not None:
+            take(entry)
+
+    def _looked(self, entry: Looked) -> None:
+        self._promises.looked(entry.now)
+        self._go_on_waiting(entry)
+
+    def _measured(self, entry: Measured) -> None:
+        self._loads.update(entry.loads)
+
+    def _assumed_bound(self, entry: AssumedBound) -> None:
+        for bind in entry.binds:
+            uid = bind.pod.uid
+            if uid in self._own:
+                self._put(uid, "bind", AssumedBound((bind,)))
+            elif (shown := self._shown.get(uid)) is not None:
+                self._own[uid] = {"bind": _Done(AssumedBound((bind,)), shown)}
 
     def _failed(self, entry: BindFailed | EvictFailed, topic: str) -> None:
         if topic in self._own.get(entry.uid, {}):

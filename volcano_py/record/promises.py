@@ -15,6 +15,11 @@ class Promises:
         self._since: dict[str, float] = {}
         self._undated: dict[str, None] = {}
 
+    @property
+    def are_none(self) -> bool:
+        """Whether no pod shows or has been made one."""
+        return not (self._shown or self._made or self._counts)
+
     def shows(self, uid: str, node: str, *, waits: bool) -> bool:
         """The pod shows that node, or ("") none; `waits`: it has no place. Whether what was promised counts still."""
         if not node and uid not in self._made and uid not in self._counts:  # most pods, always

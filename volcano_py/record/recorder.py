@@ -9,8 +9,9 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
+from operator import is_
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,10 +19,13 @@ import msgspec
 import structlog
 import yaml
 
+from volcano_py.api.effects import Bind, Effect
 from volcano_py.api.report import CycleReport, PendingJob
 from volcano_py.api.shards.sharding import Sharding
 from volcano_py.capture.contents import stripped
 from volcano_py.record.entries import (
+    AssumedBound,
+    AssumedEmitted,
     Began,
     Configured,
     Deleted,
@@ -30,6 +34,7 @@ from volcano_py.record.entries import (
     Entry,
     Failed,
     Header,
+    Outcome,
     QueueFigures,
     Upserted,
 )
@@ -42,8 +47,8 @@ log = structlog.get_logger(__name__)
 MOST_WAITING: Final = 500_000
 """News that wait for the disk. A first list of 100,000 pods with their PodGroups has less than half of it."""
 
-_FLUSH_EVERY: Final = 1.0  # seconds
-_GATHER: Final = 0.25
+_FLUSH_EVERY: Final = 1.0  # seconds, in a thread that has much to write
+_GATHER: Final = 1.0
 """Seconds between two looks at the news. To wake the thread for each of them costs the loop, from which it takes the
 interpreter, several times what writing costs."""
 
@@ -169,7 +174,7 @@ class _Writing:
     ) -> None:
         self._directory, self._limits, self._header, self._progress = directory, limits, header, progress
         self._mirror = Mirror()
-        self._encoder = msgspec.json.Encoder()
+        self._encode = msgspec.json.Encoder().encode
         self._configured: dict[str, bool] = {}
         self._queues: dict[str, QueueFigures] = {}
         self._pending: dict[str, PendingJob] = {}
@@ -178,45 +183,42 @@ class _Writing:
         self._turns, self._before, self._least = 0, 0, 0
         self._flushed = time.monotonic()
         self._segment: SegmentWriter | None = None
+        self._write: Callable[[Entry], None] = lambda _entry: None
+        self._emitted: Sequence[Effect] = ()
+        """What was written last of a cycle."""
+        self._takers: dict[type, Callable[[Any], None]] = {
+            Seen: self._seen,
+            Outcome: self._outcome,
+            AssumedBound: self._assumed_bound,
+            CycleBegan: self._began,
+            CycleEmitted: self._cycle_emitted,
+            CycleEnded: self._ended,
+            Failed: self._failed,
+            Turned: self._turned,
+        }
 
     def run(self, news: deque[News | None], hurry: threading.Event, recorder: Recorder) -> None:
         """Until None comes, or recording has ended. Without a `hurry`, some news are left to gather."""
+        takers, other = self._takers, self._assumed
         try:
-            segment = self._open()
+            self._open()
             while not recorder.problem:
                 hurry.wait(_GATHER)
                 while news and not recorder.problem:
                     each = news.popleft()
                     if each is None:
                         return
-                    segment = self._take(each, segment)
-                if self._is_due():
-                    self._flush(segment)
-                    self._tell(segment)
-                    is_old = time.time() - self._header.began > self._limits.segment_age
-                    if not self._has_cycles and (is_old or self._is_large(segment)):
-                        segment = self._next(segment)
+                    takers.get(type(each), other)(each)
+                self._flush_if_due()
+                self._go_on_without_cycles()
         finally:
             if self._segment is not None:
                 self._segment.close()
                 self._tell(self._segment)
 
-    def _take(self, news: News, segment: SegmentWriter) -> SegmentWriter:
-        """The segment for what comes next."""
-        if isinstance(news, Turned):
-            self._turns += 1
-            return self._next(segment)
-        for entry in self._entries(news):
-            segment.write(entry)
-        if isinstance(news, CycleEnded | Failed):
-            if self._is_due():
-                self._flush(segment)
-            self._tell(segment)
-        return segment
-
     # -- segments ----------------------------------------------------------------------------------------------------
 
-    def _open(self) -> SegmentWriter:
+    def _open(self) -> None:
         state = [*self._mirror.entries()]
         self._header = msgspec.structs.replace(
             self._header, sequence=self._header.sequence + 1, began=time.time(), state=len(state)
@@ -230,62 +232,86 @@ class _Writing:
             segment.write(entry)
         # (so that states are half of a large cluster's record at most)
         self._least = 2 * segment.size
+        self._write = segment.write
         tidy(self._directory, self._limits, time.time())
-        return segment
 
     def _is_large(self, segment: SegmentWriter) -> bool:
         return segment.size > max(self._limits.segment_size, self._least)
 
-    def _next(self, segment: SegmentWriter) -> SegmentWriter:
+    def _turned(self, _turned: Turned) -> None:
+        self._turns += 1
+        self._next()
+
+    def _go_on_without_cycles(self) -> None:
+        """A replica that does not lead has no cycles, but a limit of time and size, too."""
+        segment = self._segment
+        if self._has_cycles or segment is None:
+            return
+        if self._is_large(segment) or time.time() - self._header.began > self._limits.segment_age:
+            self._next()
+
+    def _next(self) -> None:
         """Between cycles only: each is whole in one of them."""
-        self._segment = None
-        segment.close()
-        self._before += segment.size
-        return self._open()
+        segment, self._segment = self._segment, None
+        if segment is not None:
+            segment.close()
+            self._before += segment.size
+        self._open()
 
-    def _is_due(self) -> bool:
-        return time.monotonic() - self._flushed >= _FLUSH_EVERY
-
-    def _flush(self, segment: SegmentWriter) -> None:
-        segment.flush()
-        self._flushed = time.monotonic()
+    def _flush_if_due(self) -> None:
+        if self._segment is None:
+            return
+        if time.monotonic() - self._flushed >= _FLUSH_EVERY:
+            self._segment.flush()
+            self._flushed = time.monotonic()
+        self._tell(self._segment)
 
     def _tell(self, segment: SegmentWriter) -> None:
         self._progress(self._header, self._before + segment.size, self._turns if self._is_large(segment) else -1)
 
     # -- entries -----------------------------------------------------------------------------------------------------
 
-    def _entries(self, news: News) -> Iterable[Entry]:
-        match news:
-            case Seen():
-                return (self._object(news),)
-            case CycleBegan():
-                return self._began(news)
-            case CycleEmitted():
-                encode = self._encoder.encode
-                return (Emitted(tuple((type(each).__name__, msgspec.Raw(encode(each))) for each in news.effects)),)
-            case CycleEnded():
-                return (self._ended(news.report),)
-            case Turned():
-                return ()
-            case _:
-                self._mirror.own(news)
-                return (news,)
-
-    def _object(self, seen: Seen) -> Entry:
+    def _seen(self, seen: Seen) -> None:
         obj = stripped(seen.object)
-        entry = (Deleted if seen.deleted else Upserted)(seen.kind, msgspec.Raw(self._encoder.encode(obj)))
+        entry = (Deleted if seen.deleted else Upserted)(seen.kind, msgspec.Raw(self._encode(obj)))
         self._mirror.object(entry, obj)
-        return entry
+        self._write(entry)
 
-    def _began(self, news: CycleBegan) -> Iterable[Entry]:
+    def _assumed(self, entry: Entry) -> None:
+        self._mirror.own(entry)
+        self._write(entry)
+
+    def _assumed_bound(self, entry: AssumedBound) -> None:
+        """Mostly what was emitted just before."""
+        self._mirror.own(entry)
+        emitted = [effect for effect in self._emitted if isinstance(effect, Bind)]
+        is_same = len(entry.binds) == len(emitted) and all(map(is_, entry.binds, emitted))
+        self._write(AssumedEmitted() if is_same else entry)
+        self._emitted = ()
+
+    def _outcome(self, entry: Outcome) -> None:
+        self._write(entry)
+
+    def _began(self, news: CycleBegan) -> None:
         self._has_cycles = True
         if news.digest not in self._configured:
             self._configured[news.digest] = True
-            yield Configured(news.digest, without_metrics(news.text))
-        yield Began(news.number, news.seed, news.digest, news.decide)
+            self._write(Configured(news.digest, without_metrics(news.text)))
+        self._write(Began(news.number, news.seed, news.digest, news.decide))
 
-    def _ended(self, report: CycleReport) -> Ended:
+    def _cycle_emitted(self, news: CycleEmitted) -> None:
+        self._emitted, encode = news.effects, self._encode
+        self._write(Emitted(tuple((type(each).__name__, msgspec.Raw(encode(each))) for each in news.effects)))
+
+    def _failed(self, failed: Failed) -> None:
+        self._write(failed)
+        self._flush_if_due()
+
+    def _ended(self, ended: CycleEnded) -> None:
+        self._write(self._end(ended.report))
+        self._flush_if_due()
+
+    def _end(self, report: CycleReport) -> Ended:
         waiting: dict[str, int] = {}
         for job in report.pending:
             waiting[job.queue] = waiting.get(job.queue, 0) + 1

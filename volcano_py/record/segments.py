@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.record.entries import Entry, Header, of_line
+from volcano_py.record.entries import AssumedBound, AssumedEmitted, Emitted, Entry, Header, of_line
 
 FORMAT: Final = 2
 SUFFIX: Final = ".record.gz"
@@ -132,9 +132,14 @@ def read(path: Path) -> Iterator[Entry]:
     Raises:
         RecordError: it cannot be read, or is of another format.
     """
+    emitted: Emitted | None = None
     for number, line in enumerate(_lines(path), start=1):
         try:
             entry = of_line(line)
+            if isinstance(entry, Emitted):
+                emitted = entry
+            elif isinstance(entry, AssumedEmitted):
+                entry = AssumedBound(() if emitted is None else emitted.binds())
         except msgspec.MsgspecError as error:
             raise RecordError(f"{path}:{number}: {error}; use the version of volcano-py that wrote it") from error
         if number == 1 and not (isinstance(entry, Header) and entry.format == FORMAT):

@@ -37,7 +37,8 @@ def edit(path: Path, old: bytes, new: bytes) -> None:
 async def test_a_difference_names_the_cycle_and_the_first_effect(tmp_path: Path) -> None:
     await record_night(tmp_path)
     [path] = segments(tmp_path)
-    edit(path, b'["Bind",{"pod":{"kind":"Pod","namespace":"team","name":"early-1"', b'["Bind",{"pod":{"kind":"x"')
+    early = b',"namespace":"team","name":"early-1"'
+    edit(path, b'["Bind",{"pod":{"kind":"Pod"' + early, b'["Bind",{"pod":{"kind":"x"' + early)
     [cycle] = [each for each in replay([path], REGISTRY) if each.difference]
     assert cycle.number == 1
     assert not cycle.is_after_cut

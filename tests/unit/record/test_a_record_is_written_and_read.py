@@ -14,12 +14,13 @@ import pytest
 from tests.support.sessions import node
 from tests.unit.capture.clusters import MARK, pod
 from tests.unit.record.recording import METRICS, record_night
+from volcano_py.api.effects import Bind, ObjectRef
 from volcano_py.api.objects import Pod
 from volcano_py.cluster.kubernetes.watching.decoding import Decoder
 from volcano_py.cluster.kubernetes.watching.kinds import POD
 from volcano_py.config import default_configuration_text
-from volcano_py.record.entries import Configured, Ended, Header, Upserted
-from volcano_py.record.news import Seen
+from volcano_py.record.entries import AssumedBound, Configured, Ended, Header, Upserted
+from volcano_py.record.news import CycleEmitted, Seen
 from volcano_py.record.recorder import Recorder, without_metrics
 from volcano_py.record.segments import SUFFIX, Limits, RecordError, read, segments, tidy
 
@@ -59,6 +60,28 @@ async def test_a_segment_that_was_cut_off_is_read_up_to_its_end(tmp_path: Path) 
     part = [*read(path)]
     assert 1 < len(part) < len(whole)
     assert part == whole[: len(part)]
+
+
+async def test_a_binding_that_is_assumed_as_it_was_emitted_is_written_once(tmp_path: Path) -> None:
+    await record_night(tmp_path)
+    [path] = segments(tmp_path)
+    text = gzip.decompress(path.read_bytes())
+    assert text.count(b'"AssumedEmitted"') == 2
+    assert b'"AssumedBound"' not in text
+    bound = [bind.pod.name for entry in read(path) if isinstance(entry, AssumedBound) for bind in entry.binds]
+    assert sorted(bound) == ["early-0", "early-1", "early-2", "late-0", "late-1"]
+
+
+def test_bindings_that_are_not_all_assumed_are_written_again(tmp_path: Path) -> None:
+    first, second = (Bind(ObjectRef("Pod", "team", name, name), "n1", "team/g") for name in ("g-0", "g-1"))
+    recording = recorder(tmp_path, [])
+    for news in (CycleEmitted((first, second)), AssumedBound((first,)), AssumedBound((first, second))):
+        recording.record(news)
+    recording.start()
+    recording.close()
+    [path] = segments(tmp_path)
+    assumed = [entry.binds for entry in read(path) if isinstance(entry, AssumedBound)]
+    assert assumed == [(first,), (first, second)]
 
 
 async def test_every_segment_begins_with_all_objects(tmp_path: Path) -> None:
