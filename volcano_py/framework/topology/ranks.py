@@ -72,8 +72,23 @@ def _sets(ssn: Session, job: Job, rows: Rows, nodes: Rows) -> Iterator[tuple[Row
         kind = int(groups.policy[at]) if is_new else -1 - at
         by_shape.setdefault((kind, tasks.task_class[rows[mine]].tobytes()), []).append(at)
     for alike in by_shape.values():
-        parts = sorted((nodes[group == at] for at in alike), key=lambda part: int(place[part].min()))
+        is_of_one_class = len(np.unique(tasks.task_class[rows[group == alike[0]]])) == 1
+        parts = [nodes[group == at] for at in alike]
+        parts = sorted(_regrouped(ssn, parts) if is_of_one_class else parts, key=lambda part: int(place[part].min()))
         yield from ((rows[group == at], part) for at, part in zip(alike, parts, strict=True))
+
+
+def _regrouped(ssn: Session, parts: list[Rows]) -> list[Rows]:
+    """The places of equal sub-groups; those in one domain are divided so that each sub-group has neighboring ones."""
+    tree = ssn.topology.tree
+    by_domain: dict[int, list[Rows]] = {}
+    for part in parts:
+        by_domain.setdefault(tree.common(tree.nearest[part]), []).append(part)
+    found: list[Rows] = []
+    for of_domain in by_domain.values():
+        places = np.concatenate(of_domain)
+        found += np.split(places[np.argsort(tree.place[places], kind="stable")], len(of_domain))
+    return found
 
 
 def in_rank_order(ssn: Session, rows: Rows) -> Rows:
