@@ -8,6 +8,7 @@ from volcano_py.actions.eviction_arguments import EvictionArguments, unit_rules
 from volcano_py.config.arguments import Arguments
 from volcano_py.framework.action import Action
 from volcano_py.framework.eviction.candidates import Candidates
+from volcano_py.framework.eviction.explaining.kept_out import explain_kept_out
 from volcano_py.framework.eviction.runs.eviction_run import EvictionRun
 from volcano_py.framework.eviction.scheme import Scheme
 from volcano_py.framework.eviction.starving import starving_jobs
@@ -25,6 +26,7 @@ class Reclaim(Action):
     arguments_type: ClassVar[type[Arguments]] = EvictionArguments
 
     def execute(self, ssn: Session) -> None:
+        explain_kept_out(ssn, self.name, "reclaimable")
         by_queue = starving_jobs(ssn)
         if not by_queue:
             return

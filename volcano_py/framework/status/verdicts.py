@@ -30,7 +30,13 @@ _ALLOCATED, _PIPELINED = int(TaskStatus.ALLOCATED), int(TaskStatus.PIPELINED)
 
 
 _EVICTIONS_HELP: Final = frozenset(
-    {Reason.NODES_REFUSE, Reason.GANG_INCOMPLETE, Reason.OVER_DESERVED, Reason.OVER_CAPABILITY}
+    {
+        Reason.NODES_REFUSE,
+        Reason.GANG_INCOMPLETE,
+        Reason.OVER_DESERVED,
+        Reason.OVER_CAPABILITY,
+        Reason.CLUSTER_OVERCOMMITTED,
+    }
 )
 
 
