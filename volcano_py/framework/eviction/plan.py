@@ -23,6 +23,7 @@ from volcano_py.api.wording import explain_evictions as wording
 from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.domains import domains_of_sub_groups, eviction_domains
 from volcano_py.framework.eviction.planning.attempt import LEVELS, Attempt, Level
+from volcano_py.framework.eviction.planning.cost import Costs
 from volcano_py.framework.eviction.planning.draft import Draft
 from volcano_py.framework.eviction.planning.few_choices import improve_among_few, search_few_choices
 from volcano_py.framework.eviction.planning.fill_back import fill_back
@@ -77,15 +78,34 @@ class EvictionPlan:
         return True
 
     def _search(self, tasks: Rows) -> bool:
-        """Draft the plan; for a job that is kept together in the network, in the first domain that works. No gang goes
-        whole where surplus suffices in another domain."""
+        """Draft the plan; for a job that is kept together in the network, the best of those in single domains. No gang
+        goes whole where surplus suffices in another domain."""
         ssn, job = self._ssn, self._job
         domains = eviction_domains(ssn, self._pool, job, tasks)
         if domains is None and ssn.sub_groups(job) is None:
             return self._search_all_levels(tasks)
         found = [ROOT] if domains is None else domains
         passes = (_SURPLUS, LEVELS) if len(found) > 1 and self._spares_gangs() else (LEVELS,)
-        return any(self._search_in(domain, tasks, levels) for levels in passes for domain in found)
+        return any(self._search_in_each(found, tasks, levels) for levels in passes)
+
+    def _search_in_each(self, domains: Sequence[int], tasks: Rows, levels: Sequence[Level]) -> bool:
+        """Draft the plan that costs least, of one in each domain; of equal ones the first. Whether there is any."""
+        draft, plans = self._draft, []
+        for domain in domains:
+            draft.reset()
+            if self._search_in(domain, tasks, levels):
+                plans.append((draft.evictions.copy(), draft.places.copy()))
+                if not draft.evictions:
+                    return True
+        draft.reset()
+        if not plans:
+            return False
+        best = plans[0]
+        if len(plans) > 1:
+            costs = Costs(self._ssn, self._pool.gangs, best[1][0].task)
+            best = min(plans, key=lambda plan: costs.of(plan[0]))
+        draft.repeat(*best)
+        return True
 
     def _search_in(self, domain: int, tasks: Rows, levels: Sequence[Level]) -> bool:
         """Draft the plan in a domain, where evictions may go so far. Whether the gang has its places."""
