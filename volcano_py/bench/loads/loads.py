@@ -21,7 +21,7 @@ _QUIET: Final = 30.0  # seconds without a binding after which those pods are giv
 _STOP: Final = 20.0  # seconds
 # Seconds until thousands of new stuck pods have their conditions and rate-limited events.
 _SETTLE: Final = 60.0
-_WARM: Final = 5.0  # seconds a scheduler gets to start before a steady load or a rest is measured
+_WARM: Final = 5.0  # seconds from a scheduler's first binding until a steady load or a rest is measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Loads:
         process = self._process(contender)
         await process.start()
         try:
-            await asyncio.sleep(_WARM)
+            await self._ready(contender, process)
             start = self._start()
             gangs = workload.pods // workload.gang
             for index in range(gangs):
@@ -142,7 +142,7 @@ class Loads:
         process = self._process(contender)
         await process.start()
         try:
-            await asyncio.sleep(_WARM)
+            await self._ready(contender, process)
             idle = await self._idle_share(process, seconds)
             small = replace(self._workload, gang=20, pods=20 * gangs)
             quiet = await self._gang_latencies(contender, namespace, small, range(gangs // 2))
@@ -164,6 +164,14 @@ class Loads:
             "gang_p50_seconds_with_stuck_pods": float(np.percentile(busy, 50)),
         }
         return replace(run, notes=notes)
+
+    async def _ready(self, contender: Contender, process: ManagedProcess) -> None:
+        """Return a moment after the scheduler has bound a first pod: until then it lists what there is."""
+        namespace = self._namespace()
+        await self._cluster.create_pods(namespace, replace(self._workload, pods=1, gang=1), contender.scheduler_name)
+        await self._cluster.wait_bound(namespace, 1, _PATIENCE, running=lambda: process.running)
+        await self._cluster.clear(namespace)
+        await asyncio.sleep(_WARM)
 
     async def _idle_share(self, process: ManagedProcess, seconds: float) -> float:
         assert process.pid is not None
