@@ -42,7 +42,7 @@ class ClusterCopy:
 
     def __init__(self, snapshot: Snapshot, node_index: NodeIndex) -> None:
         self.snapshot = snapshot
-        self.ledger = snapshot.ledger.copy()
+        self.ledger = snapshot.ledger.for_cycle()
         self.ledger.jobs.priority = effective_priorities(self.ledger)
         self.axis = snapshot.ledger.axis
         self.nodes = node_index

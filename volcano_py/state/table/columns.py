@@ -72,6 +72,7 @@ class TaskTable(Table):
     nominated: NDArray[np.bool_]
     labels: NDArray[np.int32]
     spread: NDArray[np.int32]
+    decided = frozenset({"status", "node", "task_class"})
     columns = {
         "status": Column(np.int8, TaskStatus.FREE),
         "node": Column(np.int32, NOWHERE),

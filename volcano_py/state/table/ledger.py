@@ -53,10 +53,18 @@ class Ledger:
         self.classes = ClassTable(len(axis))
 
     def copy(self) -> Ledger:
+        """An independent ledger."""
+        return self._cloned(self.tasks.copy())
+
+    def for_cycle(self) -> Ledger:
+        """The same for a cycle, which changes few columns of tasks: they share the others (see `Table.for_cycle`)."""
+        return self._cloned(self.tasks.for_cycle())
+
+    def _cloned(self, tasks: TaskTable) -> Ledger:
         clone = Ledger.__new__(Ledger)
         clone.axis = self.axis
         clone.nodes = self.nodes.copy()
-        clone.tasks = self.tasks.copy()
+        clone.tasks = tasks
         clone.jobs = self.jobs.copy()
         clone.queues = self.queues.copy()
         clone.classes = self.classes.copy()

@@ -5,13 +5,16 @@ from __future__ import annotations
 import gc
 import tracemalloc
 
+import numpy as np
 import pytest
 
 from tests.support.sessions import gang, node, pod, pod_group, queue
 from tests.unit.state.watched import Watched, with_meta, with_spec
 from volcano_py.api.objects import Container, Node, NodeStatus, ObjectMeta, Pod, ResourceList, ResourceRequirements
 from volcano_py.api.reasons import Reason
+from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.axis import MOST_RESOURCES, ResourceAxis, TooManyResourcesError
+from volcano_py.state.table.columns import TaskTable
 from volcano_py.state.table.units import canonical, is_counted
 
 ONE_TOO_MANY = (
@@ -269,3 +272,19 @@ def test_a_snapshot_is_not_moved_by_what_comes_later() -> None:
     assert (snapshot.ledger.nodes.used == used).all()
     assert [info.ref.name for info in snapshot.tasks if info is not None] == ["a"]
     assert [info.name for info in snapshot.nodes] == ["n"]
+
+
+def test_a_cycle_changes_its_own_columns_and_can_write_no_other() -> None:
+    original = TaskTable(resources=3)
+    row = original.new_row()
+    original.node[row], original.created[row] = 4, 7.0
+
+    copy = original.for_cycle()
+    copy.node[row], copy.status[row], copy.task_class[row] = 5, TaskStatus.BINDING, 2
+    with pytest.raises(ValueError, match="read-only"):
+        copy.created[row] = 8.0
+
+    assert (original.node[row], original.status[row], original.task_class[row]) == (4, TaskStatus.FREE, 0)
+    original.created[row] = 9.0
+    assert np.shares_memory(copy.created, original.created)
+    assert not any(np.shares_memory(getattr(copy, name), getattr(original, name)) for name in TaskTable.decided)
