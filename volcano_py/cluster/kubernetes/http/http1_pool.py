@@ -9,6 +9,7 @@ Limits:
 - Requests under way: one on each connection, and so many connections at most. Further requests wait, without a limit.
 - Answer: the caller's limit, 1 MiB for a binding (`answers.BINDING`), for everything that comes on the wire, headers
   included, and once more for what it unpacks to. Beyond that `BeyondLimitError`.
+- Connections that are being opened: 16 (`OPENED_AT_ONCE`). Other requests wait for these, or for one that is free.
 - Time: 10 s to connect (`connections.CONNECT_WITHIN`), another address of the same name is tried after 250 ms. The
   caller limits the time for an answer. An idle connection is closed after 75 s (`connections.KEEP_ALIVE`).
 - Encodings: identity, gzip and deflate; any other is an error.
@@ -23,6 +24,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple, cast
 from urllib.parse import urlsplit
@@ -36,6 +38,10 @@ from volcano_py.cluster.kubernetes.http.heads import Head
 
 # Seconds that an address may take before the next one of the same name is tried as well (RFC 8305, section 5).
 _NEXT_ADDRESS_AFTER: Final = 0.25
+
+# A new connection takes a millisecond of CPU on both sides. When all are opened at once, the first request goes out
+# when the last handshake is about to end; one after the other would wait for the network each time.
+OPENED_AT_ONCE: Final = 16
 
 
 class Server(NamedTuple):
@@ -58,6 +64,8 @@ class Http1Pool:
         self._open: set[_Connection] = set()
         self._idle: list[_Connection] = []  # the longest idle first
         self._sweeping: asyncio.TimerHandle | None = None
+        self._opening = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()  # requests without a connection, the first one first
 
     async def exchange(self, server: Server, head: Head, body: bytes, *, limit: int) -> Answer:
         """Send one request and read the answer. Host and Content-Length come by themselves.
@@ -69,13 +77,44 @@ class Http1Pool:
             BeyondLimitError: the answer is larger than `limit` bytes.
         """
         async with self._room:
-            connection = self._kept(server) or await self._connect(server)
+            connection = self._kept(server) or await self._connection(server)
             first = f"{head.method} {connection.below}{head.target} HTTP/1.1\r\n".encode("ascii")
             length = b"Content-Length: %d\r\n\r\n" % len(body)
             request = b"".join((first, connection.host, head.headers.lines, length, body))
             answer = await connection.exchange(request, limit)
             self._keep(connection)
             return answer
+
+    async def _connection(self, server: Server) -> _Connection:
+        """One that is kept, at once or as soon as there is one, or a new one when it is its turn to be opened."""
+        while (connection := self._kept(server)) is None:
+            if self._opening < OPENED_AT_ONCE:
+                self._opening += 1
+                try:
+                    return await self._connect(server)
+                finally:
+                    self._opening -= 1
+                    self._wake_one()
+            await self._woken()
+        return connection
+
+    async def _woken(self) -> None:
+        """Wait for a connection that becomes idle, or has been opened."""
+        waiter = self._loop.create_future()
+        self._waiting.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if not waiter.cancelled():  # it was our turn
+                self._wake_one()
+            raise
+
+    def _wake_one(self) -> None:
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():  # it is when its request was given up
+                waiter.set_result(None)
+                return
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -102,6 +141,7 @@ class Http1Pool:
         if connection.reusable and connection.server == self._server:
             connection.idle_since = self._loop.time()
             self._idle.append(connection)
+            self._wake_one()
             if self._sweeping is None:
                 self._sweeping = self._loop.call_later(KEEP_ALIVE, self._sweep)
         else:
