@@ -31,12 +31,13 @@ _FILE: Final = re.compile(r"<!-- file: (\S+?)(?:;[^>]*)? -->\n```yaml\n(.*?)```"
         ("share-a-cluster", ["nodes.yaml", "queues.yaml", "vision.yaml", "others.yaml"], 8),
         ("hdrf", ["queues.yaml", "work.yaml"], 36),
         ("namespaces", ["weights.yaml", "jobs.yaml"], 8),
+        ("evictions", ["nodes.yaml", "queues.yaml", "running.yaml", "three.yaml"], 8),
     ],
 )
 async def test_the_files_of_a_page_settle(page: str, files: list[str], running: int, tmp_path: Path) -> None:
     """All CPUs are in use in the end; with `reclaim` every queue has a part."""
     blocks = dict(_FILE.findall((GUIDE / f"{page}.md").read_text(encoding="utf-8")))
-    [configuration] = [name for name in blocks if name.endswith(".conf")]
+    configuration = next(name for name in blocks if name.endswith(".conf"))
     for name in (configuration, *files):
         (tmp_path / name).write_text(blocks[name], encoding="utf-8")
     said = await settled(

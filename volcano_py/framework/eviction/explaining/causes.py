@@ -115,13 +115,22 @@ class Causes:
             why = wording.shares_keep(action, f"namespace {task.job.namespace}", found.most)
             return Cause(why, has_victims=bool(found.most))
         tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
-        lesser = (tasks.queue[held] == queue.slot) & (jobs.priority[tasks.job[held]] < task.job.priority)
-        held = held[lesser]
+        held = held[(tasks.queue[held] == queue.slot) & (tasks.job[held] != task.job.row)]
+        others, held = held, held[jobs.priority[tasks.job[held]] < task.job.priority]
         if not len(held):
-            return Cause(wording.no_lesser_job(action, queue.name), has_victims=False)
+            equals_may_give = self._equals_may_give(task, others)
+            why = wording.no_lesser_job(action, queue.name, equals_may_give=equals_may_give)
+            return Cause(why, has_victims=False)
         count = len(np.unique(tasks.job[held]))
         why = wording.lesser_jobs_keep(action, queue.name, count, self.protections(task, held).most)
         return Cause(why, has_victims=True)
+
+    def _equals_may_give(self, task: Task, held: Rows) -> bool:
+        """Whether a plugin could give up surplus of jobs that are as important."""
+        if self._scheme.only_lesser:
+            return False
+        spare = held[self._pool.gangs.surplus()[self._ssn.ledger.tasks.job[held]] > 0]
+        return bool(len(self._ssn.ask.possible_victims(self._scheme.point, task, self.protections(task, spare).free)))
 
     # -- what both need --------------------------------------------------------------------------------------------
 
