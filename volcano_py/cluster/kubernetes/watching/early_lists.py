@@ -11,7 +11,7 @@ from volcano_py.cluster.kubernetes.http.client import KubernetesClient, Page
 from volcano_py.cluster.kubernetes.watching.kinds import Kind
 
 # Pages of one kind that wait to be taken: 8,000 objects, about 12 MB of pods.
-_MOST_PAGES: Final = 16
+_MOST_PAGES: Final = 4
 
 
 class EarlyLists:

@@ -165,8 +165,8 @@ async def test_a_page_that_is_too_large_is_asked_for_with_fewer_objects(
     found = await client.list(at("/api/v1/pods"), Pod)
     assert [item.metadata.name for item in found] == [f"p{index}" for index in range(100)]
     asked = [(request.query.get("continue"), request.query["limit"]) for request in api.requests]
-    assert asked[:5] == [(None, "500"), (None, "125"), (None, "31"), (None, "7"), ("7", "7")]
-    assert len(asked) == 3 + 15
+    assert asked[:6] == [(None, "2000"), (None, "500"), (None, "125"), (None, "31"), (None, "7"), ("7", "7")]
+    assert len(asked) == 4 + 15
 
 
 async def test_an_object_beyond_every_limit_is_an_error_that_says_so(

@@ -59,8 +59,8 @@ async def test_the_newest_list_is_asked_for_page_by_page(
 
     assert sink.calls == [("replace", "ns/a", "ns/b")]
     assert [dict(request.query) for request in api.sent("GET")] == [
-        {"limit": "500"},
-        {"limit": "500", "continue": "more"},
+        {"limit": "2000"},
+        {"limit": "2000", "continue": "more"},
     ]
 
 
