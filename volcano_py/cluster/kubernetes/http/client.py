@@ -45,9 +45,9 @@ Body = bytes | Mapping[str, Any] | list[Any]
 # The API server's own limit for a request is a minute; a list of many pages is many requests.
 DEFAULT_TIMEOUT: Final = 60.0
 PAGE_SIZE: Final = 2_000
-"""Four times that of client-go's pager. The server sends a page while it encodes it, and the next one is asked for when all
-of a page is here: with 500 a list of 100,000 pods, and taking them over, took a third longer. Small enough for the server to
-hold in memory."""
+"""Four times that of client-go's pager. The server sends a page while it encodes it, and the next one is asked for when
+all of a page is here: with 500, a start among 100,000 pods took a third longer. Small enough for the server to hold in
+memory."""
 
 _RESTART_TAKES = 10.0  # seconds; measured about one until a restarted server knows its RBAC rules
 
