@@ -5,8 +5,8 @@ No row of a trace is here: each figure is a share that was counted over all rows
 - **T23**: Alibaba's `cluster-trace-gpu-v2023` (https://github.com/alibaba/clusterdata): 1,523 nodes
   (`openb_node_list_all_node.csv`) and 8,152 pods (`openb_pod_list_default.csv`; the types of GPUs that pods ask for:
   `openb_pod_list_gpuspec33.csv`). Published with Weng et al., "Beware of Fragmentation", USENIX ATC 2023.
-- **N22**: Weng et al., "MLaaS in the Wild", USENIX NSDI 2022, on Alibaba's `cluster-trace-gpu-v2020`, as quoted in a summary
-  of the paper (https://diandiangu.github.io/2022/02/20/MLaaS/).
+- **N22**: Weng et al., "MLaaS in the Wild", USENIX NSDI 2022, on Alibaba's `cluster-trace-gpu-v2020`, as quoted in a
+  summary of the paper (https://diandiangu.github.io/2022/02/20/MLaaS/).
 - **Ours**: no published figure was found; the comment says what was assumed.
 """
 
