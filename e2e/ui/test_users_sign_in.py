@@ -26,9 +26,16 @@ from e2e.harness.rights import UI_ACCOUNT
 from e2e.ui.accounts import OF_A_TEAM, OF_EVERYTHING, account
 from e2e.ui.page import Tab, opened, origin_of, picture_in
 from e2e.ui.test_everyone_can_use_the_page import PAGES, SCREENS
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.local.controlplane import service_account_token
 from volcano_py.local.workdir.kubeconfig import with_token
+from volcano_py.observe.listen import ListenAddress
 from volcano_py.operator.webhooks.certificates import issue
+from volcano_py.scheduler import builtin_registry
+from volcano_py.ui.access import Shared
+from volcano_py.ui.cluster import Cluster as PageCluster
+from volcano_py.ui.serving import serving
+from volcano_py.ui.web import sessions
 from volcano_py.ui.web.sign_in import COOKIE
 
 if TYPE_CHECKING:
@@ -206,6 +213,39 @@ async def test_a_stream_brings_changes_of_the_users_own_namespace_only(
         while '"gone":["research/seen"]' not in seen:
             seen += (await stream.content.readuntil(b"\n\n")).decode()
     assert "batch/" not in seen
+
+
+async def test_a_session_and_its_stream_end_with_the_account_of_their_token(
+    page: str, certificates: Path, shown: Cluster, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page is served in this process, so that it asks about tokens before each answer instead of once a minute."""
+    assert page, "its account has its rights"
+    monkeypatch.setattr(sessions, "CHECKED_FOR", 0.0)
+    async with (
+        await KubernetesClient.connect(directory / "ui.kubeconfig") as client,
+        following(client) as cluster,
+        serving(cluster, ListenAddress("127.0.0.1", 0), shared=Shared(client, SYSTEM_NAMESPACE, certificates)) as own,
+        contextlib.AsyncExitStack() as stack,
+    ):
+        token = await stack.enter_async_context(account(shown, "shop", "leaver", OF_A_TEAM))
+        session = await stack.enter_async_context(visit(own, certificates, token))
+        assert {*(await tables(session))["jobs"]} == {"shop/huge", "shop/serve", "shop/checkout"}
+        async with session.get("/api/updates?after=0") as stream:
+            assert b"shop/huge" in await stream.content.readuntil(b"}\n\n")
+            await shown.delete("/api/v1/namespaces/shop/serviceaccounts/leaver")
+            # In a cluster in which nothing changes, a line says so every fifteen seconds.
+            while not (event := await stream.content.readuntil(b"\n\n")).startswith(b"event: again"):
+                assert b"shop/huge" not in event
+        async with session.get("/api/board") as answer:
+            assert (answer.status, "shop" in await answer.text()) == (401, False)
+
+
+@contextlib.asynccontextmanager
+async def following(client: KubernetesClient) -> AsyncIterator[PageCluster]:
+    """What the page shows, kept in step with the API server."""
+    found = PageCluster("e2e", builtin_registry(), scheduler_names=frozenset({"volcano"}), default_queue="default")
+    async with found.following(client, config_namespace=SYSTEM_NAMESPACE, namespace="default"):
+        yield found
 
 
 @contextlib.asynccontextmanager

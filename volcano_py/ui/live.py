@@ -33,10 +33,13 @@ _SHARE: Final = 1.0
 """Rests as long as making took: with thousands of jobs it would otherwise be all we do."""
 _REMEMBERED: Final = 64
 """Changes that a browser which was away can still catch up with."""
+BEAT: Final = 15.0
+"""Seconds without a change after which whoever follows hears that there is none."""
 
 
 class Update(msgspec.Struct, frozen=True):
-    """The changes that make board `number` of the one before: as values, and as JSON."""
+    """The changes that make board `number` of the one before: as values, and as JSON. Without any, it is still that
+    board."""
 
     number: int
     changes: Mapping[str, Change]
@@ -124,22 +127,36 @@ class Live:
 
     async def updates(self, after: int, sight: Sight) -> AsyncGenerator[Update | None, None]:
         """Those after board `after`, as far as they may be seen, without end; those without a change to see are left
-        out. None: it was too long ago, and the whole board is needed."""
-        follower = Follower(sight)
+        out. One without changes comes now and then, so that whoever follows can see to it that it still may. None: it
+        was too long ago, and the whole board is needed."""
+        follower, clock = Follower(sight), asyncio.get_running_loop().time
+        beat = clock() + BEAT
         while True:
-            async with self._news:
-                while self.number <= after:
-                    await self._news.wait()
-                due = [update for update in self._updates if update.number > after]
-            if due[0].number != after + 1:
+            due = await self._after(after, beat)
+            if due and due[0].number != after + 1:
                 yield None
                 return
+            seen: list[Update] = []
             for update in due:
                 after = update.number
                 if sight.is_whole:
-                    yield update
+                    seen.append(update)
                 elif found := follower.shown(update.changes, self.board, self.namespaces):
-                    yield Update(update.number, found, msgspec.json.encode(found))
+                    seen.append(Update(after, found, msgspec.json.encode(found)))
+            if not seen and (not due or clock() >= beat):
+                seen = [Update(after, {}, b"")]
+            for update in seen:
+                yield update
+                beat = clock() + BEAT
+
+    async def _after(self, board: int, beat: float) -> list[Update]:
+        """The updates after this board, as soon as there are some; at the latest at `beat`, when there may be none."""
+        async with self._news:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(beat):
+                    while self.number <= board:
+                        await self._news.wait()
+            return [update for update in self._updates if update.number > board]
 
 
 def _encoded(number: int, sight: Sight, tables: Tables) -> bytes:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from tests.unit.ui.cluster import cluster, cordon
+from volcano_py.ui import live as ui_live
 from volcano_py.ui.live import Live
-from volcano_py.ui.rights.sight import EVERYTHING
+from volcano_py.ui.rights.sight import EVERYTHING, Sight
 
 pytestmark = pytest.mark.real_time  # boards are made in a thread
 
@@ -72,3 +73,27 @@ async def test_it_goes_on_by_itself_when_the_cluster_changes() -> None:
     following.cancel()
     with pytest.raises(asyncio.CancelledError):
         await following
+
+
+async def test_changes_that_may_not_be_seen_do_not_keep_a_follower_from_hearing_that_there_is_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ui_live, "BEAT", 0.2)
+    shown = cluster()
+    live = Live(shown)
+    await live.look()
+
+    async def change() -> None:
+        while True:
+            cordon(shown, "n1")
+            await live.look()
+
+    changing = asyncio.create_task(change())
+    following = live.updates(1, Sight())
+    first = await anext(following)
+    assert first is not None
+    assert {*first.changes} == {"cluster"}, "what is hidden"
+    second = await anext(following)
+    assert second is not None
+    assert not second.changes
+    changing.cancel()

@@ -20,6 +20,8 @@ _RETRY_MILLISECONDS: Final = 1000
 MOST_BYTES: Final = 1 << 20
 """Of a body: a configuration, or manifests to try."""
 
+_QUIET: Final = b": nothing new\n\n"
+"""A comment, which browsers pass over. A closed page is noticed by it."""
 _AGAIN: Final = b"event: again\ndata: {}\n\n"
 _MOST_STREAMS: Final = 20
 """Pages that one user follows at once."""
@@ -80,7 +82,7 @@ class Api:
             if request.query.get("sight", sight.mark) != sight.mark:
                 await stream.write(_AGAIN)
                 return stream
-            # A browser that closes the page says nothing: the next update does not reach it.
+            # A browser that closes the page says nothing: the next write does not reach it.
             with contextlib.suppress(ConnectionResetError):
                 await self._follow(request, stream, int(text), sight)
         return stream
@@ -92,7 +94,7 @@ class Api:
                 if update is None or await self._is_other(request, sight):
                     await stream.write(_AGAIN)
                     break
-                await stream.write(b"id: %d\ndata: %b\n\n" % (update.number, update.data))
+                await stream.write(b"id: %d\ndata: %b\n\n" % (update.number, update.data) if update.changes else _QUIET)
 
     async def _is_other(self, request: web.Request, sight: Sight) -> bool:
         """Asked before each update: what was taken away meanwhile is not sent."""

@@ -11,6 +11,7 @@ import pytest_asyncio
 
 from tests.unit.ui.cluster import cluster, cordon
 from volcano_py.observe.listen import ListenAddress
+from volcano_py.ui import live
 from volcano_py.ui.cluster import Cluster
 from volcano_py.ui.serving import serving
 from volcano_py.ui.web.api import MOST_BYTES
@@ -69,6 +70,17 @@ async def test_a_browser_that_closes_the_page_is_no_error(
             await other.content.readuntil(b"data: ")
             await other.content.readuntil(b"data: ")
     assert [record.message for record in caplog.records] == []
+
+
+async def test_pages_that_were_closed_count_no_longer(
+    session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "BEAT", 0.01)
+    for _ in range(60):
+        async with session.get("/api/updates?after=1") as stream:
+            assert stream.status == 200
+            await stream.content.readuntil(b": nothing new")
+            stream.close()
 
 
 async def test_a_job_a_queue_and_a_node_are_explained(session: aiohttp.ClientSession) -> None:

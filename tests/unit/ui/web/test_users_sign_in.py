@@ -21,6 +21,7 @@ from tests.unit.ui.cluster import OBJECTS, cluster, cordon
 from tests.unit.ui.users import ALL, OTHERS, Reviewer, of_namespace, token
 from volcano_py.observe.listen import ListenAddress
 from volcano_py.operator.webhooks.certificates import issue
+from volcano_py.ui import live
 from volcano_py.ui.access import Shared
 from volcano_py.ui.cluster import ClusterError
 from volcano_py.ui.rights import reviewed
@@ -234,6 +235,24 @@ async def test_a_token_that_is_taken_back_ends_the_session_and_its_streams(
             assert await anext(following) == "event: again\ndata: {}"
         async with ann.get("/api/board") as answer:
             assert answer.status == 401
+
+
+async def test_a_stream_of_a_cluster_in_which_nothing_changes_ends_too(
+    reviewer: Reviewer, certificates: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "CHECKED_FOR", 0.0)
+    monkeypatch.setattr(live, "BEAT", 0.01)
+    shared = Shared(reviewer.client, "volcano-system", certificates)
+    async with serving(cluster(), HERE, shared=shared) as url, browser(url, certificates) as ann:
+        await sign_in(ann, ANN)
+        async with ann.get("/api/updates?after=1") as stream:
+            following = events(stream)
+            assert await anext(following) == ": nothing new"
+            del reviewer.users[ANN]
+            async for event in following:
+                if event != ": nothing new":
+                    assert event == "event: again\ndata: {}"
+                    break
 
 
 async def test_who_signs_out_in_one_tab_has_left_the_others(reviewer: Reviewer, certificates: Path) -> None:
