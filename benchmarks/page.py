@@ -1,14 +1,19 @@
 """How soon the page shows a change: `python -m benchmarks.page [QUEUES JOBS NODES]`.
 
 The page is served, and a browser's stream followed, in this process. By default there
-are 1,000 queues, 10,000 jobs and 2,000 nodes. A pod ends; the time is from the arrival of the object
-to the bytes of the event that names its job. `alone`: one every four seconds; `busy`: 20 a second, while the scheduler
-works out again what it would say. The API server and the network are not in it.
+are 1,000 queues, 10,000 jobs and 2,000 nodes, with the statuses that the scheduler has written. A pod ends; the time is
+from the arrival of the object to the bytes of the event that names its job. `alone`: one every two seconds; `busy`: 20
+a second, while the scheduler works out again what it would say. The API server and the network are not in it.
+
+`first view`: from the request of a browser to the list of jobs in its window, where the distribution's Chromium and
+Playwright are installed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import statistics
 import sys
 import time
@@ -39,14 +44,17 @@ from volcano_py.api.objects import (
 )
 from volcano_py.cli.processes.serving import SWITCH_INTERVAL
 from volcano_py.cluster.manifests import EPOCH
+from volcano_py.cluster.memory import MemoryCluster
 from volcano_py.daemon.garbage import collect_seldom
 from volcano_py.observe.listen import ListenAddress
-from volcano_py.scheduler import builtin_registry
+from volcano_py.scheduler import Scheduler, builtin_registry
 from volcano_py.ui.cluster import Cluster
 from volcano_py.ui.serving import serving
 
-CHANGES: Final = 15
+CHANGES: Final = 60
 """Of each kind."""
+VIEWS: Final = 5
+CHROMIUM: Final = "chromium"
 
 
 def objects(queues: int, jobs: int, nodes: int) -> Iterator[tuple[str, ApiObject]]:
@@ -91,11 +99,11 @@ async def _measure(queues: int, jobs: int, nodes: int) -> None:
     cluster = Cluster(
         "a benchmark", builtin_registry(), scheduler_names=frozenset({"volcano"}), default_queue="default"
     )
-    found: dict[str, list[ApiObject]] = {}
+    shown = MemoryCluster(cluster)
     for kind, each in objects(queues, jobs, nodes):
-        found.setdefault(kind, []).append(each)
-    for kind, of_kind in found.items():
-        cluster.replace(kind, of_kind)
+        shown.put(kind, each)
+    seen_before = cluster.seen()
+    Scheduler(cluster.registry, shown.apply).run_cycle(seen_before.snapshot, seen_before.configuration)
     started = time.perf_counter()
     async with serving(cluster, ListenAddress("127.0.0.1", 0)) as url, aiohttp.ClientSession() as session:
         sys.stdout.write(f"first board after {time.perf_counter() - started:.2f} s\n")
@@ -103,14 +111,42 @@ async def _measure(queues: int, jobs: int, nodes: int) -> None:
         origin = url.partition("/?")[0]
         async with session.get(f"{origin}/api/board", cookies=jar) as answer:
             number = (await answer.json())["number"]
-        pods = [each for each in found["Pod"] if isinstance(each, Pod) and each.spec.node_name]
+        await _first_views(url)
+        pods = [each for each in shown.objects("Pod", Pod) if each.spec.node_name]
         async with session.get(f"{origin}/api/updates?after={number}", cookies=jar) as stream:
             seen: dict[str, float] = {}
             reading = asyncio.create_task(_read(stream, seen))
-            for name, pause in (("alone", 4.0), ("busy", 0.05)):
+            for name, pause in (("alone", 2.0), ("busy", 0.05)):
                 chosen, pods = pods[:CHANGES], pods[CHANGES:]
                 await _report(name, cluster, chosen, pause, seen)
             reading.cancel()
+
+
+async def _first_views(url: str) -> None:
+    """Each in a browser without a cache."""
+    program = shutil.which(CHROMIUM)
+    try:
+        from playwright.async_api import async_playwright
+    except ImportError:
+        program = None
+    if program is None:
+        sys.stdout.write("first view: not measured, there is no Chromium, or no Playwright\n")
+        return
+    times = []
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox"] if os.geteuid() == 0 else []
+        )
+        for _ in range(VIEWS):
+            context = await browser.new_context()
+            page = await context.new_page()
+            began = time.perf_counter()
+            await page.goto(f"{url}#/jobs")
+            await page.locator("tbody tr:not(.spacer)").first.wait_for()
+            times.append(time.perf_counter() - began)
+            await context.close()
+        await browser.close()
+    sys.stdout.write(f"first view: {statistics.median(times):.2f} s in the middle, {max(times):.2f} s at most\n")
 
 
 async def _cookies(session: aiohttp.ClientSession, url: str) -> list[Morsel[str]]:

@@ -11,7 +11,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Final, NoReturn
+from typing import Final, NoReturn, ParamSpec, TypeVar
 
 import msgspec
 import structlog
@@ -27,10 +27,14 @@ from volcano_py.ui.rights.tables import Follower, shown
 
 log = structlog.get_logger(__name__)
 
-_REST: Final = 0.05
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_REST: Final = 0.03
 """Seconds between two boards at least: a batch of bindings is then one change."""
 _SHARE: Final = 1.0
-"""Rests as long as making took: with thousands of jobs it would otherwise be all we do."""
+"""Rests for the CPU that making took: with thousands of jobs it would otherwise be all we do. Not for the time that it
+took: while the scheduler looks, that is longer, and the next change would wait for both."""
 _REMEMBERED: Final = 64
 """Changes that a browser which was away can still catch up with."""
 BEAT: Final = 15.0
@@ -69,33 +73,36 @@ class Live:
             group.create_task(self._every_change(self._looked, self.judge))
         raise AssertionError("it follows without end")
 
-    async def look(self) -> None:
-        """Make the board as it is now, by the newest judgement."""
+    async def look(self) -> float:
+        """Make the board as it is now, by the newest judgement; returns the seconds of CPU that it took."""
         self._cluster.changed.clear()
         if self._judgement is None:
-            await self.judge()
-        else:
-            await self._publish(self._judgement)
-            self._looked.set()
+            return await self.judge()
+        spent = await self._publish(self._judgement)
+        self._looked.set()
+        return spent
 
-    async def judge(self) -> None:
-        """Have the scheduler look at the cluster as it is now, and make the board again."""
+    async def judge(self) -> float:
+        """Have the scheduler look at the cluster as it is now, and make the board again; returns the seconds of CPU
+        that it took."""
         self._looked.clear()
         seen = self._cluster.seen()
-        self._judgement = await asyncio.to_thread(self._judge.judge, seen.snapshot, seen.configuration)
-        await self._publish(self._judgement)
+        judging, judgement = await asyncio.to_thread(_timed, self._judge.judge, seen.snapshot, seen.configuration)
+        self._judgement = judgement
+        return judging + await self._publish(judgement)
 
-    async def _publish(self, judgement: Judgement) -> None:
+    async def _publish(self, judgement: Judgement) -> float:
         async with self._news:
-            board = await asyncio.to_thread(self._maker.make, self._cluster.seen(), judgement)
+            spent, board = await asyncio.to_thread(_timed, self._maker.make, self._cluster.seen(), judgement)
             different = changes(self.board, board)
             if different or not self.number:
                 self.board = board
                 self.number += 1
                 self._updates.append(Update(self.number, different, msgspec.json.encode(different)))
                 self._news.notify_all()
+        return spent
 
-    async def _every_change(self, changed: asyncio.Event, work: Callable[[], Awaitable[None]]) -> NoReturn:
+    async def _every_change(self, changed: asyncio.Event, work: Callable[[], Awaitable[float]]) -> NoReturn:
         """Work once for all changes that have come meanwhile, and every ten seconds: some reasons follow the clock."""
         while True:
             with contextlib.suppress(TimeoutError):
@@ -103,11 +110,12 @@ class Live:
                     await changed.wait()
             started = time.monotonic()
             try:
-                await work()
+                spent = await work()
             except Exception:
                 # A bug of ours, triggered by some object: the next change is another chance.
                 log.exception("the board could not be made")
-            await asyncio.sleep(max(_REST, _SHARE * (time.monotonic() - started)))
+                spent = time.monotonic() - started
+            await asyncio.sleep(max(_REST, _SHARE * spent))
 
     def whole(self, sight: Sight) -> bytes:
         """The newest board, as far as it may be seen, as JSON: `{"number": …, "sight": …, "tables": {…}}`."""
@@ -157,6 +165,13 @@ class Live:
                     while self.number <= board:
                         await self._news.wait()
             return [update for update in self._updates if update.number > board]
+
+
+def _timed(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> tuple[float, T]:
+    """The seconds of CPU that it took in this thread, and its result."""
+    started = time.thread_time()
+    result = work(*args, **kwargs)
+    return time.thread_time() - started, result
 
 
 def _encoded(number: int, sight: Sight, tables: Tables) -> bytes:
