@@ -57,6 +57,8 @@ class Candidates:
         self._reclaimable[[queue.slot for queue in ssn.queues.values() if queue.reclaimable]] = True
         self._of_queue: dict[int, Rows] = {}
         self._of_others: dict[int, Rows] = {}
+        self._left: dict[int, tuple[int, Rows, Rows]] = {}
+        """Of an array of candidates: how often anything had moved, the array, and those that held their places then."""
 
     def evictable(self) -> Rows:
         """All that still hold their places."""
@@ -69,6 +71,8 @@ class Candidates:
         if rows is None:
             rows = self._of_queue[slot] = self._rows[self._queues(self._rows) == slot]
             self._wait_for(self._coming[self._queues(self._coming) == slot])
+        if not task.job.allocated_tasks:
+            return self._still(rows, task)
         return self._still(rows[self._ssn.ledger.tasks.job[rows] != task.job.row], task)
 
     def in_job(self, task: Task) -> Rows:
@@ -105,11 +109,20 @@ class Candidates:
 
     def _still(self, rows: Rows, task: Task) -> Rows:
         """Those that still hold their places. For a pod that asks for nothing only its like is evicted."""
-        tasks = self._ssn.ledger.tasks
-        keep = EVICTABLE_STATUSES[tasks.status[rows]]
-        if task.task_class.best_effort:
-            keep &= self._ssn.best_effort_classes[tasks.task_class[rows]]
-        return rows[keep]
+        left = self._still_there(rows)
+        if not task.task_class.best_effort:
+            return left
+        return left[self._ssn.best_effort_classes[self._ssn.ledger.tasks.task_class[left]]]
+
+    def _still_there(self, rows: Rows) -> Rows:
+        """Those that still hold their places: the same array, which cannot be written to, until anything moves."""
+        moved = self._ssn.moves.count
+        known = self._left.get(id(rows))
+        if known is None or known[0] != moved or known[1] is not rows:
+            left = rows[EVICTABLE_STATUSES[self._ssn.ledger.tasks.status[rows]]]
+            left.setflags(write=False)
+            known = self._left[id(rows)] = moved, rows, left
+        return known[2]
 
     # -- order -----------------------------------------------------------------------------------------------------
 

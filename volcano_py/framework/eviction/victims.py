@@ -50,7 +50,11 @@ def elect(dispatch: Dispatch, point: str, task: Task, candidates: Rows, *, in_ti
 
 
 def possible(dispatch: Dispatch, point: str, task: Task, candidates: Rows) -> Rows:
-    """The candidates that `elect` could name out of any selection of them, as far as plugins know beforehand."""
+    """The candidates that `elect` could name out of any selection of them, as far as plugins know beforehand.
+
+    Guards are asked first, the last of them before the others: in a full cluster where queues hold what they deserve,
+    the plugin that divides it is all there is to ask, and it mostly stands behind what protects single pods.
+    """
     known: dict[str, NDArray[np.bool_]] = {}
 
     def bound(calls: list[Call]) -> NDArray[np.bool_]:
@@ -60,15 +64,19 @@ def possible(dispatch: Dispatch, point: str, task: Task, candidates: Rows) -> Ro
             if name not in known:  # (a guard may be asked in its tier, too)
                 known[name] = _bound(call, point, task, candidates)
             mask &= known[name]
+            if not mask.any():
+                break
         return mask
 
+    guarded = bound([call for call in reversed(dispatch.calls(point)) if point in call.plugin.guards])
+    if not guarded.any():
+        return candidates[:0]
     mask = np.zeros(len(candidates), dtype=np.bool_)
     for calls in naming(dispatch, point):
         mask |= bound(calls)
         if mask.all():
             break
-    mask &= bound([call for call in dispatch.calls(point) if point in call.plugin.guards])
-    return candidates[mask]
+    return candidates[mask & guarded]
 
 
 def naming(dispatch: Dispatch, point: str) -> Iterator[list[Call]]:

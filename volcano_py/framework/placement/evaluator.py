@@ -72,6 +72,8 @@ class Evaluator:
         self._home = _at_home(cluster.snapshot)
         self._last_fit: tuple[int, bytes, Counts] | None = None
         """Position, request and answer of the last look at the room of all nodes: many classes ask for the same."""
+        self._most_free: tuple[int, list[int]] = (-1, [])
+        """Position, and the most that any node has free then of each resource."""
 
     @property
     def will_change(self) -> bool:
@@ -222,8 +224,18 @@ class Evaluator:
         bounds = {call.plugin.name: call for call in self._predicate_rooms}
         return [bounds[name] for name in moving] if bounds.keys() >= set(moving) else None
 
+    def may_fit(self, task_class: TaskClass, position: int) -> bool:
+        """Whether some node has as much free as a task asks for of each resource, as of `position`; the most of them
+        may be on different nodes. In a full cluster this spares a look at all nodes for each class that waits."""
+        if self._most_free[0] != position:
+            self._most_free = (position, self._free(self.all_rows).max(axis=0, initial=0).tolist())
+        most, request = self._most_free[1], task_class.request.tolist()
+        return all(request[dim] <= most[dim] for dim in task_class.requested.tolist())
+
     def _fit_of_all(self, task_class: TaskClass, position: int) -> Counts:
         """[N] the same for all nodes, as of `position`; the caller may write into it."""
+        if not self.may_fit(task_class, position):
+            return np.zeros(len(self.all_rows), dtype=np.int64)
         request = task_class.request.tobytes()
         if self._last_fit is None or self._last_fit[:2] != (position, request):
             self._last_fit = (position, request, self._fit(task_class, self.all_rows))
@@ -231,10 +243,14 @@ class Evaluator:
 
     def _fit(self, task_class: TaskClass, rows: Rows) -> Counts:
         """[K] how many tasks fit into what is free and not promised to others."""
-        idle = self._nodes.allocatable[rows] - self._nodes.used[rows]
-        if self.is_promised:
-            idle = np.minimum(idle, self._future_idle(rows))
-        return self._room(task_class, idle)
+        return self._room(task_class, self._free(rows))
+
+    def _free(self, rows: Rows) -> NDArray[np.int64]:
+        """[K, R] what is free and not promised to others."""
+        nodes = self._nodes
+        of_all = rows is self.all_rows  # without `rows` no column is copied
+        idle = nodes.allocatable - nodes.used if of_all else nodes.allocatable[rows] - nodes.used[rows]
+        return np.minimum(idle, self._future_idle(rows)) if self.is_promised else idle
 
     def _future_idle(self, rows: Rows) -> NDArray[np.int64]:
         """[K, R] what will be free then."""

@@ -22,7 +22,7 @@ from volcano_py.api.wording.explain_nodes import (
 from volcano_py.framework.calls.dispatch import Call
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.job import FitError
-from volcano_py.framework.placement.refused import Refused
+from volcano_py.framework.placement.refused import Refused, counted
 from volcano_py.framework.views import FITS, Codes
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.axis import PODS
@@ -56,12 +56,13 @@ def explain_misfit(
     willing = np.flatnonzero(nodes.present & (codes == FITS))
     holder = _holders(cluster, task_class, willing, keepers)
     counts.update(held_for(cluster.snapshot.job_keys[row]) for row in holder[holder != NOWHERE].tolist())
-    short = _count_short(cluster, task_class, nodes.future_idle()[willing[holder == NOWHERE]], counts)
+    free = nodes.future_idle()
+    short = _count_short(cluster, task_class, free, willing[holder == NOWHERE], counts)
     # A node that refuses because of what is on it now may be the one that is large enough.
     hopeful = np.flatnonzero(nodes.present & cluster.resolvable(codes))
     advice = _advice(advisers, task_class, refused)
-    reasons = {cluster.refusal_of(code).reason for code in np.unique(codes).tolist() if code != FITS}
-    if short and not (nodes.allocatable[hopeful][:, short] >= task_class.request[short]).all(axis=1).any():
+    reasons = {cluster.refusal_of(code).reason for code, _ in counted(codes) if code != FITS}
+    if short and not _is_large_enough(cluster, task_class, hopeful, short):
         sentence = _even_when_empty(cluster, task_class, hopeful, short)
         refusal = Refusal(
             Reason.NEVER_FITS, nodes_refuse(total, counts, advice=[f"The pod {sentence}", *advice], shard=shard)
@@ -71,7 +72,7 @@ def explain_misfit(
         refusal = Refusal(Reason.PLACES_HELD, nodes_refuse(total, counts, advice=advice, shard=shard))
     else:
         dims = [dim for dim in short if dim != PODS]
-        shortages = _shortages(cluster, task_class, willing, dims, total)
+        shortages = _shortages(cluster, task_class, free, willing, dims, total)
         refusal = Refusal(Reason.NODES_REFUSE, nodes_refuse(total, counts, shortages, advice, shard=shard))
     return FitError(total, dict(counts), refusal)
 
@@ -86,7 +87,7 @@ def explain_barred(cluster: ClusterCopy, advisers: Sequence[Call], task_class: T
     refused = Refused(cluster, codes)
     counts = Counter({message: refused.count(message) for message in refused})
     willing = np.flatnonzero(nodes.present & (codes == FITS))
-    short = _count_short(cluster, task_class, nodes.allocatable[willing], counts)
+    short = _count_short(cluster, task_class, nodes.allocatable, willing, counts)
     advice = _advice(advisers, task_class, refused)
     if not short:
         message = nodes_refuse(total, counts, [], advice, shard=shard)
@@ -117,17 +118,19 @@ def _holders(cluster: ClusterCopy, task_class: TaskClass, willing: Rows, keepers
 
 
 def _count_short(
-    cluster: ClusterCopy, task_class: TaskClass, free: NDArray[np.int64], counts: Counter[str]
+    cluster: ClusterCopy, task_class: TaskClass, free: NDArray[np.int64], rows: Rows, counts: Counter[str]
 ) -> list[int]:
-    """Count each node by the first resource of which it has too little in `free` [K, R]; returns these resources."""
-    undecided = np.ones(len(free), dtype=np.bool_)
+    """Count each of the nodes `rows` [K] by the first resource of which it has too little in `free` [N, R]; returns
+    these resources."""
     short: list[int] = []
     for dim in task_class.requested.tolist():
-        lacking = undecided & (free[:, dim] < task_class.request[dim])
-        if lacking.any():
+        if not len(rows):
+            break
+        lacking = free[rows, dim] < task_class.request[dim]
+        if count := int(np.count_nonzero(lacking)):
             short.append(dim)
-            counts[insufficient_reason(cluster.axis.names[dim])] += int(lacking.sum())
-            undecided &= ~lacking
+            counts[insufficient_reason(cluster.axis.names[dim])] += count
+            rows = rows[~lacking]
     return short
 
 
@@ -147,20 +150,27 @@ def _advice(advisers: Sequence[Call], task_class: TaskClass, refused: Refused) -
 
 
 def _shortages(
-    cluster: ClusterCopy, task_class: TaskClass, willing: Rows, dims: list[int], total: int
+    cluster: ClusterCopy, task_class: TaskClass, free: NDArray[np.int64], willing: Rows, dims: list[int], total: int
 ) -> list[Shortage]:
-    """For each missing resource in `dims`, how much the emptiest of the willing nodes has left."""
-    nodes, request = cluster.ledger.nodes, task_class.request
-    free = nodes.future_idle()[willing]
+    """For each missing resource in `dims`, how much the emptiest of the willing nodes has left of what is `free`
+    [N, R]."""
+    request = task_class.request
     shortages = []
     for dim in dims:
-        emptiest = _most(cluster, willing, free[:, dim])
+        emptiest = _most(cluster, willing, free[willing, dim])
         name = cluster.snapshot.nodes[willing[emptiest]].name
-        most = int(free[emptiest, dim])
+        most = int(free[willing[emptiest], dim])
         shortages.append(
             Shortage(cluster.axis.names[dim], int(request[dim]), most, name, others_refuse=len(willing) < total)
         )
     return shortages
+
+
+def _is_large_enough(cluster: ClusterCopy, task_class: TaskClass, rows: Rows, dims: list[int]) -> bool:
+    """Whether any of the nodes has enough of all these resources when it is empty."""
+    for dim in dims:
+        rows = rows[cluster.ledger.nodes.allocatable[rows, dim] >= task_class.request[dim]]
+    return len(rows) > 0
 
 
 def _even_when_empty(cluster: ClusterCopy, task_class: TaskClass, hopeful: Rows, short: list[int]) -> str:

@@ -22,7 +22,7 @@ class Refused:
         self._present = cluster.ledger.nodes.present
         self._codes_of: dict[str, list[int]] = {}
         self._counts: dict[str, int] = {}
-        for code, count in _counted(codes[self._present]):
+        for code, count in counted(codes[self._present]):
             if code != FITS:
                 message = cluster.refusal_of(code).message
                 self._codes_of.setdefault(message, []).append(code)
@@ -53,7 +53,7 @@ class Refused:
         return np.flatnonzero(self.mask(message))
 
 
-def _counted(codes: Codes) -> list[tuple[int, int]]:
+def counted(codes: Codes) -> list[tuple[int, int]]:
     """Each code and how often it occurs, ascending. Where all nodes say the same, a comparison is enough."""
     if len(codes) and (codes == codes[0]).all():
         return [(int(codes[0]), len(codes))]

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.api.queues.fields import QueueField
+from volcano_py.framework.eviction.kinds import CandidateKinds
 from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Placement, Task
-from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
@@ -253,9 +253,9 @@ class Capacity(Plugin):
         """Those that would go if they were the first to go; pods of one class and queue come to the same."""
         if point != "reclaimable":
             return None
-        tasks = self._ssn.ledger.tasks
-        places, firsts = group_rows([tasks.queue[candidates], tasks.task_class[candidates]])
-        return self._given_up(given_up_first, task, candidates[firsts])[places]
+        places, firsts = self._ssn.shared(CandidateKinds).of(candidates, "queue", "task_class")
+        of_kinds = self._given_up(given_up_first, task, candidates[firsts])
+        return of_kinds[places] if of_kinds.any() else np.zeros(len(candidates), dtype=np.bool_)
 
     def victim_queue_order(self, queue: QueueInfo, preemptor: QueueInfo) -> Key:
         """Siblings before cousins, and those before what is further away."""

@@ -13,9 +13,9 @@ from volcano_py.api.reasons import Reason
 from volcano_py.api.report import NamespaceShare
 from volcano_py.api.wording.explain import invalid_queue
 from volcano_py.api.wording.explain_ceilings import queue_closed
+from volcano_py.framework.eviction.kinds import CandidateKinds
 from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Placement, Task
-from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import ABSTAIN, PLENTY, Ballot, Room, Vote
@@ -184,7 +184,7 @@ class Drf(Plugin):
             return self._tree.possibly_reclaimable(task, candidates)
         if point != "preemptable":
             return None
-        places, firsts = group_rows([self._tasks.job[candidates], self._tasks.task_class[candidates]])
+        places, firsts = self._ssn.shared(CandidateKinds).of(candidates, "job", "task_class")
         return self._preemptable(task, candidates[firsts], alone)[places]
 
     def _preemptable(self, preemptor: Task, candidates: Rows, taken_by: TakenBy) -> NDArray[np.bool_]:

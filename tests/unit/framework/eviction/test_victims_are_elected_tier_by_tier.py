@@ -137,3 +137,37 @@ def test_candidates_that_no_plugin_was_asked_about_are_never_victims() -> None:
     opened = opened_with([gives_up("0123")])
     assert opened.victims("preemptable", "p-0", opened.rows("v-1", "v-3")) == ["v-1", "v-3"]
     assert opened.victims("preemptable", "p-0", opened.rows()) == []
+
+
+# -- what could be a victim, before any is named ------------------------------------------------------------------
+
+
+def may_give(victims: str, *, guard: bool = False) -> type[Plugin]:
+    """The same for what could ever be given up; it counts how often it was asked."""
+
+    def possible_victims(self: Any, point: str, task: Task, candidates: Rows) -> Any:
+        return type(self).preemptable(self, task, candidates)
+
+    return type("May", (gives_up(victims, guard=guard),), {"possible_victims": possible_victims})
+
+
+@pytest.mark.parametrize(
+    ("tiers", "possible"),
+    [
+        pytest.param([["012", "123"]], "12", id="a tier intersects"),
+        pytest.param([["01"], ["3"]], "013", id="any tier may name them"),
+        pytest.param([["01", "23"], ["3"]], "3", id="an empty intersection is that of its tier"),
+    ],
+)
+def test_possible_victims_are_those_that_any_tier_could_name(tiers: list[list[str]], possible: str) -> None:
+    opened = opened_with(*[[may_give(victims) for victims in tier] for tier in tiers])
+    found = opened.ssn.ask.possible_victims("preemptable", opened.task("p-0"), opened.running("v"))
+    assert "".join(opened.ssn.task_info(row).ref.name[-1] for row in found.tolist()) == possible
+
+
+def test_where_the_last_guard_gives_nothing_no_other_plugin_is_asked() -> None:
+    first, protects, owner = may_give("0123"), may_give("01", guard=True), may_give("", guard=True)
+    opened = opened_with([first, protects], [owner])
+    found = opened.ssn.ask.possible_victims("preemptable", opened.task("p-0"), opened.running("v"))
+    assert len(found) == 0
+    assert [getattr(each, "asked", None) for each in (first, protects, owner)] == [0, 0, 1]

@@ -64,7 +64,7 @@ class MixedRun:
 
     def next(self, task_class: TaskClass, count: int, log: list[int]) -> Rows | None:
         """Nodes for up to `count` tasks of the class; None when it was not expected, or no node has room for it now."""
-        if not self._comes_next(task_class):
+        if not self._expected or not self._comes_next(task_class):
             return None
         if self._paused:
             self._paused -= 1
@@ -104,7 +104,7 @@ class MixedRun:
         self._drop()
         run: list[TaskClass] = []
         for task_class in self._expected[self._next : self._next + self._reach]:
-            if not self._plain(task_class):
+            if not self._plain(task_class) or not self._evaluator.may_fit(task_class, len(log)):
                 break
             run.append(task_class)
         if not run:

@@ -137,6 +137,23 @@ def test_a_run_is_planned_with_two_looks_at_nodes(monkeypatch: pytest.MonkeyPatc
     assert looks == [(12, 20), (12, 12)]
 
 
+def test_classes_that_are_larger_than_what_any_node_has_free_are_not_scored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full cluster costs no look at its nodes for each class that waits."""
+    looks: list[tuple[int, int]] = []
+    scores = NodeOrder.node_orders
+
+    def counted(plugin: NodeOrder, view: ClassesView) -> Scores:
+        looks.append((len(view.classes), len(view)))
+        return scores(plugin, view)
+
+    monkeypatch.setattr(NodeOrder, "node_orders", counted)
+    pods = [(5, 1), (11, 1), (12, 1), (13, 1), (6, 1)]
+    opened = opened_with([(1, 16)] * 20, pods, [[Predicates, (NodeOrder, POLICIES["spread"])]])
+    where = place(opened, range(5), expected=list(range(5)), undone=set())
+    assert [len(nodes) for nodes in where] == [1, 0, 0, 0, 1]
+    assert looks == [(1, 20), (1, 20)]
+
+
 def test_a_plugin_that_fails_for_several_classes_scores_nothing_and_is_counted() -> None:
     class Fails(Zigzag):
         name = "fails"
