@@ -49,10 +49,10 @@ class Allocate(Action):
             if ssn.ask.overused(queue):
                 self._drop(ssn, queue, works)
                 continue
-            work = works.pop()
-            if not queues:
+            work, is_last = works.pop(), not queues
+            if is_last:
                 expect_single_tasks(ssn, chain((work,), works.in_order()))
-            alone = not queues and not works
+            alone = is_last and not works
             if turn_of(ssn, work, alone=alone).take() and len(work.tasks):
                 works.push(work)
             queues.push(queue)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from volcano_py.framework.calls.dispatch import Dispatch
+from collections.abc import Sequence
+
+from volcano_py.framework.calls.dispatch import Call, Dispatch
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.job import Placement
 from volcano_py.framework.placement.pod_counts import PodCounts
@@ -17,7 +19,7 @@ class Moves:
 
     def __init__(self, cluster: ClusterCopy, dispatch: Dispatch) -> None:
         self._cluster = cluster
-        self._dispatch = dispatch
+        self._on_allocate, self._on_deallocate = dispatch.calls("on_allocate"), dispatch.calls("on_deallocate")
         self._pod_counts: PodCounts | None = None
         self.count = 0
 
@@ -32,15 +34,15 @@ class Moves:
 
     def allocated(self, placement: Placement) -> None:
         """Tasks have got places, or have kept them after all."""
-        self._pass_on("on_allocate", placement)
+        self._pass_on(self._on_allocate, placement)
 
     def deallocated(self, placement: Placement) -> None:
         """Tasks have lost their places."""
-        self._pass_on("on_deallocate", placement)
+        self._pass_on(self._on_deallocate, placement)
 
-    def _pass_on(self, point: str, placement: Placement) -> None:
+    def _pass_on(self, calls: Sequence[Call], placement: Placement) -> None:
         if self._pod_counts is not None:
             self._pod_counts.update(placement)
         self.count += 1
-        for call in self._dispatch.calls(point):
+        for call in calls:
             call(placement)

@@ -163,7 +163,7 @@ class Session(ClusterCopy):
             self.findings.note(job, refusal)
             self.findings.put_aside(job, rows)
             return True
-        if self.reservations.promised(rows).any():
+        if self.reservations.has_promises and self.reservations.promised(rows).any():
             return False
         classes = [self.task_class(int(rows[0]))] if len(rows) == 1 else self._classes_of(rows)
         errors: list[FitError] = []

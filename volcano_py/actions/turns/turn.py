@@ -35,9 +35,11 @@ class Work(msgspec.Struct, eq=False):
 
     def run_length(self, ssn: Session) -> int:
         """How many tasks at the front are alike: same class and role."""
+        if len(self.tasks) == 1:
+            return 1
         tasks = ssn.ledger.tasks
-        first_two = tasks.task_class[self.tasks[:2]].tolist()
-        if first_two[0] != first_two[-1] or len(first_two) == 1:
+        first, second = tasks.task_class[self.tasks[:2]].tolist()
+        if first != second:
             return 1
         alike = (tasks.task_class[self.tasks] == tasks.task_class[self.tasks[0]]) & (
             tasks.role[self.tasks] == tasks.role[self.tasks[0]]
@@ -84,7 +86,8 @@ class Turn:
 
     def take(self) -> bool:
         """True when the job is ready and what was placed is committed."""
-        ready = self._ssn.ask.job_ready(self._job)
+        # Of a single task, as most jobs of a long backlog have, it does not matter whether the job was ready before.
+        ready = len(self._work.tasks) != 1 and self._ssn.ask.job_ready(self._job)
         self._expect(ready)
         while len(self._work.tasks):
             go_on = self._place_front(ready)

@@ -10,6 +10,8 @@ from volcano_py.framework.session import Session
 
 def turn_of(ssn: Session, work: Work, *, alone: bool, leaves: int | None = None) -> Turn:
     """The turn of a job; see `Turn`."""
+    if work.job.info.topology is None:
+        return Turn(ssn, work, alone=alone, leaves=leaves)
     limit = ssn.topology.limit(work.job)
     if ssn.sub_groups(work.job) is not None:
         return GroupedTurn(ssn, work, limit, alone=alone, leaves=leaves)

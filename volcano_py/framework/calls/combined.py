@@ -41,30 +41,39 @@ class CombinedAnswers:
         self._ledger = ledger
         self._queues = queues
         self._paths: dict[str, tuple[str, ...]] | None = None
+        # Looked up once: they are asked in every turn of every job.
+        self._job_order, self._job_ready = dispatch.calls("job_order"), dispatch.calls("job_ready")
+        self._overused, self._allocatable = dispatch.calls("overused"), dispatch.calls("allocatable")
+        self._branch_order, self._pre_predicate = dispatch.calls("branch_order"), dispatch.calls("pre_predicate")
+        self._job_valid = dispatch.calls("job_valid")
+        self._queue_order = dispatch.calls("queue_order")
+        self._with_epochs = [
+            call for call in self._branch_order if type(call.plugin).branch_epoch is not Plugin.branch_epoch
+        ]
 
     # -- orders ----------------------------------------------------------------------------------------------------
 
     def job_key(self, job: Job) -> tuple[Any, ...]:
-        keys = [call(job) for call in self._dispatch.calls("job_order")]
+        keys = [call(job) for call in self._job_order]
         return (*keys, job.created, job.key)
 
     def queue_key(self, queue: QueueInfo) -> tuple[Any, ...]:
-        keys = [call(queue) for call in self._dispatch.calls("queue_order")]
+        keys = [call(queue) for call in self._queue_order]
         return (*keys, queue.created, queue.name)
 
     def queue_rank(self, queue: QueueInfo) -> tuple[Any, ...]:
         """What is compared before the tree of queues is descended."""
-        return tuple([call(queue) for call in self._dispatch.calls("queue_order")])
+        return tuple([call(queue) for call in self._queue_order])
 
     def queue_paths(self) -> dict[str, tuple[str, ...]]:
         """The tree of queues, as the plugin that owns it gives it."""
         return {name: path for call in self._dispatch.calls("queue_paths") for name, path in call().items()}
 
     def branch_key(self, path: tuple[str, ...]) -> tuple[Any, ...]:
-        return tuple([call(path) for call in self._dispatch.calls("branch_order")])
+        return tuple([call(path) for call in self._branch_order])
 
     def branch_epoch(self) -> int:
-        return sum(call.ask("branch_epoch", otherwise=0) for call in self._dispatch.calls("branch_order"))
+        return sum([call.ask("branch_epoch", otherwise=0) for call in self._with_epochs])
 
     def namespace_key(self, queue: QueueInfo, namespace: str) -> tuple[Any, ...]:
         keys = [call(queue, namespace) for call in self._dispatch.calls("namespace_order")]
@@ -91,10 +100,14 @@ class CombinedAnswers:
             return job.info.problem
         if job.info.topology is not None and job.info.topology.is_hard and not self._dispatch.gathers:
             return Refusal(Reason.UNSUPPORTED, needs_the_plugin())
-        return next((no for call in self._dispatch.calls("job_valid") if (no := call(job)) is not None), None)
+        for call in self._job_valid:
+            refusal: Refusal | None = call(job)
+            if refusal is not None:
+                return refusal
+        return None
 
     def job_ready(self, job: Job) -> bool:
-        return all(call(job) for call in self._dispatch.calls("job_ready"))
+        return all(call(job) for call in self._job_ready)
 
     def gang_ready(self, job: Job) -> bool:
         """Whether the tasks that have a place make the job ready, without pending ones that request nothing."""
@@ -146,11 +159,11 @@ class CombinedAnswers:
         return bool(tiers) and all(call(job) for call in tiers[0])
 
     def overused(self, queue: QueueInfo) -> bool:
-        return any(call(queue) for call in self._dispatch.calls("overused"))
+        return any(call(queue) for call in self._overused)
 
     def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
         tightest = PLENTY
-        for call in self._dispatch.calls("allocatable"):
+        for call in self._allocatable:
             room: Room = call(queue, task_class)
             if room.count < tightest.count:
                 tightest = room
@@ -159,7 +172,7 @@ class CombinedAnswers:
     def bindable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
         """`allocatable` for tasks that are bound at once: pods that are leaving still count."""
         tightest = PLENTY
-        for call in self._dispatch.calls("allocatable"):
+        for call in self._allocatable:
             room: Room = call(queue, task_class).at_once
             if room.count < tightest.count:
                 tightest = room
@@ -176,9 +189,11 @@ class CombinedAnswers:
         return all(call(queue, tasks) for call in self._dispatch.calls("preemptive"))
 
     def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
-        return next(
-            (no for call in self._dispatch.calls("pre_predicate") if (no := call(task_class)) is not None), None
-        )
+        for call in self._pre_predicate:
+            refusal: Refusal | None = call(task_class)
+            if refusal is not None:
+                return refusal
+        return None
 
     def victims(self, point: str, task: Task, candidates: Rows, *, in_time: bool = False) -> Rows:
         """The candidates that the plugins together give up for `task`; `point` is preemptable or reclaimable.

@@ -85,6 +85,11 @@ class Reservations:
         """Whether a task has a promise that holds."""
         return row in self._deadlines
 
+    @property
+    def has_promises(self) -> bool:
+        """Whether any task has a promise that holds."""
+        return bool(self._deadlines)
+
     def promised(self, rows: Rows) -> NDArray[np.bool_]:
         """[K] which of the tasks have a promise that holds."""
         if not self._deadlines:

@@ -94,13 +94,19 @@ class TreeOrder:
     def pop(self) -> QueueInfo:
         if self._last is not None:
             self._last.take_out()
-        walk = self._walks[min([rank for rank, walk in self._walks.items() if walk.root.active])]
+        walk = self._first()
         if self._last is not None and walk is not self._last:
             # A node may be in several walks: queues of other ranks that were served meanwhile changed its keys, too.
             walk.forget_keys()
         self._last = walk
         self._size -= 1
         return walk.pop()
+
+    def _first(self) -> _Walk:
+        """The walk of the best rank that has queues."""
+        if len(self._walks) == 1:
+            return next(iter(self._walks.values()))
+        return self._walks[min([rank for rank, walk in self._walks.items() if walk.root.active])]
 
 
 class _Walk:
@@ -201,8 +207,8 @@ class _Walk:
             self._place(way[depth - 1] if depth else self.root, child)
 
     def _take_key(self, node: _Node) -> None:
-        keys = [call(node.path) for call in self._keys]
-        node.key = keys[0] if len(keys) == 1 else tuple(keys)
+        keys = self._keys
+        node.key = keys[0](node.path) if len(keys) == 1 else tuple([call(node.path) for call in keys])
 
     def _place(self, parent: _Node, child: _Node) -> None:
         """Push the child to its parent's heap with its rank as of now; an older entry becomes void."""

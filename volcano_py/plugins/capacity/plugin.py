@@ -298,7 +298,9 @@ class Capacity(Plugin):
 
     def _turn(self, account: QueueAccount) -> tuple[float, bool, float]:
         """By the larger of what the queue will hold and what it holds now: deleted pods count until they are gone."""
-        return max(each.turn for each in self._both(account))
+        if len(self._accounting) == 1:
+            return account.turn
+        return max([each.turn for each in self._both(account)])
 
     def _account(self, queue: QueueInfo) -> QueueAccount:
         return self._accounts.by_name[queue.name]

@@ -45,12 +45,22 @@ class QueueAccount(BaseAccount):
     @property
     def share(self) -> float:
         """The largest part that it holds, now or once promises are kept, of any resource it deserves."""
-        return max((self.most(dim) / self.deserved[dim] for dim in self._deserving), default=0.0)
+        share = 0.0
+        for dim in self._deserving:  # (asked of each queue on the way after every turn)
+            held, used = self.held[dim], self.used[dim]
+            part = (held if held > used else used) / self.deserved[dim]
+            if part > share:
+                share = part
+        return share
 
     @property
     def is_overused(self) -> bool:
         """It holds all that it deserves, of every resource."""
-        return all(self.deserved[dim] <= self.most(dim) for dim in self._deserving)
+        for dim in self._deserving:
+            amount = self.deserved[dim]
+            if self.held[dim] < amount and self.used[dim] < amount:
+                return False
+        return True
 
     @property
     def is_beyond(self) -> bool:

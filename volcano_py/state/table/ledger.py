@@ -120,8 +120,9 @@ class Ledger:
 
     def relabel(self, rows: Rows, status: TaskStatus) -> None:
         """Allocated tasks `rows` [K] of one job into another allocated status: only the counts by status change."""
-        tasks, counts = self.tasks, self.jobs.counts[self.tasks.job[rows[0]]]
-        counts[tasks.status[rows[0]]] -= len(rows)
+        tasks, first = self.tasks, rows.item(0)
+        counts = self.jobs.counts[tasks.job.item(first)]
+        counts[tasks.status.item(first)] -= len(rows)
         counts[status] += len(rows)
         tasks.status[rows] = status
 
@@ -178,10 +179,10 @@ class Ledger:
     def book_one(self, row: int, sign: int) -> None:
         """Take one task out of the sums (-1) or put it in (1); between the two its columns may change."""
         tasks = self.tasks
-        status = int(tasks.status[row])
+        status = tasks.status.item(row)  # (`item` is the fastest way to one number)
         if status == TaskStatus.FREE:
             return
-        node, job, task_class = int(tasks.node[row]), int(tasks.job[row]), int(tasks.task_class[row])
+        node, job, task_class = tasks.node.item(row), tasks.job.item(row), tasks.task_class.item(row)
         if job >= 0:
             self.jobs.counts[job, status] += sign
         if not _HAS_SUMS[status]:
@@ -199,7 +200,7 @@ class Ledger:
                 change(nodes.pipelined[node], request)
         if job >= 0 and _ALLOCATED[status]:
             change(self.jobs.allocated[job], request)
-        queue = int(tasks.queue[row])
+        queue = tasks.queue.item(row)
         if queue >= 0 and _ON_NODE[status]:
             change(self.queues.allocated[queue] if _ALLOCATED[status] else self.queues.leaving[queue], request)
 
