@@ -12,7 +12,7 @@ import msgspec
 from volcano_py.api.effects import JsonObject
 from volcano_py.cli.printing.listing import Cells, age_text, phase_text
 from volcano_py.cli.printing.one_line import plain
-from volcano_py.jobs.model import VolcanoJob
+from volcano_py.jobs.model import JobPhase, VolcanoJob
 
 NUMBERS: Final = ("REPLICAS", "MIN", "PENDING", "RUNNING", "SUCCEEDED", "FAILED", "UNKNOWN", "RETRIES")
 HEADER: Final = ("NAMESPACE", "NAME", "PHASE", "QUEUE", *NUMBERS, "AGE", "WHY IT WAITS")
@@ -42,7 +42,8 @@ class Chosen:
 
 
 def job_row(found: JsonObject, now: float, waits: str = "") -> Cells:
-    """The cells below `HEADER`; `waits` says what its PodGroup waits for.
+    """The cells below `HEADER`; `waits` says what its PodGroup waits for. Without that, a pending job may itself say
+    what is wrong.
 
     Raises:
         msgspec.ValidationError: it cannot be read.
@@ -59,7 +60,7 @@ def job_row(found: JsonObject, now: float, waits: str = "") -> Cells:
         cell(job.spec.min_available or status.min_available),
         *(cell(count) for count in counts),
         age_of(job.metadata.creation_timestamp, now),
-        cell(waits),
+        cell(waits or (status.state.message if status.state.phase == JobPhase.PENDING else "")),
     )
 
 

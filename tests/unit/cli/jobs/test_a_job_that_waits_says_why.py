@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.cli.cluster import SCHEDULING, UserOfCluster, found, is_missing, pod_group
 from tests.unit.cluster.fakes import Reply, eventually, page, refusal
-from volcano_py.cli.jobs import following
+from volcano_py.cli.jobs import following, rows
 
 JOB = {
     "apiVersion": "batch.volcano.sh/v1alpha1",
@@ -66,3 +66,16 @@ async def test_a_job_says_what_its_pod_group_waits_for(train: UserOfCluster) -> 
 async def test_where_it_cannot_be_known_nothing_is_reported(train: UserOfCluster, answer: Reply) -> None:
     train.api.on("GET", GROUP, answer)
     assert "Waits:" not in await train.prints("job", "view", "--name", "train")
+
+
+@pytest.mark.parametrize(
+    ("phase", "waits", "shown"),
+    [("Pending", "", "cpu: -1 is negative"), ("Pending", WHY, WHY), ("Completed", "", "-")],
+    ids=["no pods can be created", "its PodGroup waits", "it has ended"],
+)
+def test_the_list_shows_what_the_job_says_of_itself_where_its_pod_group_says_nothing(
+    phase: str, waits: str, shown: str
+) -> None:
+    job = {**JOB, "status": {"state": {"phase": phase, "message": "cpu: -1 is negative"}}}
+    cells = rows.job_row(job, 0.0, waits)
+    assert str(cells[rows.HEADER.index("WHY IT WAITS")]) == shown
