@@ -30,8 +30,10 @@ from volcano_py.state.table.table import Rows
 
 _MOST_PODS: Final = 256
 """With more candidates, choices are not counted."""
-_MOST_ASKED: Final = 64
-"""Choices that plugins are asked about; each costs some tenths of a millisecond."""
+_MOST_ASKED: Final = 16
+"""Choices that plugins are asked about for one job; each costs some milliseconds."""
+_MOST_ASKED_IN_ALL: Final = 64
+"""The same for all jobs of one run of an action: many may wait for which nothing can go."""
 
 
 def search_few_choices(attempt: Attempt) -> tuple[Search | None, bool]:
@@ -87,9 +89,11 @@ class FewChoices:
         costs = Costs(self._attempt.ssn, gangs, self._tasks[0])
         best = costs.of(better_than) if better_than else None
         choices = Choices(*atoms, surplus_first=gangs.rules.surplus_first)
+        pool = self._attempt.pool
         for asked, (chosen, key) in enumerate(choices):
             if asked == _MOST_ASKED or (best is not None and not _may_cost_less(key, best)):
                 break
+            pool.choices_asked += 1
             refused = self._draft(atoms[0], chosen)
             if refused is not None:
                 choices.leave_out(refused)
@@ -111,6 +115,8 @@ class FewChoices:
         if scheme.among_deadlocked or not scheme.may_take(job.queue, rows):
             return None
         if any(ssn.task_info(row).preemption_policy == NEVER for row in rows.tolist()):
+            return None
+        if self._attempt.pool.choices_asked >= _MOST_ASKED_IN_ALL:
             return None
         candidates = scheme.candidates(first)
         if not 0 < len(candidates) <= _MOST_PODS:
