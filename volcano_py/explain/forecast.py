@@ -1,11 +1,13 @@
 """When a workload starts, as far as runtimes are declared: the declared ends happen, and the scheduler goes on.
 
 Ends are those that the plugin reservation counts on, too. Time goes from end to end. Where ends are too many, several
-happen at once, and those that let the workload start once more in smaller portions.
+happen at once, and those that let the workload start once more in smaller portions. The search begins a little before
+the moment at which there is probably room.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from datetime import UTC, datetime
 from math import ceil
 from typing import Final
@@ -15,12 +17,15 @@ import numpy as np
 from msgspec.structs import replace
 
 from volcano_py.api.objects import Pod
+from volcano_py.api.report import Amounts
 from volcano_py.api.wording.summarize import counted
 from volcano_py.explain.history import moment
 from volcano_py.explain.model import Forecast
 from volcano_py.explain.target import Target, has_started
 from volcano_py.explain.world import World
+from volcano_py.framework.session import Session
 from volcano_py.simulation import CYCLE_SECONDS
+from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.runtimes import ends, on_nodes
 
 DECLARED_BY: Final = (
@@ -36,8 +41,9 @@ class _End(msgspec.Struct, frozen=True):
     pod: str
 
 
-def forecast(world: World, target: Target) -> Forecast:
-    """The earliest start, as far as runtimes are declared; or why there is none."""
+def forecast(world: World, target: Target, before: Amounts | None = None) -> Forecast:
+    """The earliest start, as far as runtimes are declared; or why there is none. `before`: what jobs ask for that go
+    before the workload; the search is shorter where that is known."""
     running, known = _declared(world)
     undeclared = running - len(known)
     if not running:
@@ -46,7 +52,7 @@ def forecast(world: World, target: Target) -> Forecast:
         return Forecast(why=f"no running pod declares when it ends ({DECLARED_BY})", undeclared=undeclared)
     begun = world.simulation.now
     with world.simulation.aside():
-        search = _Search(world, target, len(known))
+        search = _Search(world, target, len(known), _likely(world, target, before or {}))
         found = search.through(float("inf"))
     if found is not None:
         at = moment(datetime.fromtimestamp(found[-1].at, UTC))
@@ -69,13 +75,16 @@ class _Search:
         seen: the last moment that was tried.
     """
 
-    def __init__(self, world: World, target: Target, known: int) -> None:
+    def __init__(self, world: World, target: Target, known: int, likely: int) -> None:
+        """There are so many `known` ends; `likely` says after how many of them the workload starts, 0: not known."""
         self._world, self._target = world, target
         self.left, self.seen = world.affordable(least=8, most=48), world.simulation.now
         self._parts = self.left // 3
         """Into how many portions ends are divided each time; each is a cycle or two of the scheduler."""
         self._known: dict[str, float] = {}
-        self._portion = ceil(known / self._parts)
+        self._most = ceil(known / self._parts)
+        fine = ceil(self._most / self._parts**2)
+        self._portion, self._next = (max(likely - fine, 1), fine) if likely else (self._most, self._most)
 
     def through(self, last: float) -> list[_End] | None:
         """The ends at the moment at which the workload starts, up to `last`; None when it does not."""
@@ -91,10 +100,12 @@ class _Search:
                 if now[0].at == at:
                     return now
                 simulation.back_to(mark)
-                self._portion = ceil(self._portion / self._parts)
+                self._portion = self._next = self._most = ceil(len(now) / self._parts)
                 found = self.through(at)
                 if found is not None or self.left <= 0:
                     return found or now
+            else:
+                self._portion, self._next = self._next, min(2 * self._next, self._most)
         return None
 
     def _ends(self) -> list[_End]:
@@ -112,6 +123,38 @@ class _Search:
         simulation.now = max(simulation.now, self.seen - CYCLE_SECONDS)
         world.settle(lambda: has_started(world, self._target))
         return has_started(world, self._target)
+
+
+def _likely(world: World, target: Target, before: Amounts) -> int:
+    """After how many ends nodes have room for what goes before the workload and for its pods, in pods of its size; 0
+    where that is not known. Nothing but where the search begins follows from it."""
+    ssn, job = world.session, world.jobs.get(target.group)
+    pending = [] if job is None else [row for row in ssn.tasks_of_row(job.row).tolist() if _waits(ssn, row)]
+    if not pending:
+        return 0
+    ledger, tasks = ssn.ledger, ssn.ledger.tasks
+    size = ledger.classes.request[tasks.task_class[pending[0]]]
+    counted_in = np.flatnonzero(size)
+    asked = np.array([before.get(ledger.axis.names[place], 0) for place in counted_in.tolist()])
+    needed = len(pending) + int(np.ceil(asked / size[counted_in]).max(initial=0))
+    rows = on_nodes(ledger)
+    moments = ends(ledger, rows, ssn.now)
+    rows = rows[np.argsort(moments, kind="stable")][: np.isfinite(moments).sum()]
+    nodes, leave = tasks.node[rows], ledger.classes.request[tasks.task_class[rows]][:, counted_in]
+    idle = ledger.nodes.future_idle()[:, counted_in]
+
+    def room(count: int) -> int:
+        free = idle.copy()
+        np.add.at(free, nodes[:count], leave[:count])
+        fits = (free // size[counted_in]).min(axis=1)
+        return int(fits[ledger.nodes.present].clip(min=0).sum())
+
+    found = bisect_left(range(len(rows)), needed, key=room)
+    return found if found < len(rows) else 0
+
+
+def _waits(ssn: Session, row: int) -> bool:
+    return bool(ssn.ledger.tasks.status[row] == TaskStatus.PENDING)
 
 
 def _declared(world: World) -> tuple[int, dict[str, float]]:

@@ -31,16 +31,17 @@ def explain_workload(world: World, kind: str, name: str, events: Sequence[Entry]
     refused = nodes(world, target)
     chain = limits(world, target, stands, refused)
     binding = next((limit for limit in chain if limit.binding), None)
+    place = position(world, target)
     remedies = tuple(found.remedy for found in verified(world, target))
     return WorkloadExplanation(
         name=name,
         now=stands,
-        position=position(world, target),
+        position=place,
         limits=chain,
         nodes=refused,
         remedies=remedies,
         tried_all=world.tries_left > 0,
         holders=holders(world, binding, target),
-        forecast=forecast(world, target),
+        forecast=forecast(world, target, place.before if place is not None else None),
         history=past,
     )
