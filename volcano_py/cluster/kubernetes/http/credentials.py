@@ -7,7 +7,7 @@ import os
 import ssl
 import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -15,7 +15,10 @@ import structlog
 import yaml
 
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
-from volcano_py.cluster.kubernetes.http.logins import Loader, Login, read_in_cluster, read_kubeconfig
+from volcano_py.cluster.kubernetes.http.logins import Login, read_in_cluster, read_kubeconfig
+
+if TYPE_CHECKING:
+    from kubernetes_asyncio.config.kube_config import KubeConfigLoader
 
 log = structlog.get_logger(__name__)
 
@@ -53,7 +56,7 @@ class Credentials:
         """Use `Credentials.load`, which also reads the files. `kubeconfig` None means in-cluster."""
         self._kubeconfig, self._context, self._clock = kubeconfig, context, clock
         self._login = Login()
-        self._loader: Loader | None = None
+        self._loader: KubeConfigLoader | None = None
         self._files: tuple[object, ...] = ()
         self._due = 0.0
         self._forced = float("-inf")
@@ -206,9 +209,9 @@ def _fault(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _runs_plugin_each_time(loader: Loader) -> bool:
+def _runs_plugin_each_time(loader: KubeConfigLoader) -> bool:
     """Whether reading would start an exec plugin although its answer has no end: only a 401 is then a reason to."""
-    user: Any = getattr(loader, "_user", None)
+    user: Any = loader._user
     return user is not None and "exec" in user and not hasattr(loader, "exec_plugin_expiry")
 
 
