@@ -21,7 +21,8 @@ def ignored_group_key(annotations: Mapping[str, str], labels: Mapping[str, str])
     """What is wrong with a pod that names no PodGroup, but seems to want to; "" if it does not."""
     for kind, keys in (("label", labels), ("annotation", annotations)):
         for key in keys:
-            if _looks_like_it(key):
+            # The annotation itself is there once the pod was given the PodGroup that was created for it.
+            if _looks_like_it(key) and (kind, key) != ("annotation", GROUP_NAME):
                 return (
                     f"the {kind} {key[:_LONGEST_KEY]} does not name a PodGroup, so the pod is scheduled without "
                     f"{keys[key][:_LONGEST_KEY]}: write it as the annotation {GROUP_NAME}"
@@ -31,7 +32,7 @@ def ignored_group_key(annotations: Mapping[str, str], labels: Mapping[str, str])
 
 def _looks_like_it(key: str) -> bool:
     prefix, _, name = key.rpartition("/")
-    if key in _OF_OTHERS or (key == GROUP_NAME):
+    if key in _OF_OTHERS:
         return True
     is_near = prefix in _PREFIXES or prefix.endswith(tuple(f".{each}" for each in _PREFIXES))
     return is_near and _SEPARATORS.sub("", name).lower() in _NAMES

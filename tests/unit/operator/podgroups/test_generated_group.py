@@ -14,6 +14,7 @@ from volcano_py.api.workloads import Workload, WorkloadSpec, WorkloadStatus
 from volcano_py.operator.podgroups.generated_group import (
     GroupPlan,
     GroupRules,
+    as_named,
     generated_name,
     group_as_json,
     group_changes,
@@ -450,6 +451,10 @@ def test_the_deadline_of_a_batch_job_says_how_long_its_pods_run(
 def test_a_bare_pod_may_say_how_long_it_runs() -> None:
     made = plan(pod(annotations={"volcano.sh/running-estimate": "45m"})).group
     assert made.metadata.annotations == {"volcano.sh/running-estimate": "45m"}
+
+
+def test_a_pod_that_was_given_its_group_gets_no_warning() -> None:
+    assert plan_group(as_named(pod(), generated_name(pod())), None, {}, RULES).warnings == ()
 
 
 @pytest.mark.parametrize(
