@@ -112,7 +112,7 @@ class GatheredTurn(Turn):
     def _choose(self, task_class: TaskClass, rows: Rows) -> Choice:
         """In the narrowest domain of the job first; where a domain consists of several, in one after the other."""
         if not self._in_order:
-            return self._choose_anywhere(task_class, rows)
+            return self._unless_later(self._choose_unpulled(task_class, rows))
         pipelined: Choice | None = None
         while self._shares:
             domain, share = self._shares.pop()
@@ -133,7 +133,15 @@ class GatheredTurn(Turn):
 
     def _choose_anywhere(self, task_class: TaskClass, rows: Rows) -> Choice:
         """In the domain that is tried, wherever nodes score best."""
-        choice = super()._choose(task_class, rows)
+        return self._unless_later(super()._choose(task_class, rows))
+
+    def _choose_unpulled(self, task_class: TaskClass, rows: Rows) -> Choice:
+        """As if the domain that is tried were the whole cluster: the pods that are placed draw no others near."""
+        within = self._ssn.topology.confinement(self._job, int(rows[0]))
+        within = None if within is None else Confinement(within.nodes)
+        return self._ssn.placer.choose(task_class, len(rows), within)
+
+    def _unless_later(self, choice: Choice) -> Choice:
         return Choice(np.zeros(0, dtype=np.intp)) if choice.pipelined and not self._allow_later else choice
 
     def _choose_in(self, domain: int, task_class: TaskClass, count: int) -> Choice:
