@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -57,14 +58,19 @@ class GatheredTurn(Turn):
     def _attempts(self, tasks: Rows, demand: Demand) -> Iterator[tuple[bool, int, bool]]:
         """What to try: whether places that are being freed count, in which domain, and whether its parts are filled
         one after the other."""
-        for later in (False, True) if self._ssn.placer.will_change else (False,):
-            for domain in self._candidates(tasks, demand, later=later):
-                for in_order in self._manners(tasks, domain):
-                    yield later, domain, in_order
+        yield from self._in_domains(tasks, partial(self._candidates, demand=demand))
         if self._ssn.ask.job_pipelined(self._job):  # it keeps whatever it finds
             pods = Rooms(self._ssn, demand, later=False).pods()
             if (best := roomiest(self._ssn, self._job, self._limit, pods)) is not None:
                 yield self._ssn.placer.will_change, best, True
+
+    def _in_domains(self, tasks: Rows, domains: Callable[..., Iterable[int]]) -> Iterator[tuple[bool, int, bool]]:
+        """The attempts in the domains that `domains` gives for the tasks: first without places that are being freed
+        (`later`), then with these."""
+        for later in (False, True) if self._ssn.placer.will_change else (False,):
+            for domain in domains(tasks, later=later):
+                for in_order in self._manners(tasks, domain):
+                    yield later, domain, in_order
 
     def _manners(self, tasks: Rows, domain: int) -> tuple[bool, ...]:
         """Whether to fill the parts of a domain one after the other. Pods of several classes may fit only otherwise:

@@ -70,10 +70,8 @@ class GroupedTurn(GatheredTurn):
     def _ways(self, tasks: Rows) -> Iterator[tuple[Rows, bool, int, bool]]:
         """The order of the tasks, and what to try with it; as in `_attempts`."""
         for order in self._orders(tasks):
-            for later in (False, True) if self._ssn.placer.will_change else (False,):
-                for domain in self._domains(order, later=later):
-                    for in_order in self._manners(order, domain):
-                        yield order, later, domain, in_order
+            for attempt in self._in_domains(order, self._domains):
+                yield order, *attempt
 
     # -- domains of the job ----------------------------------------------------------------------------------------
 
