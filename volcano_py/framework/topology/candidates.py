@@ -54,7 +54,7 @@ class Rooms:
         self.demand = demand
         self._later = later
         self._classes = demand.classes(ssn)
-        self.by_class = {each.row: self._summed(ssn.placer.room(each, later=later)) for each in self._classes}
+        self.by_class = {each.row: ssn.topology.tree.room(ssn.placer.room(each, later=later)) for each in self._classes}
 
     def enough(self) -> NDArray[np.bool_]:
         """[H] where the room of every class suffices, looked at by itself. Pods that are placed may open nodes to
@@ -101,13 +101,7 @@ class Rooms:
         """[H] for how many tasks of the class there may be room, once others are placed."""
         if not self._ssn.placer.may_open(task_class):
             return self.by_class[task_class.row]
-        return self._summed(self._ssn.placer.most(task_class, later=self._later))
-
-    def _summed(self, room: Counts) -> Counts:
-        """[H] of `room` [N]. (A node without a limit has room for more than any sum could hold.)"""
-        most = np.iinfo(np.int64).max // max(self._ssn.ledger.nodes.size, 1)
-        sums: Counts = self._ssn.topology.tree.sums(np.minimum(room, most))
-        return sums
+        return self._ssn.topology.tree.room(self._ssn.placer.most(task_class, later=self._later))
 
 
 def candidates(

@@ -90,7 +90,5 @@ class WholeGroups:
             ssn = self._ssn
             task_class = ssn.snapshot.classes[row]
             assert task_class is not None, "a task without a class"
-            most = np.iinfo(np.int64).max // max(ssn.ledger.nodes.size, 1) // 2
-            room = np.minimum(ssn.placer.most(task_class, later=self._later), most)
-            self._sums[row] = ssn.topology.tree.sums(room)
+            self._sums[row] = ssn.topology.tree.room(ssn.placer.most(task_class, later=self._later))
         return self._sums[row]

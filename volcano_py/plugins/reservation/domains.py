@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
-from volcano_py.framework.views import Counts
 from volcano_py.plugins.reservation.need import Need
 from volcano_py.state.table.table import Rows
 from volcano_py.state.topology.tree import ROOT
@@ -31,7 +30,7 @@ class Domains(msgspec.Struct, frozen=True, eq=False):
         """The needs as they are inside of each domain in which so much [N, R] has room for them: of a tier, first where
         the least is left."""
         tree = self.ssn.topology.tree
-        rooms = [self._sums(need.room(room_of))[self.numbers] for need in needs]
+        rooms = [tree.room(need.room(room_of))[self.numbers] for need in needs]
         enough = np.logical_and.reduce([room >= need.count for room, need in zip(rooms, needs, strict=True)])
         left = np.sum([np.minimum(room, np.iinfo(np.int32).max) for room in rooms], axis=0)
         found = np.flatnonzero(enough)
@@ -46,11 +45,6 @@ class Domains(msgspec.Struct, frozen=True, eq=False):
         tree = self.ssn.topology.tree
         nearest = tree.nearest[nodes]
         return bool((nearest >= 0).all()) and tree.common(nearest) in self.numbers
-
-    def _sums(self, room: Counts) -> Counts:
-        most = np.iinfo(np.int64).max // max(len(room), 1)
-        sums: Counts = self.ssn.topology.tree.sums(np.minimum(room, most))
-        return sums
 
 
 def domains_of(ssn: Session, job: Job) -> Domains | None:

@@ -77,6 +77,12 @@ class Tree(msgspec.Struct, frozen=True, eq=False):
         sums: NDArray[Any] = total[self.starts[self.end]] - total[self.starts[:-1]]
         return sums
 
+    def room(self, per_node: NDArray[np.int64]) -> NDArray[np.int64]:
+        """[H] the sums for how many tasks the nodes of each domain have room. A node without a limit [N] counts as so
+        much that twice the sum over all nodes can still be held."""
+        most = np.iinfo(np.int64).max // max(len(per_node), 1) // 2
+        return self.sums(np.minimum(per_node, most))
+
     def common(self, domains: NDArray[np.intp]) -> int:
         """The lowest domain that all of these, at least one, are in."""
         first, last = int(domains.min()), int(domains.max())
