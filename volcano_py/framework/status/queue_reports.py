@@ -55,15 +55,25 @@ def standing(ssn: Session, queue: str, dim: int) -> Standing:
 
     They include the queues below.
     """
-    resource, report = ssn.axis.names[dim], ssn.shared(queue_reports)[queue]
-    fields = {field for plugin in ssn.dispatch.plugins for field in plugin.queue_fields}
+    resource, report, division = ssn.axis.names[dim], ssn.shared(queue_reports)[queue], ssn.shared(_Division)
     deserved: int | None = report.deserved.get(resource)
-    if fields & {QueueField.DESERVED, QueueField.GUARANTEE}:
+    if division.is_by_amounts:
         deserved = deserved or 0
-    elif any(plugin.hierarchy_queue_fields for plugin in ssn.dispatch.plugins):
-        deserved = None  # shares are compared, whatever the spec says
-    held = report.allocated.get(resource, 0)
-    return Standing(queue, resource, held, deserved, in_spec=QueueField.DESERVED in fields)
+    elif division.is_by_shares:
+        deserved = None  # whatever the spec says
+    return Standing(queue, resource, report.allocated.get(resource, 0), deserved, in_spec=division.is_in_spec)
+
+
+class _Division:
+    """By what the plugins of a cycle divide the cluster between queues: amounts (those of the spec, or others), or
+    shares that are compared."""
+
+    def __init__(self, ssn: Session) -> None:
+        plugins = ssn.dispatch.plugins
+        fields = {field for plugin in plugins for field in plugin.queue_fields}
+        self.is_in_spec = QueueField.DESERVED in fields
+        self.is_by_amounts = self.is_in_spec or QueueField.GUARANTEE in fields
+        self.is_by_shares = any(plugin.hierarchy_queue_fields for plugin in plugins)
 
 
 def _completed(reports: dict[str, QueueReport], plugin: Plugin) -> dict[str, QueueReport]:

@@ -11,7 +11,7 @@ from volcano_py.api.wording import explain_evictions as wording
 from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.deadlocks import Deadlocks
 from volcano_py.framework.eviction.explaining.protections import Protections
-from volcano_py.framework.eviction.explaining.standings import Standings
+from volcano_py.framework.eviction.explaining.standings import Standings, holders
 from volcano_py.framework.eviction.scheme import NEVER, Scheme
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
@@ -91,7 +91,7 @@ class Causes:
         if not donors and own.deserved is not None:
             why = wording.no_donor(action, own, standings.promised_twice(own.queue))
             return Cause(why, has_victims=False)
-        held = self._holders(dim)
+        held = holders(ssn, dim)
         if not donors:
             elsewhere = held[ssn.ledger.tasks.queue[held] != task.job.queue.slot]
             found = self.protections(task, elsewhere)
@@ -107,7 +107,7 @@ class Causes:
 
     def _why_no_preempt(self, task: Task) -> Cause:
         ssn, queue, action = self._ssn, task.job.queue, self._scheme.action
-        held = self._holders(self.scarcest(task))
+        held = holders(ssn, self.scarcest(task))
         if ssn.ask.has_namespace_order and ssn.ask.preempts_equals:
             elsewhere = held[ssn.ledger.tasks.queue[held] == queue.slot]
             elsewhere = elsewhere[ssn.ledger.tasks.job[elsewhere] != task.job.row]
@@ -145,13 +145,3 @@ class Causes:
         idle = np.maximum(nodes.future_idle()[nodes.present], 0)
         scarcest: int = min(dims, key=lambda dim: int((idle[:, dim] // asked[dim]).sum()))
         return scarcest
-
-    def _holders(self, dim: int) -> Rows:
-        """Pods of jobs that hold some of a resource."""
-        tasks, classes = self._ssn.ledger.tasks, self._ssn.ledger.classes
-        return np.flatnonzero(
-            EVICTABLE_STATUSES[tasks.status]
-            & (tasks.job >= 0)
-            & (tasks.queue >= 0)
-            & (classes.request[tasks.task_class, dim] > 0)
-        )

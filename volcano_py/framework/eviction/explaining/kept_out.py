@@ -8,10 +8,9 @@ import numpy as np
 
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording import explain_evictions as wording
-from volcano_py.framework.eviction.explaining.standings import Standings
+from volcano_py.framework.eviction.explaining.standings import Standings, holders
 from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
-from volcano_py.state.status import EVICTABLE_STATUSES
 from volcano_py.state.table.axis import PODS, IntVector
 
 _MOST_EXPLAINED: Final = 64
@@ -32,8 +31,10 @@ def explain_kept_out(ssn: Session, action: str, point: str) -> None:
             if len(known) == _MOST_EXPLAINED:
                 return
             dim = _scarcest(ssn, job.min_resources)
-            why = _no_reclaim if point == "reclaimable" else _no_preempt
-            known[key] = why(ssn, action, job, dim, int(job.min_resources[dim]))
+            if point == "reclaimable":
+                known[key] = _no_reclaim(ssn, action, job, dim, int(job.min_resources[dim]))
+            else:
+                known[key] = _no_preempt(ssn, action, job, dim)
         if known[key]:
             ssn.findings.explain_no_evictions(job, known[key], has_victims=False)
 
@@ -57,10 +58,7 @@ def _no_reclaim(ssn: Session, action: str, job: Job, dim: int, asked: int) -> st
     return "" if donors else wording.no_donor(action, own, standings.promised_twice(own.queue))
 
 
-def _no_preempt(ssn: Session, action: str, job: Job, dim: int, asked: int) -> str:  # noqa: ARG001
-    tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
-    holds = EVICTABLE_STATUSES[tasks.status] & (tasks.job >= 0) & (tasks.queue == job.queue.slot)
-    rows = np.flatnonzero(holds)
-    rows = rows[ssn.ledger.classes.request[tasks.task_class[rows], dim] > 0]
-    is_lesser = jobs.priority[tasks.job[rows]] < job.priority
+def _no_preempt(ssn: Session, action: str, job: Job, dim: int) -> str:
+    tasks, jobs, rows = ssn.ledger.tasks, ssn.ledger.jobs, holders(ssn, dim)
+    is_lesser = (tasks.queue[rows] == job.queue.slot) & (jobs.priority[tasks.job[rows]] < job.priority)
     return "" if is_lesser.any() else wording.no_lesser_job(action, job.queue.name)

@@ -12,7 +12,19 @@ from volcano_py.framework.eviction.gangs import Gangs
 from volcano_py.framework.session import Session
 from volcano_py.framework.status.queue_reports import queue_reports, standing
 from volcano_py.state.infos import QueueInfo
+from volcano_py.state.status import EVICTABLE_STATUSES
 from volcano_py.state.table.table import Rows
+
+
+def holders(ssn: Session, dim: int) -> Rows:
+    """Pods of jobs that hold some of the resource at `dim`."""
+    tasks, classes = ssn.ledger.tasks, ssn.ledger.classes
+    return np.flatnonzero(
+        EVICTABLE_STATUSES[tasks.status]
+        & (tasks.job >= 0)
+        & (tasks.queue >= 0)
+        & (classes.request[tasks.task_class, dim] > 0)
+    )
 
 
 class Standings:

@@ -64,6 +64,4 @@ def _try_without(ssn: Session, draft: Draft, evictions: Sequence[Eviction]) -> N
     if all(place_on(ssn, draft, each.task, each.node) or place(ssn, draft, each.task) for each in places):
         return
     draft.withdraw_places()
-    for eviction in evictions:
-        draft.evict(eviction.unit, eviction.task, eviction.consent)
-    draft.restore_places(places)
+    draft.repeat(evictions, places)
