@@ -214,7 +214,7 @@ class _Writing:
         finally:
             if self._segment is not None:
                 self._segment.close()
-                self._tell(self._segment)
+                self._note_progress(self._segment)
 
     # -- segments ----------------------------------------------------------------------------------------------------
 
@@ -264,9 +264,9 @@ class _Writing:
         if time.monotonic() - self._flushed >= _FLUSH_EVERY:
             self._segment.flush()
             self._flushed = time.monotonic()
-        self._tell(self._segment)
+        self._note_progress(self._segment)
 
-    def _tell(self, segment: SegmentWriter) -> None:
+    def _note_progress(self, segment: SegmentWriter) -> None:
         self._progress(self._header, self._before + segment.size, self._turns if self._is_large(segment) else -1)
 
     # -- entries -----------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from volcano_py.observe.listen import ListenAddress
 from volcano_py.operator.webhooks.certificates import issue
 from volcano_py.ui import live
 from volcano_py.ui.access import Shared
-from volcano_py.ui.cluster import ClusterError
+from volcano_py.ui.cluster import Cluster, ClusterError
 from volcano_py.ui.rights import reviewed
 from volcano_py.ui.rights.sight import EVERYTHING
 from volcano_py.ui.serving import serving
@@ -192,6 +192,20 @@ async def events(stream: aiohttp.ClientResponse) -> AsyncIterator[str]:
                 yield event
 
 
+@contextlib.asynccontextmanager
+async def ann_follows(
+    reviewer: Reviewer, certificates: Path
+) -> AsyncIterator[tuple[Cluster, aiohttp.ClientSession, AsyncIterator[str]]]:
+    """The cluster, ann's browser, and the events that it follows, of which the first has come."""
+    source, shared = cluster(OBJECTS + OTHERS), Shared(reviewer.client, "volcano-system", certificates)
+    async with serving(source, HERE, shared=shared) as url, browser(url, certificates) as ann:
+        await sign_in(ann, ANN)
+        async with ann.get("/api/updates?after=0") as stream:
+            following = events(stream)
+            assert '"n1"' in await anext(following)
+            yield source, ann, following
+
+
 async def test_a_stream_is_what_its_user_may_see(url: str, certificates: Path) -> None:
     async with browser(url, certificates) as bob:
         await sign_in(bob, BOB)
@@ -205,15 +219,10 @@ async def test_rights_that_are_taken_away_end_the_stream_and_what_is_shown(
     reviewer: Reviewer, certificates: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reviewed, "ALLOWED_FOR", 0.0)
-    source, shared = cluster(OBJECTS + OTHERS), Shared(reviewer.client, "volcano-system", certificates)
-    async with serving(source, HERE, shared=shared) as url, browser(url, certificates) as ann:
-        await sign_in(ann, ANN)
-        async with ann.get("/api/updates?after=0") as stream:
-            following = events(stream)
-            assert '"n1"' in await anext(following)
-            reviewer.rights["ann"] = frozenset()
-            cordon(source, "n1")
-            assert await anext(following) == "event: again\ndata: {}"
+    async with ann_follows(reviewer, certificates) as (source, ann, following):
+        reviewer.rights["ann"] = frozenset()
+        cordon(source, "n1")
+        assert await anext(following) == "event: again\ndata: {}"
         assert not (await board(ann))["nodes"]
         # A browser that comes back with what it saw before gets no changes of it either.
         async with ann.get(f"/api/updates?after=1&sight={EVERYTHING.mark}") as stream:
@@ -224,15 +233,10 @@ async def test_a_token_that_is_taken_back_ends_the_session_and_its_streams(
     reviewer: Reviewer, certificates: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions, "CHECKED_FOR", 0.0)
-    source, shared = cluster(OBJECTS + OTHERS), Shared(reviewer.client, "volcano-system", certificates)
-    async with serving(source, HERE, shared=shared) as url, browser(url, certificates) as ann:
-        await sign_in(ann, ANN)
-        async with ann.get("/api/updates?after=0") as stream:
-            following = events(stream)
-            assert '"n1"' in await anext(following)
-            del reviewer.users[ANN]
-            cordon(source, "n1")
-            assert await anext(following) == "event: again\ndata: {}"
+    async with ann_follows(reviewer, certificates) as (source, ann, following):
+        del reviewer.users[ANN]
+        cordon(source, "n1")
+        assert await anext(following) == "event: again\ndata: {}"
         async with ann.get("/api/board") as answer:
             assert answer.status == 401
 
@@ -256,15 +260,10 @@ async def test_a_stream_of_a_cluster_in_which_nothing_changes_ends_too(
 
 
 async def test_who_signs_out_in_one_tab_has_left_the_others(reviewer: Reviewer, certificates: Path) -> None:
-    source, shared = cluster(OBJECTS + OTHERS), Shared(reviewer.client, "volcano-system", certificates)
-    async with serving(source, HERE, shared=shared) as url, browser(url, certificates) as ann:
-        await sign_in(ann, ANN)
-        async with ann.get("/api/updates?after=0") as stream:
-            following = events(stream)
-            assert '"n1"' in await anext(following)
-            async with ann.post("/sign-out"):
-                cordon(source, "n1")
-            assert await anext(following) == "event: again\ndata: {}"
+    async with ann_follows(reviewer, certificates) as (source, ann, following):
+        async with ann.post("/sign-out"):
+            cordon(source, "n1")
+        assert await anext(following) == "event: again\ndata: {}"
 
 
 async def test_a_session_ends_when_the_user_signs_out(session: aiohttp.ClientSession) -> None:

@@ -121,8 +121,9 @@ def test_nodeorder_scores_several_classes_to_the_last_bit_as_one_by_one(
         assert scores.tolist() == plugin.node_order(task_class, NodeView(ssn.ledger.nodes, rows)).tolist()
 
 
-def test_a_run_is_planned_with_two_looks_at_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the nodes as they are, and at those that the plan touches as they would be."""
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """How many classes, and how many nodes, nodeorder scores each time."""
     looks: list[tuple[int, int]] = []
     scores = NodeOrder.node_orders
 
@@ -131,22 +132,19 @@ def test_a_run_is_planned_with_two_looks_at_nodes(monkeypatch: pytest.MonkeyPatc
         return scores(plugin, view)
 
     monkeypatch.setattr(NodeOrder, "node_orders", counted)
+    return looks
+
+
+def test_a_run_is_planned_with_two_looks_at_nodes(looks: list[tuple[int, int]]) -> None:
+    """At the nodes as they are, and at those that the plan touches as they would be."""
     opened = opened_with([(8, 16)] * 20, [(index + 8, 2) for index in range(12)], [[(NodeOrder, POLICIES["spread"])]])
     where = place(opened, range(12), expected=list(range(12)), undone=set())
     assert len({node for [node] in where}) == 12
     assert looks == [(12, 20), (12, 12)]
 
 
-def test_classes_that_are_larger_than_what_any_node_has_free_are_not_scored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_classes_that_are_larger_than_what_any_node_has_free_are_not_scored(looks: list[tuple[int, int]]) -> None:
     """A full cluster costs no look at its nodes for each class that waits."""
-    looks: list[tuple[int, int]] = []
-    scores = NodeOrder.node_orders
-
-    def counted(plugin: NodeOrder, view: ClassesView) -> Scores:
-        looks.append((len(view.classes), len(view)))
-        return scores(plugin, view)
-
-    monkeypatch.setattr(NodeOrder, "node_orders", counted)
     pods = [(5, 1), (11, 1), (12, 1), (13, 1), (6, 1)]
     opened = opened_with([(1, 16)] * 20, pods, [[Predicates, (NodeOrder, POLICIES["spread"])]])
     where = place(opened, range(5), expected=list(range(5)), undone=set())
