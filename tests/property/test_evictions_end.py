@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.registries import checked_registry
+from volcano_py.api.names import GROUP_NAME, PREEMPTABLE, REVOCABLE_ZONE
 from volcano_py.api.objects import Pod
 from volcano_py.cluster.manifests import Document, stored
 from volcano_py.config import parse_configuration
@@ -59,7 +60,35 @@ tiers:
 - plugins: [{name: priority, enablePreemptable: false}, {name: gang}]
 - plugins: [{name: drf, enableNamespaceOrder: true}, {name: proportion}, {name: predicates}]
 """,
+    "protectors": """
+actions: "enqueue, allocate, preempt, reclaim, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}, {name: pdb}, {name: cdp}]
+- plugins: [{name: drf}, {name: proportion, enableHierarchy: true}, {name: predicates}, {name: nodeorder}]
+""",
+    "hours": """
+actions: "enqueue, allocate, preempt, reclaim, backfill, shuffle"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: pdb}]
+- plugins:
+  - name: tdm
+    arguments: {tdm.revocable-zone.open: "00:00-23:59", tdm.revocable-zone.closed: "00:00-00:01", tdm.timezone: UTC}
+- plugins: [{name: capacity}, {name: predicates}, {name: nodeorder}]
+""",
+    "whole jobs": """
+actions: "enqueue, allocate, gangreclaim, gangpreempt, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}, {name: pdb}, {name: cdp}]
+- plugins: [{name: drf, enablePreemptable: false}, {name: capacity, enableHierarchy: true}, {name: predicates}]
+""",
 }
+_MARKS: Final[dict[str, dict[str, str]]] = {
+    "nothing": {},
+    "for a while": {"volcano.sh/cooldown-time": "2s"},
+    "never": {PREEMPTABLE: "false"},
+    "after hours": {PREEMPTABLE: "true", REVOCABLE_ZONE: "*"},
+}
+"""What the pods of a job may be annotated with: when they may be evicted."""
 _QUEUES: Final = {"q1": "org/one", "q2": "org/two", "q3": "other"}
 """Name → where the queue stands in a tree; the first two are siblings."""
 
@@ -104,6 +133,32 @@ def clusters(draw: st.DrawFn) -> list[dict[str, Any]]:
                     free[node] += cpus
                 places = []
         objects += a_job(job, pods, cpus, places)
+    return objects
+
+
+@st.composite
+def marked_clusters(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """The same, with what victim plugins look at besides: labels, budgets, annotations, and a node with hours."""
+    objects = draw(clusters())
+    zone = draw(st.sampled_from(("", "", "open", "closed")))
+    if zone:
+        next(body for body in objects if body["kind"] == "Node")["metadata"]["labels"] = {REVOCABLE_ZONE: zone}
+    groups = [body["metadata"] for body in objects if body["kind"] == "PodGroup"]
+    for name, namespace in ((group["name"], group["namespace"]) for group in groups):
+        marks, labels = draw(st.sampled_from(list(_MARKS.values()))), draw(st.sampled_from(({}, {"app": name})))
+        for body in objects:
+            if body["kind"] == "Pod" and body["metadata"]["annotations"][GROUP_NAME] == name:
+                body["metadata"]["annotations"].update(marks)
+                body["metadata"]["labels"] = labels
+        if draw(st.booleans()):
+            objects.append(
+                {
+                    "kind": "PodDisruptionBudget",
+                    "metadata": {"name": name, "namespace": namespace},
+                    "spec": {"selector": {"matchLabels": {"app": name}}},
+                    "status": {"disruptionsAllowed": draw(st.integers(0, 6))},
+                }
+            )
     return objects
 
 
@@ -152,7 +207,7 @@ def _pod(job: dict[str, Any], index: int | str, cpus: int, node: str) -> dict[st
         "metadata": {
             "name": f"{job['name']}-{index}",
             "namespace": job["namespace"],
-            "annotations": {"scheduling.k8s.io/group-name": job["name"]},
+            "annotations": {GROUP_NAME: job["name"]},
         },
         "spec": {
             "schedulerName": "volcano",
@@ -195,7 +250,7 @@ def _come_again(simulation: Simulation, known: set[str], objects: list[dict[str,
 
 
 @settings(max_examples=_EXAMPLES, deadline=None)
-@given(clusters(), st.sampled_from(sorted(POLICIES)))
+@given(marked_clusters(), st.sampled_from(sorted(POLICIES)))
 def test_evictions_end_though_every_victim_comes_again(objects: list[dict[str, Any]], policy: str) -> None:
     simulation = simulation_of(objects, policy)
     known: set[str] = set()
@@ -230,7 +285,7 @@ def test_a_gang_that_pods_were_evicted_for_is_bound_whole(objects: list[dict[str
 
 
 @settings(max_examples=_EXAMPLES, deadline=None)
-@given(clusters(), st.sampled_from(sorted(POLICIES)))
+@given(marked_clusters(), st.sampled_from(sorted(POLICIES)))
 def test_a_gang_loses_what_it_can_spare_or_everything(objects: list[dict[str, Any]], policy: str) -> None:
     simulation = simulation_of(objects, policy)
     minimum = {body["metadata"]["name"]: body["spec"]["minMember"] for body in objects if body["kind"] == "PodGroup"}
