@@ -9,8 +9,8 @@ gives are units (units.py, gangs.py); the search evicts the best bundles of unit
 columns.py, bundles.py), if the plugins give them up (taking.py, judging.py), and where a rule other than room is in the
 way, those of one node (blocked.py); the draft keeps what was done (draft.py, placing.py); units that the whole plan
 does not need stay (fill_back.py), and one may be replaced by something better (replacement.py, cost.py); where there
-are few choices, all are compared (few_choices.py, choices.py); the plan is dropped if a victim would come back
-(recurrence.py).
+are few choices, all are compared (few_choices.py, choices.py); where a victim would come back, the plan is dropped, and
+another is sought in other domains, or without that victim's job (recurrence.py).
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Final
+
+import msgspec
+import numpy as np
 
 from volcano_py.api.wording import explain_evictions as wording
 from volcano_py.framework.eviction.candidates import Candidates
@@ -32,12 +35,14 @@ from volcano_py.framework.eviction.planning.replacement import replace_one, retr
 from volcano_py.framework.eviction.planning.search import Search
 from volcano_py.framework.eviction.scheme import Scheme
 from volcano_py.framework.eviction.starving import allocate_follows
-from volcano_py.framework.job import Job
+from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
 from volcano_py.state.table.table import Rows
 from volcano_py.state.topology.tree import ROOT
 
 _SURPLUS: Final = tuple(level for level in LEVELS if not level.whole)
+_MOST_LEFT_OUT: Final = 3
+"""Jobs of which a pod would come back, and without which a plan is sought; each costs a search."""
 
 
 class EvictionPlan:
@@ -53,6 +58,8 @@ class EvictionPlan:
         self._scheme = scheme
         self._job = job
         self._draft = Draft(ssn, job, scheme)
+        self._avenger: int | None = None
+        """Row of the pod that could evict in turn what it would be evicted for, in a plan that was dropped."""
         self.found_nothing = False
 
     def carry_out(self, tasks: Rows, *, keep_without_victims: bool = True) -> bool:
@@ -65,9 +72,12 @@ class EvictionPlan:
         tentative = ssn.findings.tentative
         given_back = {row: tentative[row] for row in tasks.tolist() if row in tentative}
         is_complete = self._search(tasks)
-        self.found_nothing = not is_complete
+        self.found_nothing = not is_complete and self._avenger is None
         worth_it = bool(draft.evictions) or (bool(draft.places) and keep_without_victims)
-        if not worth_it or not is_complete or self._would_come_back():
+        if not worth_it or not is_complete:
+            if not is_complete and self._avenger is not None:
+                why = wording.would_come_back(self._scheme.action, ssn.task_info(self._avenger).key)
+                ssn.findings.explain_no_evictions(self._job, why, has_victims=True)
             self._give_up()
             ssn.findings.reset_tentative(tasks, given_back)
             return False
@@ -78,22 +88,40 @@ class EvictionPlan:
         return True
 
     def _search(self, tasks: Rows) -> bool:
-        """Draft the plan; for a job that is kept together in the network, the best of those in single domains. No gang
-        goes whole where surplus suffices in another domain."""
+        """Draft a plan that no victim would undo; for a job that is kept together in the network, the best of those in
+        single domains. No gang goes whole where surplus suffices in another domain."""
         ssn, job = self._ssn, self._job
         domains = eviction_domains(ssn, self._pool, job, tasks)
         if domains is None and ssn.sub_groups(job) is None:
-            return self._search_all_levels(tasks)
+            return self._search_without_avengers(tasks)
         found = [ROOT] if domains is None else domains
         passes = (_SURPLUS, LEVELS) if len(found) > 1 and self._spares_gangs() else (LEVELS,)
         return any(self._search_in_each(found, tasks, levels) for levels in passes)
+
+    def _search_without_avengers(self, tasks: Rows) -> bool:
+        """Draft the best plan that no victim would undo; jobs that would are left out, a few at most."""
+        scheme, jobs = self._scheme, self._ssn.ledger.tasks.job
+        left_out: list[int] = []
+        while self._search_all_levels(tasks):
+            if not self._would_come_back():
+                return True
+            if len(left_out) == _MOST_LEFT_OUT:
+                break
+            left_out.append(int(jobs[self._avenger]))
+
+            def without(task: Task) -> Rows:
+                rows = scheme.candidates(task)
+                return rows[~np.isin(jobs[rows], left_out)]
+
+            self._scheme = msgspec.structs.replace(scheme, candidates=without)
+        return False
 
     def _search_in_each(self, domains: Sequence[int], tasks: Rows, levels: Sequence[Level]) -> bool:
         """Draft the plan that costs least, of one in each domain; of equal ones the first. Whether there is any."""
         draft, plans = self._draft, []
         for domain in domains:
             draft.reset()
-            if self._search_in(domain, tasks, levels):
+            if self._search_in(domain, tasks, levels) and not self._would_come_back():
                 plans.append((draft.evictions.copy(), draft.places.copy()))
                 if not draft.evictions:
                     return True
@@ -163,17 +191,14 @@ class EvictionPlan:
         return found is not None, last_resorts
 
     def _would_come_back(self) -> bool:
-        """Whether a victim could evict in turn what it was evicted for. The job notes which."""
+        """Whether a victim could evict in turn what it was evicted for."""
         draft = self._draft
         placed = self._pool.spares(draft.placed)
         if not draft.evictions or not len(placed) or not self._scheme.may_lose(self._job.queue):
             return False
         avenger = find_avenger(self._ssn, self._pool.gangs, self._scheme, draft.evictions, self._job, placed)
-        if avenger is None:
-            return False
-        why = wording.would_come_back(self._scheme.action, avenger)
-        self._ssn.findings.explain_no_evictions(self._job, why, has_victims=True)
-        return True
+        self._avenger = self._avenger if avenger is None else avenger
+        return avenger is not None
 
     def _give_up(self) -> None:
         """Take everything back. Only places that no pod has to leave are held if allocate is to give them: otherwise

@@ -18,8 +18,8 @@ from volcano_py.state.table.table import Rows
 
 def find_avenger(
     ssn: Session, gangs: Gangs, scheme: Scheme, evictions: Sequence[Eviction], evictor: Job, placed: Rows
-) -> str | None:
-    """A victim that could evict some of the tasks `placed`, for which it was evicted: the name of its pod; None when
+) -> int | None:
+    """A victim that could evict some of the tasks `placed`, for which it was evicted: the row of its pod; None when
     none could. A job that goes whole comes back whole.
 
     Plugins are asked as things stand after the plan, with what was promised taken for running.
@@ -31,7 +31,7 @@ def find_avenger(
         units = list(_units(ssn, gangs, evictor, placed))
         for rows in _representatives(ssn, evictions):
             if _could_evict(ssn, scheme, rows, units):
-                return ssn.task_info(int(rows[0])).key
+                return int(rows[0])
         return None
     finally:
         ssn.ledger.restore(placed, statuses, nodes)
