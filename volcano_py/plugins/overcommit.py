@@ -78,10 +78,12 @@ class Overcommit(Plugin):
         dim = self._exceeded(wanted, counting)
         if dim is None:
             return PERMIT
-        if self._exceeded(wanted, counting, self._takings.of(job, wanted)) is None:
+        freed = self._takings.of(job, wanted)
+        dim = self._exceeded(wanted, counting, freed)
+        if dim is None:
             self._takings.rely(job)
             return PERMIT
-        return reject(Reason.CLUSTER_OVERCOMMITTED, self._explain(dim, wanted[dim], counting[dim]))
+        return reject(Reason.CLUSTER_OVERCOMMITTED, self._explain(dim, wanted[dim], counting[dim], freed[dim]))
 
     def _exceeded(self, wanted: list[int], promised: list[int], freed: Sequence[int] = ()) -> int | None:
         """The first resource of which the cluster cannot promise `wanted` [R] as well, with `freed` [R] back."""
@@ -101,7 +103,7 @@ class Overcommit(Plugin):
                 self._promised[dim] += asked
             self._takings.admitted(job)
 
-    def _explain(self, dim: int, asked: int, promised: int) -> str:
+    def _explain(self, dim: int, asked: int, promised: int, freed: int) -> str:
         return cluster_overcommitted(
             self._names[dim],
             used=self._used[dim],
@@ -109,5 +111,6 @@ class Overcommit(Plugin):
             asked=asked,
             allocatable=self._total[dim],
             factor=self.arguments.factor,
+            freed=freed,
             shard=self._shard,
         )

@@ -82,21 +82,35 @@ def _word(kind: Ceiling, shard: str) -> str:
 
 
 def cluster_overcommitted(
-    resource: str, *, used: int, inqueue: int, asked: int, allocatable: int, factor: float, shard: str = ""
+    resource: str,
+    *,
+    used: int,
+    inqueue: int,
+    asked: int,
+    allocatable: int,
+    factor: float,
+    freed: int = 0,
+    shard: str = "",
 ) -> str:
-    """The overcommit plugin's refusal: the cluster, or `shard` if given, is promised to others up to its factor."""
+    """The overcommit plugin's refusal: the cluster, or `shard` if given, is promised to others up to its factor, though
+    evictions could make `freed` free for the job."""
     # the factor as written: 1.15 of 100 is 115, not the 114.99… of binary floats
     limit = int(allocatable * Fraction(repr(factor)))
-    held, promised, wanted, most, total, _ = numbers(
-        resource, used, inqueue, asked, limit, allocatable, used + inqueue + asked
+    held, promised, wanted, most, total, back, _ = numbers(
+        resource, used, inqueue, asked, limit, allocatable, freed, used + inqueue + asked
     )
     if not allocatable:
         return f"asks for {with_name(resource, wanted)}; {no_node_offers(resource)}"
     first = _ASK_LESS if asked > limit else "wait until jobs finish"
     whole = f"shard {shard}" if shard else "cluster"
+    evictions = ""
+    if freed:
+        is_promised = used + asked - freed <= limit
+        but = f"but other jobs were promised {promised} before" if is_promised else "which is too little"
+        evictions = f"evictions could free {back} for the job, {but}; "
     return (
         f"{whole}: {with_name(resource, held)} used + {promised} promised + {wanted} asked > {most} "
-        f"({total} allocatable x overcommit-factor {factor:g}); {first}, add nodes or raise the factor"
+        f"({total} allocatable x overcommit-factor {factor:g}); {evictions}{first}, add nodes or raise the factor"
     )
 
 

@@ -68,6 +68,15 @@ def claims_too_much(action: str, standing: Standing, asked: int) -> str:
     )
 
 
+def promised_to_others(action: str, standing: Standing, promised: int, asked: int) -> str:
+    """What the queue of the job deserves is promised to jobs of it that were admitted and hold nothing yet."""
+    given, asks = number(standing.resource, promised), with_name(standing.resource, number(standing.resource, asked))
+    return (
+        f"{action} evicts nothing for it: queue {standing.queue} {_holds(standing)}, {given} of them promised to jobs "
+        f"that were admitted before, and the job asks for {asks}"
+    )
+
+
 def no_donor(action: str, standing: Standing, promised_twice: str) -> str:
     """No other queue holds more than it deserves, which may be as queues together deserve more than there is."""
     others = f"no other queue holds more {standing.resource} than it deserves"

@@ -207,6 +207,22 @@ def test_an_overcommitted_cluster_says_how_its_limit_comes_about() -> None:
 
 
 @pytest.mark.parametrize(
+    ("freed", "said"),
+    [
+        (10, "evictions could free 10 for the job, but other jobs were promised 20 before; "),
+        (4, "evictions could free 4 for the job, which is too little; "),
+    ],
+)
+def test_an_overcommitted_cluster_says_what_evictions_could_free_for_the_job(freed: int, said: str) -> None:
+    assert explain_ceilings.cluster_overcommitted(
+        "cpu", used=95 * CPU, inqueue=20 * CPU, asked=10 * CPU, allocatable=80 * CPU, factor=1.2, freed=freed * CPU
+    ) == (
+        "cluster: 95 cpu used + 20 promised + 10 asked > 96 (80 allocatable x overcommit-factor 1.2); "
+        f"{said}wait until jobs finish, add nodes or raise the factor"
+    )
+
+
+@pytest.mark.parametrize(
     ("sentence", "text"),
     [
         (

@@ -54,8 +54,12 @@ def _no_reclaim(ssn: Session, action: str, job: Job, dim: int, asked: int) -> st
         return ""
     if own.held + asked > own.deserved:
         return wording.claims_too_much(action, own, asked)
-    donors = standings.donors(job.queue)
-    return "" if donors else wording.no_donor(action, own, standings.promised_twice(own.queue))
+    if not standings.donors(job.queue):
+        return wording.no_donor(action, own, standings.promised_twice(own.queue))
+    promised = standings.promised(own.queue)
+    if own.held + promised + asked > own.deserved:
+        return wording.promised_to_others(action, own, promised, asked)
+    return ""
 
 
 def _no_preempt(ssn: Session, action: str, job: Job, dim: int) -> str:

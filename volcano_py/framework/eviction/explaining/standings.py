@@ -39,6 +39,10 @@ class Standings:
     def of(self, queue: str) -> Standing:
         return standing(self._ssn, queue, self._dim)
 
+    def promised(self, queue: str) -> int:
+        """What jobs of the queue were promised when they were admitted, and do not hold yet."""
+        return self._reports[queue].inqueue.get(self._resource, 0)
+
     def donors(self, queue: QueueInfo) -> list[Standing]:
         """Other queues that hold more than they deserve, those with most beyond first; of queues below each other, the
         lowest."""
