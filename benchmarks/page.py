@@ -146,7 +146,7 @@ async def _first_views(url: str) -> None:
             times.append(time.perf_counter() - began)
             await context.close()
         await browser.close()
-    sys.stdout.write(f"first view: {statistics.median(times):.2f} s in the middle, {max(times):.2f} s at most\n")
+    sys.stdout.write(f"first view: median {statistics.median(times):.2f} s, maximum {max(times):.2f} s\n")
 
 
 async def _cookies(session: aiohttp.ClientSession, url: str) -> list[Morsel[str]]:
@@ -166,7 +166,7 @@ async def _report(name: str, cluster: Cluster, pods: list[Pod], pause: float, se
     await asyncio.sleep(10)
     times = sorted(seen[key] - at for key, at in began.items())
     middle, late = statistics.median(times), times[int(0.95 * len(times))]
-    sys.stdout.write(f"{name}: {1000 * middle:.0f} ms in the middle, {1000 * late:.0f} ms at the 95th percentile\n")
+    sys.stdout.write(f"{name}: median {1000 * middle:.0f} ms, 95th percentile {1000 * late:.0f} ms\n")
     sys.stdout.flush()
 
 

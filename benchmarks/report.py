@@ -83,7 +83,7 @@ def _at_the_api_server() -> Iterable[str]:
 
 
 def _middle_runs(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of each scheduler's runs the one of middling speed."""
+    """The run of median speed, for each scheduler."""
     return [sorted(each, key=itemgetter("pods_per_second"))[len(each) // 2] for each in _by_scheduler(runs).values()]
 
 
@@ -97,10 +97,10 @@ def _by_scheduler(runs: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, An
 def _times_as_fast(result: dict[str, Any]) -> Iterable[str]:
     """How the schedulers compare, where that was measured several times."""
     if "--runs" in result["command"]:
-        yield "These are the runs of middling speed. Times as fast as kube-scheduler, run by run:\n"
+        yield "The table shows the median run of each scheduler. How many times as fast as kube-scheduler, run by run:\n"
         for name, times in result["times_as_fast_as_kube_scheduler"].items():
             each = ", ".join(f"{time:.2f}" for time in times)
-            yield f"- {_NAMES.get(name, name)}: {each}; {median(times):.2f} in the middle"
+            yield f"- {_NAMES.get(name, name)}: {each}; median {median(times):.2f}"
         yield ""
 
 
@@ -141,7 +141,7 @@ def _costs(run: dict[str, Any]) -> list[str]:
 
 
 def _decisions() -> Iterable[str]:
-    yield "### Decisions alone, in memory\n\nWith `--runs` the fastest of them.\n"
+    yield "### Decisions alone, in memory\n\nWith `--runs`, the fastest run is shown.\n"
     rows = []
     for name, title in _DECISIONS.items():
         result = _result(name)

@@ -1,7 +1,7 @@
-"""A full cluster and many pods that wait: once they are more important than what runs, and once they are not.
+"""A full cluster and many waiting pods: once with a higher priority than what runs, and once with the same.
 
-The latter is the state of a busy cluster most of the time. What runs are elastic jobs, which give one pod after the
-other, or gangs that need all their pods, which go whole.
+The latter is the state of a busy cluster most of the time. What runs are elastic jobs, which lose one pod after
+the other, or gangs that need all their pods, which are evicted whole.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ tiers:
 def preemption_cases(nodes: int = NODES, waiting: int = WAITING, large: int = LARGE) -> list[Case]:
     """Each pod that waits asks for two CPUs: the place of two."""
     return [
-        Case("more important than elastic jobs", partial(_cluster, nodes, waiting, _URGENT, ELASTIC), _CONFIGURATION),
-        Case("more important than gangs of 8", partial(_cluster, nodes, waiting, _URGENT, GANGS), _CONFIGURATION),
+        Case("higher priority than elastic jobs", partial(_cluster, nodes, waiting, _URGENT, ELASTIC), _CONFIGURATION),
+        Case("higher priority than gangs of 8", partial(_cluster, nodes, waiting, _URGENT, GANGS), _CONFIGURATION),
         Case(
-            f"more important than gangs of 8, {large:,} nodes",
+            f"higher priority than gangs of 8, {large:,} nodes",
             partial(_cluster, large, waiting, _URGENT, GANGS),
             _CONFIGURATION,
         ),
-        Case("not more important", partial(_cluster, nodes, waiting, "", ELASTIC), _CONFIGURATION),
+        Case("equal priority", partial(_cluster, nodes, waiting, "", ELASTIC), _CONFIGURATION),
     ]
 
 

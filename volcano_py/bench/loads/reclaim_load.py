@@ -1,4 +1,4 @@
-"""A full cluster and a queue that is owed something, and one that is owed nothing, as others hold only their own.
+"""A full cluster in which a queue can reclaim half of it, and one in which it can reclaim nothing.
 
 By each plugin that divides the cluster among queues, and by drf between the jobs of one queue. The second is the state
 of a busy cluster most of the time.
@@ -49,35 +49,35 @@ def reclaim_cases(nodes: int = NODES, waiting: int = WAITING, large: int = LARGE
     equal = [_queue(_HOLDER), _queue(_CLAIMANT)]
     half, all_of_it = nodes * PER_NODE // 2, nodes * PER_NODE
     queues = {
-        # Plugin and switches → the queues when the claimant is owed half, and when it is owed nothing.
+        # Plugin and switches → the queues when the claimant can reclaim half, and when it can reclaim nothing.
         "name: proportion": (equal, equal),
         "name: capacity": (_deserving(half), _deserving(all_of_it)),
         "name: capacity, enableHierarchy: true": (_departments(half), _departments(all_of_it)),
         "name: drf, enableHierarchy: true": (by_path, by_path),
     }
     cases = []
-    for owner, (when_owed, when_not) in queues.items():
+    for owner, (with_surplus, without) in queues.items():
         name, configuration = owner.removeprefix("name: ").removesuffix(": true"), _RECLAIM.format(owner=owner)
         cases += [
             Case(
-                f"{name}: owed by {running.name}",
-                partial(_cluster, nodes, waiting, when_owed, running=running),
+                f"{name}: reclaim from {running.name}",
+                partial(_cluster, nodes, waiting, with_surplus, running=running),
                 configuration,
             )
             for running in (ELASTIC, GANGS)
         ]
-        cases.append(Case(f"{name}: not owed", partial(_cluster, nodes, waiting, when_not, claimants=2), configuration))
+        cases.append(Case(f"{name}: nothing to reclaim", partial(_cluster, nodes, waiting, without, claimants=2), configuration))
     one = [_queue(_HOLDER)]
     return [
         *cases,
         Case(
-            f"capacity: owed by {GANGS.name}, {large:,} nodes",
+            f"capacity: reclaim from {GANGS.name}, {large:,} nodes",
             partial(_cluster, large, waiting, _deserving(large * PER_NODE // 2), running=GANGS),
             _RECLAIM.format(owner="name: capacity"),
         ),
-        Case("drf between jobs: owed", partial(_cluster, nodes, waiting, one, claimant=_HOLDER), _PREEMPT),
+        Case("drf between jobs: something to preempt", partial(_cluster, nodes, waiting, one, claimant=_HOLDER), _PREEMPT),
         Case(
-            "drf between jobs: not owed",
+            "drf between jobs: nothing to preempt",
             partial(_cluster, nodes, waiting, one, claimant=_HOLDER, running=_SINGLES),
             _PREEMPT,
         ),

@@ -56,7 +56,7 @@ def test_a_queue_that_is_owed_something_gets_it_and_no_other_does(case: Case) ->
 def evictions(case: Case) -> dict[str, int]:
     """Ten pods take the places of two each. Gangs of 8 go in pairs that are on the same nodes: two pairs. By proportion
     the holder deserves all that the claimant does not ask for, and gives three gangs."""
-    if case.name.startswith("not ") or case.name.endswith("not owed"):
+    if case.name == "equal priority" or ": nothing to " in case.name:
         return {}
     if "gangs" not in case.name:
         return {"evictions": 20}
