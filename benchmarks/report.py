@@ -97,7 +97,7 @@ def _by_scheduler(runs: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, An
 def _times_as_fast(result: dict[str, Any]) -> Iterable[str]:
     """How the schedulers compare, where that was measured several times."""
     if "--runs" in result["command"]:
-        yield "The table shows the median run of each scheduler. How many times as fast as kube-scheduler, run by run:\n"
+        yield "The table shows the median runs. How many times as fast as kube-scheduler each one was, run by run:\n"
         for name, times in result["times_as_fast_as_kube_scheduler"].items():
             each = ", ".join(f"{time:.2f}" for time in times)
             yield f"- {_NAMES.get(name, name)}: {each}; median {median(times):.2f}"

@@ -51,4 +51,4 @@ async def test_a_gang_of_higher_priority_gets_the_nodes_of_one_of_lower_priority
     )
     why, _, returns = reported.message.partition("; the place is free again when ")
     assert why.endswith("the whole gang is evicted, 2 pods (minimum 2); allowed by priority"), reported.message
-    assert returns.removeprefix(f"{name}/high-")[1:] == " ends, which has declared a run time of 2h", reported.message
+    assert returns.removeprefix(f"{name}/high-")[1:] == " ends (declared run time: 2h)", reported.message

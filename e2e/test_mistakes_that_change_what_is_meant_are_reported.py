@@ -36,7 +36,7 @@ async def test_a_pod_of_a_gang_with_another_scheduler_is_named(
     await namespace.wait_event(
         "Unschedulable",
         "PodGroup/train",
-        saying=f"{namespace.name}/train-1 names it, too, but scheduler another-scheduler",
+        saying=f"{namespace.name}/train-1 belongs to it too, but has schedulerName another-scheduler",
     )
 
 

@@ -17,7 +17,7 @@ class EvictionArguments(Arguments):
     whole: bool = argument(
         "allowWholeGangs",
         True,
-        "Whether jobs may be evicted as a whole. If not, they only give the pods beyond their minimums.",
+        "Whether jobs may be evicted as a whole. If not, only pods beyond their minimums are evicted.",
     )
     partial: bool = argument(
         "allowPartialGangs",
@@ -32,18 +32,18 @@ class EvictionArguments(Arguments):
 class GangEvictionArguments(EvictionArguments):
     """Those of gangpreempt and gangreclaim."""
 
-    allow_whole_bundle: bool = argument("allowWholeBundle", True, "The same as `allowWholeGangs`, by Volcano's name.")
+    allow_whole_bundle: bool = argument("allowWholeBundle", True, "Volcano's name for `allowWholeGangs`.")
     whole_surplus: bool = argument(
         "wholeSurplus",
         False,
-        "Whether a job that gives any of its surplus pods gives all of them, as in Volcano. If not, it gives what is "
+        "Whether a job that loses any surplus pod loses all of them, as in Volcano. If not, it loses as many as are "
         "needed.",
     )
     order: Literal["surplus-first", "priority-first"] = argument(
         "order",
         "surplus-first",
-        "surplus-first: jobs go whole only if the surplus of all jobs is not enough. priority-first: what has the "
-        "lowest priority goes, surplus or whole.",
+        "surplus-first: whole jobs are evicted only if the surplus of all jobs is not enough. priority-first: the job "
+        "of the lowest priority loses pods first, surplus or all.",
     )
     max_domains: int = argument(
         "maxDomains",

@@ -66,7 +66,7 @@ class Pdb(Plugin):
         )
 
     def protected_by(self, rows: Rows) -> str:
-        unlabelled = "by plugin pdb, as they have no labels"
+        unlabelled = "by plugin pdb (they have no labels)"
         budgets = {budget.name: budget.allowed for row in rows.tolist() for budget in self._budgets_of(row)}
         if not budgets:
             return unlabelled

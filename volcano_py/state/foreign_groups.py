@@ -128,7 +128,9 @@ class ForeignGroups:
     def strangers(self, group: str) -> Strangers:
         """The pods of other schedulers that name this PodGroup; there is one."""
         found = sorted((self._pods[uid][1], self._pods[uid][2]) for uid in self._members[group])
-        return Strangers(pod=found[0][0], scheduler=found[0][1], count=len(found))
+        is_volcano = DEFAULT_SCHEDULER_NAME in self._scheduler_names
+        own = DEFAULT_SCHEDULER_NAME if is_volcano else min(self._scheduler_names)
+        return Strangers(pod=found[0][0], scheduler=found[0][1], count=len(found), own=own)
 
     def template_names(self, uid: str, *, ours: bool | None) -> Change:
         """Whether the template of this owner names a scheduler of ours; None: it is gone."""

@@ -66,7 +66,7 @@ status: {{phase: Running}}
             holder(of="other") + queue("other", "reclaimable: false"),
             gang(1, "4"),
             EVICTING,
-            "1 pod is protected by queue other, which is not reclaimable",
+            "1 pod is protected by queue other (reclaimable: false)",
         ),
     ],
 )

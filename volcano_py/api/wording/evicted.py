@@ -37,7 +37,7 @@ def sub_group_makes_room(gang: Party, pod: Party, *, name: str, pods: int) -> st
 
 def deadlocked_gang_makes_room(gang: Party, pod: Party, *, pods: int, minimum: int) -> str:
     """Why an incomplete gang is evicted for another one: each holds places that the other needs."""
-    why = "both gangs are incomplete and hold places that the other needs, so the last in order is evicted"
+    why = "both gangs are incomplete and each holds places that the other needs, so the last in order is evicted"
     return f"{_versus(gang, pod)}: {why}, {pods} pod{'s' * (pods != 1)} (minimum {minimum})"
 
 
@@ -48,14 +48,14 @@ def allowed_by(plugins: Sequence[str], standing: Standing | None) -> str:
     because = ""
     if standing is not None and standing.deserved is not None:
         held, deserved = (number(standing.resource, units) for units in (standing.held, standing.deserved))
-        because = f", as queue {standing.queue} held {held} {standing.resource} and deserved {deserved}"
+        because = f", because queue {standing.queue} held {held} {standing.resource} and deserved {deserved}"
     return f"; allowed by {', '.join(plugins)}{because}"
 
 
 def comes_back(claimant: str, seconds: float) -> str:
-    """When the place is free again: the pod that gets it declares how long it runs."""
+    """When the room is free again: the pod that gets it declares how long it runs."""
     length = format_duration(timedelta(seconds=seconds))
-    return f"; the place is free again when {claimant} ends, which has declared a run time of {length}"
+    return f"; the room is free again when {claimant} ends (declared run time: {length})"
 
 
 def _versus(victim: Party, pod: Party) -> str:

@@ -83,7 +83,10 @@ def plugin_failed(plugin: str = "") -> str:
 
 def scheduling_gated(gates: Sequence[str]) -> str:
     if all(gate == QUEUE_ALLOCATION_GATE for gate in gates):
-        return f"has the scheduling gate {QUEUE_ALLOCATION_GATE}: it is taken off when the queue has room for the pod"
+        return (
+            f"has the scheduling gate {QUEUE_ALLOCATION_GATE}: the scheduler removes it when the queue has room for "
+            "the pod"
+        )
     listed, it = summarize(gates), _it(gates)
     which = plural("scheduling gate", len(gates))
     return f"has the {which} {listed}: the controller or user that set {it} must remove {it}"
@@ -95,8 +98,8 @@ def refused_by_plugin(plugin: str, rule: str) -> str:
 
 def not_yet_evaluated() -> str:
     return (
-        "the scheduler has not evaluated it yet; if this goes on, check in its /status and log that it is running "
-        "and is the leader"
+        "the scheduler has not evaluated it yet; if this lasts, check in the scheduler's /status and log that it is "
+        "running and is the leader"
     )
 
 

@@ -159,8 +159,8 @@ def queue_overused(queue: str) -> str:
 
 def queue_gate_closed(queue: str) -> str:
     return (
-        f"queue {queue} has no room beyond the pods without a gate that wait in it: its pods keep their "
-        f"gate {QUEUE_ALLOCATION_GATE} until there is more"
+        f"queue {queue} has no room left after its waiting pods without a gate, which come first: the gate "
+        f"{QUEUE_ALLOCATION_GATE} is removed when there is more room"
     )
 
 

@@ -146,9 +146,9 @@ def guaranteed(queue: str, resource: str, amount: int) -> str:
 def deadlocked(action: str, gang: Gang, protections: Sequence[Protection], otherwise: str) -> str:
     """The job holds places without its minimum, and so does `gang`, which keeps them; `otherwise` says why, where no
     pod is protected."""
-    places = f"{gang.placed} of the {gang.minimum} pods that it needs"
+    places = f"{gang.placed} of {gang.minimum} pods placed"
     return (
-        f"{action} finds nothing to evict: gang {gang.key} blocks it and is incomplete, too, with {places}, "
+        f"{action} finds nothing to evict: gang {gang.key} blocks it and is incomplete too ({places}), "
         f"but {kept(protections, otherwise)}"
     )
 
@@ -162,8 +162,8 @@ def lesser_jobs_keep(action: str, queue: str, jobs: int, protections: Sequence[P
 def would_come_back(action: str, victim: str) -> str:
     """A victim could take the place back."""
     return (
-        f"{action} could make room by evicting {victim}, but by the same rules {victim} could then evict it in turn, "
-        "without end; the plugins that choose victims must rank one of the two first"
+        f"{action} could make room by evicting {victim}, but {victim} could then evict this job by the same rules, and "
+        "so on without end; the plugins that choose victims must rank one of the two first"
     )
 
 

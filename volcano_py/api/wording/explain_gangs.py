@@ -21,20 +21,25 @@ class PodMaker(msgspec.Struct, frozen=True):
 
 
 class Strangers(msgspec.Struct, frozen=True):
-    """Pods of other schedulers that name a gang: the first of them (namespace/name), its scheduler, how many."""
+    """Pods of other schedulers that name a gang: the first of them (namespace/name), its scheduler, how many; and
+    `own`, a scheduler name of ours."""
 
     pod: str
     scheduler: str
     count: int
+    own: str
 
     @property
     def fix(self) -> str:
         """What would help, as the end of a sentence."""
         if self.count == 1:
-            return f"; {self.pod} names it, too, but scheduler {self.scheduler}: create it again with this scheduler"
+            return (
+                f"; pod {self.pod} belongs to it too, but has schedulerName {self.scheduler}: recreate the pod with "
+                f"schedulerName {self.own}"
+            )
         return (
-            f"; {self.count} pods name it, too, but other schedulers ({self.pod}: {self.scheduler}): "
-            "create them again with this scheduler"
+            f"; {self.count} more pods belong to it, but have another schedulerName ({self.pod}: {self.scheduler}): "
+            f"recreate them with schedulerName {self.own}"
         )
 
 
@@ -97,7 +102,7 @@ def sub_group_too_small(name: str, existing: int, size: int) -> str:
 def room_is_kept(name: str, others: Sequence[tuple[str, int]]) -> str:
     """A sub-group would take places that others of its job (name, pods) need when their missing pods come back."""
     kept = [f"{counted(pods, 'pod')} of sub-group {other}" for other, pods in others]
-    return f"sub-group {name}: the room that it needs is kept for {summarize(kept)} to come back"
+    return f"sub-group {name}: the room that it needs is kept for missing pods of the job: {summarize(kept)}"
 
 
 def gang_unschedulable(missing: int, total: int, summary: str) -> str:
@@ -175,7 +180,7 @@ def waiting_for_release(nodes: Sequence[str], leavers: Leavers = _NONE, *, held_
     time at which they should be gone; 0 when no pod was evicted for it, so that it is looked for again each time."""
     if not leavers.pods:
         return f"{_places_kept(nodes)} until other pods have left the node or pods that it must run near have started"
-    sentence = f"{_places_kept(nodes)} until pods that are terminating there are gone: {summarize(leavers.pods)}"
+    sentence = f"{_places_kept(nodes)} until the pods terminating there are gone: {summarize(leavers.pods)}"
     if leavers.groups:
         sentence += f" of {_named('PodGroup', leavers.groups)} in {_named('queue', leavers.queues)}"
     return f"{sentence}; the place is kept until {held_for:g} s after they should be gone" if held_for else sentence
@@ -183,7 +188,7 @@ def waiting_for_release(nodes: Sequence[str], leavers: Leavers = _NONE, *, held_
 
 def waiting_for_another_try(nodes: Sequence[str]) -> str:
     """Pods were evicted for it, and then its binding failed: the event says why, and when it is tried again."""
-    return f"{_places_kept(nodes)} until its binding, which failed, is tried again"
+    return f"{_places_kept(nodes)} until its failed binding is tried again"
 
 
 def _places_kept(nodes: Sequence[str]) -> str:

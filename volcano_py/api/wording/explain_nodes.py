@@ -131,9 +131,11 @@ def _which_node(others_refuse: bool) -> str:
 
 def no_node_offers(resource: str, which: str = "node") -> str:
     """`no node offers nvidia.com/gpu: remove the request or add a node that does`."""
-    # That a pod takes the place of one is nothing that its author could leave out.
-    fix = "set status.allocatable.pods of a node," if resource == "pods" else "remove the request"
-    return f"no {which} offers {resource}: {fix} or add a node that does"
+    if resource == "pods":  # which no author of a pod can leave out
+        fix = "add a node, or set status.allocatable.pods of one (on a real node, maxPods of its kubelet)"
+    else:
+        fix = "remove the request or add a node that does"
+    return f"no {which} offers {resource}: {fix}"
 
 
 def never_fits_together(asked: Mapping[str, int], *, others_refuse: bool = False) -> str:

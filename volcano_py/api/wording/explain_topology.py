@@ -26,9 +26,12 @@ class DomainRoom(msgspec.Struct, frozen=True):
 def no_domain(found: Sequence[DomainRoom], wanted: int, where: str = "", *, sub_group: str = "") -> str:
     """No allowed domain has room. `found` has the best of each tier, the narrowest first; `where` the pods are, "" for
     nowhere; `sub_group` is the one that needs the room, "" for the job."""
-    parts = [_part(each, wanted, is_first=number == 0) for number, each in enumerate(_worth_saying(found, wanted))]
-    sentence = "; ".join(parts)
-    sentence = f"its pods are in {where}; {sentence}" if where else sentence
+    shown = _worth_saying(found, wanted)
+    parts = [_has_room(each, wanted, is_first=number == 0) for number, each in enumerate(shown) if each.allowed]
+    wider = [f"{_tier(each)}, with room for {each.pods} of {wanted}" for each in shown if not each.allowed]
+    if wider:
+        parts.append(f"not allowed by networkTopology: {'; '.join(wider)}")
+    sentence = "; ".join([f"its pods are in {where}", *parts] if where else parts)
     return f"sub-group {sub_group}: {sentence}" if sub_group else sentence
 
 
@@ -42,14 +45,15 @@ def _worth_saying(found: Sequence[DomainRoom], wanted: int) -> list[DomainRoom]:
     return said
 
 
-def _part(room: DomainRoom, wanted: int, *, is_first: bool) -> str:
-    tier = f"{room.tier_name}, tier {room.tier}" if room.tier_name else f"tier {room.tier}"
+def _has_room(room: DomainRoom, wanted: int, *, is_first: bool) -> str:
     number = f"{room.pods} of {counted(wanted, 'pod')}" if is_first else f"{room.pods} of {wanted}"
+    return f"{_tier(room)}: {room.name} has room for {number}" if room.name else f"{_tier(room)}, has room for {number}"
+
+
+def _tier(room: DomainRoom) -> str:
     if not room.name:
-        tier = f"the whole cluster, tier {room.tier}"
-    if not room.allowed:
-        return f"{tier}, is not allowed: {number}"
-    return f"{tier}, has room for {number}" if not room.name else f"{tier}: {room.name} has room for {number}"
+        return f"the whole cluster, tier {room.tier}"
+    return f"{room.tier_name}, tier {room.tier}" if room.tier_name else f"tier {room.tier}"
 
 
 def needs_the_plugin() -> str:
@@ -63,7 +67,7 @@ def needs_the_plugin() -> str:
 def unknown_tier(path: str, name: str, known: Sequence[str]) -> str:
     """`highestTierName` of the limit at `path` names no tier, so nothing is limited."""
     names = f"known are {summarize(known, most=10)}" if known else "no HyperNode has a tierName"
-    return f"{path}.highestTierName {name} is ignored: no HyperNode is of such a tier; {names}"
+    return f"{path}.highestTierName {name} is ignored: no HyperNode has this tierName; {names}"
 
 
 def placed_in(domain: str, pods: int, groups: Sequence[tuple[str, str]] = ()) -> str:

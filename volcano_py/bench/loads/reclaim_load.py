@@ -66,7 +66,9 @@ def reclaim_cases(nodes: int = NODES, waiting: int = WAITING, large: int = LARGE
             )
             for running in (ELASTIC, GANGS)
         ]
-        cases.append(Case(f"{name}: nothing to reclaim", partial(_cluster, nodes, waiting, without, claimants=2), configuration))
+        cases.append(
+            Case(f"{name}: nothing to reclaim", partial(_cluster, nodes, waiting, without, claimants=2), configuration)
+        )
     one = [_queue(_HOLDER)]
     return [
         *cases,
@@ -75,7 +77,9 @@ def reclaim_cases(nodes: int = NODES, waiting: int = WAITING, large: int = LARGE
             partial(_cluster, large, waiting, _deserving(large * PER_NODE // 2), running=GANGS),
             _RECLAIM.format(owner="name: capacity"),
         ),
-        Case("drf between jobs: something to preempt", partial(_cluster, nodes, waiting, one, claimant=_HOLDER), _PREEMPT),
+        Case(
+            "drf between jobs: something to preempt", partial(_cluster, nodes, waiting, one, claimant=_HOLDER), _PREEMPT
+        ),
         Case(
             "drf between jobs: nothing to preempt",
             partial(_cluster, nodes, waiting, one, claimant=_HOLDER, running=_SINGLES),

@@ -34,11 +34,7 @@ def place_held(places: Places | None) -> str:
     names = sorted(places.amounts)
     more = len(names) - _SHOWN_NODES
     listed = ", ".join(names[:_SHOWN_NODES]) + (f" and {more} more" if more > 0 else "")
-    when = (
-        f"the job is expected to start by {_moment(places.start)}"
-        if places.is_foreseen
-        else "it is not known when these nodes will be free"
-    )
+    when = f"the job is expected to start by {_moment(places.start)}" if places.is_foreseen else _UNFORESEEN
     return f"{len(names)} node{'' if len(names) == 1 else 's'} held ({listed}); {when}"
 
 
@@ -51,7 +47,7 @@ def started() -> str:
 
 
 def gave_way(job: str | None) -> str:
-    return "no nodes can be held for the job now" if job is None else f"nodes are held for {job}, which goes first"
+    return "no nodes can be held for the job now" if job is None else f"nodes are held for {job}, which comes first"
 
 
 def _moment(seconds: float) -> str:

@@ -10,15 +10,15 @@ def missing(claim: str) -> str:
 def not_made_yet(claim: str) -> str:
     """The claim of a generic ephemeral volume."""
     return (
-        f"PersistentVolumeClaim {claim} does not exist yet; Kubernetes creates it for the pod's ephemeral volume: if "
-        "that lasts, look at kube-controller-manager"
+        f"PersistentVolumeClaim {claim} does not exist yet; Kubernetes creates it for the pod's ephemeral volume. If "
+        "this lasts, look at the log of kube-controller-manager"
     )
 
 
 def of_another(claim: str) -> str:
     return (
-        f"PersistentVolumeClaim {claim} was not created for this pod, whose ephemeral volume needs the name; delete or "
-        "rename it"
+        f"PersistentVolumeClaim {claim} was not created for this pod, but the pod's ephemeral volume needs this name; "
+        "delete the claim, or recreate it under another name"
     )
 
 
@@ -42,7 +42,7 @@ def not_bound(claim: str, storage_class: str, *, exists: bool) -> str:
     if not storage_class:
         return (
             f"PersistentVolumeClaim {claim} is not bound yet; it names no storage class, so it waits for a volume: "
-            "create one, or name a class"
+            "create a volume, or name a storage class"
         )
     if not exists:
         return (

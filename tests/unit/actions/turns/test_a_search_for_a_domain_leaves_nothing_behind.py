@@ -62,7 +62,7 @@ def test_a_tier_name_that_is_not_known_is_a_warning_with_the_known_ones() -> Non
     cycles = Cycles(*objects({"highestTierName": "row"}, 2), plugins=PLUGINS)
     cycles.run()
     expected = (
-        "spec.networkTopology.highestTierName row is ignored: no HyperNode is of such a tier; known are rack, spine"
+        "spec.networkTopology.highestTierName row is ignored: no HyperNode has this tierName; known are rack, spine"
     )
     assert ("train", "UnknownTier", expected) in events(cycles)
     cycles.run()

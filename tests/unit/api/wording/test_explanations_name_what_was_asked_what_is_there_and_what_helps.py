@@ -298,7 +298,7 @@ def test_an_overcommitted_cluster_says_what_evictions_could_free_for_the_job(fre
         ),
         (
             explain_gangs.waiting_for_release(["n1"], Leavers(["b/old-0", "b/old-1"])),
-            "a place on node n1 is kept for it until pods that are terminating there are gone: b/old-0, b/old-1",
+            "a place on node n1 is kept for it until the pods terminating there are gone: b/old-0, b/old-1",
         ),
         (
             explain_gangs.waiting_for_release(
@@ -307,7 +307,7 @@ def test_an_overcommitted_cluster_says_what_evictions_could_free_for_the_job(fre
                 held_for=60.0,
             ),
             (
-                "places on nodes n1, n2, n3 and 1 more are kept for it until pods that are terminating there are gone: "
+                "places on nodes n1, n2, n3 and 1 more are kept for it until the pods terminating there are gone: "
                 "b/old-0, b/old-1, b/old-2 and 6 more of PodGroups b/old, b/x in queue team-b; the place is kept until "
                 "60 s after they should be gone"
             ),
@@ -316,7 +316,7 @@ def test_an_overcommitted_cluster_says_what_evictions_could_free_for_the_job(fre
             explain.not_yet_evaluated(),
             (
                 "the scheduler has not evaluated it yet; "
-                "if this goes on, check in its /status and log that it is running and is the leader"
+                "if this lasts, check in the scheduler's /status and log that it is running and is the leader"
             ),
         ),
     ],

@@ -90,7 +90,7 @@ def test_an_eviction_says_when_the_place_comes_back_where_that_is_declared() -> 
     opened = open_session(objects, tiers=TIERS, actions=[Preempt])
     Preempt(EvictionArguments()).execute(opened.ssn)
     (message,) = {effect.message for effect in opened.effects if isinstance(effect, Evict)}
-    assert message.endswith("; the place is free again when team/high-0 ends, which has declared a run time of 2h")
+    assert message.endswith("; the room is free again when team/high-0 ends (declared run time: 2h)")
 
 
 def test_a_cycle_that_evicted_looks_again_at_the_deadline() -> None:
@@ -123,7 +123,7 @@ def test_a_place_is_kept_while_its_binding_is_not_tried_again(
     assert opened.binds == binds
     if not binds:
         verdict = job_verdict(opened.ssn, opened.job("first"))
-        assert verdict.message == "a place on node n1 is kept for it until its binding, which failed, is tried again"
+        assert verdict.message == "a place on node n1 is kept for it until its failed binding is tried again"
 
 
 @pytest.mark.parametrize(("promised", "winner"), [("n1", "first-0"), ("", "later-0")])

@@ -355,8 +355,8 @@ def test_nodes_that_offer_no_places_for_pods_at_all_say_what_they_lack() -> None
     reason, message = misfit(opened)
     assert reason is Reason.NEVER_FITS
     assert message == (
-        "0/2 nodes are unavailable: 2 Too many pods. The pod asks for 1 pod; no node offers pods: set "
-        "status.allocatable.pods of a node, or add a node that does."
+        "0/2 nodes are unavailable: 2 Too many pods. The pod asks for 1 pod; no node offers pods: add a "
+        "node, or set status.allocatable.pods of one (on a real node, maxPods of its kubelet)."
     )
 
 

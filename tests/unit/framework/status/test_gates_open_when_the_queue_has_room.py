@@ -35,8 +35,8 @@ def test_as_many_open_as_the_queue_has_room_for_and_the_job_says_why_no_more_do(
     assert opened(session) == ["g-0", "g-1"]
     (note,) = session.ssn.findings.notes.values()
     assert note.message == (
-        "queue team has no room beyond the pods without a gate that wait in it: its pods keep their gate "
-        "scheduling.volcano.sh/queue-allocation-gate until there is more"
+        "queue team has no room left after its waiting pods without a gate, which come first: the gate "
+        "scheduling.volcano.sh/queue-allocation-gate is removed when there is more room"
     )
 
 

@@ -90,7 +90,7 @@ def test_what_waits_for_pods_to_end_names_the_node() -> None:
     leaving = [pod_group("old"), pod("old-0", group="old", cpu="2", on="n1", deleting=True)]
     done = closed(node("n1", cpu="2"), leaving, gang("g", cpu="2"))
     message = (
-        "WaitingForRelease: a place on node n1 is kept for it until pods that are terminating there are gone: "
+        "WaitingForRelease: a place on node n1 is kept for it until the pods terminating there are gone: "
         "team/old-0 of PodGroup team/old in queue default"
     )
     assert done.pods() == {"g-0": ("Unschedulable", message)}
@@ -101,7 +101,7 @@ def test_a_gang_that_waits_for_pods_on_several_nodes_names_them_and_each_member_
     leaving = [pod(f"old-{number}", cpu="1", on=f"n{number}", deleting=True) for number in range(4)]
     done = closed(nodes, leaving, gang("g", pods=4, min_member=4, cpu="1"))
     [reported] = done.closing.pending
-    assert "places on nodes n0, n1, n2 and 1 more are kept for it until pods that" in reported.message
+    assert "places on nodes n0, n1, n2 and 1 more are kept for it until the pods terminating" in reported.message
     assert reported.message.endswith("are gone: team/old-0, team/old-1, team/old-2 and 1 more")
     assert sorted(message.partition(": team/")[2] for _, message in done.pods().values()) == [
         f"old-{number}" for number in range(4)

@@ -71,7 +71,7 @@ class Causes:
         held = np.flatnonzero((tasks.job == last.row) & EVICTABLE_STATUSES[tasks.status])
         gang, action = wording.Gang(last.key, last.ready, last.min_member), self._scheme.action
         if comes_first:
-            return Cause(wording.deadlocked(action, gang, [], "it comes first in order"), has_victims=True)
+            return Cause(wording.deadlocked(action, gang, [], "comes first in order"), has_victims=True)
         found = self.protections(task, held)
         otherwise = Standings(self._ssn, self.scarcest(task)).guaranteed(
             self._pool.gangs, [last.queue.name], found.free

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from volcano_py.api.wording.explain_evictions import Protection
+from volcano_py.api.wording.summarize import plural, summarize
 from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.scheme import Scheme
 from volcano_py.framework.job import Task
@@ -50,25 +51,21 @@ class Protections:
         queues = self._ssn.ledger.tasks.queue[self.free]
         is_closed = np.isin(queues, list(closed))
         names = sorted({closed[slot] for slot in queues[is_closed].tolist()})
-        return Protection(
-            self._take(self.free[is_closed]), f"by queue {', '.join(names[:2])}, which is not reclaimable"
-        )
+        whose = f"by {plural('queue', len(names))} {summarize(names, most=2)} (reclaimable: false)"
+        return Protection(self._take(self.free[is_closed]), whose)
 
     def _by_gangs(self) -> Protection:
         """Pods that their gang needs, where it may not go whole."""
         gangs, jobs = self._gangs, self._ssn.ledger.tasks.job
         needed = self.free[gangs.surplus()[jobs[self.free]] == 0]
         if not gangs.take_whole:
-            why = "by the minimums of their gangs, which may not go whole (allowWholeGangs: false)"
+            why = "by the minimums of their gangs, which may not be evicted whole (allowWholeGangs: false)"
             return Protection(self._take(needed), why)
         stays = ~gangs.may_go_whole() | self._kept
-        why = "some of whose pods may not be evicted or are just starting"
+        why = "some of their pods may not be evicted or are just starting"
         if gangs.rules.min_runtime:
-            why = (
-                "which have not run for the minimum time (minRuntime), "
-                "or have pods that may not be evicted or are just starting"
-            )
-        return Protection(self._take(needed[stays[jobs[needed]]]), f"by their gangs, {why}")
+            why = f"complete for less than minRuntime, or {why}"
+        return Protection(self._take(needed[stays[jobs[needed]]]), f"by their gangs ({why})")
 
     def _take(self, rows: Rows) -> int:
         """How many pods these are, which are free no longer."""

@@ -79,7 +79,7 @@ def how_far(
             more = f" (and {counted(left, 'more term')})"
     if nodes := int(meeting.sum()):
         asked = " or that ".join(map(_joined, ways))
-        return f"{subject} {asked}{more}: of {int(present.sum())} nodes {nodes} {'does' if nodes == 1 else 'do'}"
+        return f"{subject} {asked}{more}: {nodes} of {int(present.sum())} nodes {'does' if nodes == 1 else 'do'}"
     text = "; or that ".join(_lacking(index, present, way) for way in ways)
     return f"{subject} {text}{more}: {fix}"
 
@@ -124,7 +124,7 @@ def _lacking(index: NodeIndex, present: Mask, conditions: Sequence[Condition]) -
     pairs: Iterator[tuple[Condition, ...]] = combinations(conditions, 2)
     together = next((pair for pair in pairs if not _met(pair, present)), tuple(conditions))
     text = " and ".join(f"{condition.words} ({_met([condition], present)})" for condition in together[:MOST_LISTED])
-    return f"{text}, and no node does all of that" if text else "matches a term without conditions, and no node does"
+    return f"{text}, and no node meets all of these" if text else "matches a term without conditions, and no node does"
 
 
 def _labels_there(index: NodeIndex, present: Mask, key: str) -> str:

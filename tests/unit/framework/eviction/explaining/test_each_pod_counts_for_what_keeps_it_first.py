@@ -69,5 +69,5 @@ def test_the_other_pods_of_a_gang_stay_with_those_that_are_kept() -> None:
     )
     protections = found(opened)
     assert [each.pods for each in protections.most] == [2, 2]
-    assert protections.most[1].by == "by their gangs, some of whose pods may not be evicted or are just starting"
+    assert protections.most[1].by == "by their gangs (some of their pods may not be evicted or are just starting)"
     assert not len(protections.free)

@@ -57,8 +57,8 @@ def test_of_many_values_the_most_frequent_are_reported() -> None:
 
 def test_requirements_that_no_single_node_meets_are_reported_together() -> None:
     assert of_labels(gpu="v100", zone="a") == (
-        "nodeSelector requires a node that has label gpu=v100 (1) and has label zone=a (2), and no node does all of "
-        "that: label a "
+        "nodeSelector requires a node that has label gpu=v100 (1) and has label zone=a (2), and no node meets all of "
+        "these: label a "
         "node or correct the pod."
     )
 
@@ -103,7 +103,7 @@ def test_each_term_of_an_affinity_is_another_way() -> None:
 def test_the_number_of_matching_nodes_is_reported_when_these_refuse_for_other_reasons() -> None:
     matching = [node("n1", labels={"gpu": "a100"}, cpu="1"), node("n2", labels={"gpu": "h100"})]
     assert reported(matching, cpu="2", node_selector={"gpu": "a100"}).endswith(
-        "nodeSelector requires a node that has label gpu=a100: of 2 nodes 1 does."
+        "nodeSelector requires a node that has label gpu=a100: 1 of 2 nodes does."
     )
 
 
@@ -111,7 +111,7 @@ def test_nodes_that_match_any_of_the_terms_are_counted_together() -> None:
     full = [node(f"{zone}{number}", labels={"zone": zone}, cpu="1") for zone in "abc" for number in range(2)]
     ways = [term(requirement("zone", "In", zone)) for zone in ("x", "a", "b")]
     assert reported(full, cpu="2", affinity=required(*ways)).endswith(
-        "nodeAffinity requires a node that has label zone=a or that has label zone=b (and 1 more term): of 6 nodes 4 "
+        "nodeAffinity requires a node that has label zone=a or that has label zone=b (and 1 more term): 4 of 6 nodes "
         "do."
     )
 

@@ -38,7 +38,7 @@ def reported(*objects: Any, **arguments: Any) -> str:
     ("on", "end"),
     [
         (["n9"], ", and none does; nodes have {0}=n1 (1), {0}=n2 (1), {0}=n3 (1): bring such a node back, or create"),
-        (["n1"], ": of 3 nodes 1 does."),
+        (["n1"], ": 1 of 3 nodes does."),
     ],
 )
 def test_from_where_a_bound_volume_can_be_used(on: list[str], end: str) -> None:

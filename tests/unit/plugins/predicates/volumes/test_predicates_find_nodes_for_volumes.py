@@ -88,7 +88,7 @@ def refusal(opened: Opened, name: str = "p") -> tuple[Reason, str]:
         pytest.param(
             [claim("data", of="")],
             "PersistentVolumeClaim team/data is not bound yet; it names no storage class, so it waits for a volume: "
-            "create one, or name a class",
+            "create a volume, or name a storage class",
             id="no class",
         ),
     ],
@@ -101,7 +101,7 @@ def test_a_claim_that_is_not_ready_is_named_with_what_to_do(there: list[Any], me
 
 def test_the_claim_of_an_ephemeral_volume_is_made_for_its_pod_alone() -> None:
     ephemeral = using(pod("p", group="g", cpu="1"), ephemeral=["scratch"])
-    assert refusal(session(ephemeral))[1].endswith("lasts, look at kube-controller-manager")
+    assert refusal(session(ephemeral))[1].endswith("this lasts, look at the log of kube-controller-manager")
     foreign = session(ephemeral, claim("p-scratch", of=MADE))
     assert refusal(foreign)[1].startswith("PersistentVolumeClaim team/p-scratch was not created for this pod")
     own = session(ephemeral, claim("p-scratch", of=MADE, owner=ephemeral.metadata.uid))
