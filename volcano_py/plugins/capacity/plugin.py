@@ -199,8 +199,7 @@ class Capacity(Plugin):
         if account.row not in self._slots_below:
             below = np.array([each.row for each in self._accounts.by_row if account in each.chain])
             self._slots_below[account.row] = np.flatnonzero(np.isin(self._accounts.rows_of_slots, below))
-        without_effect = self._promises.bounds().without_effect(job, self._slots_below[account.row])
-        return [promised - less for promised, less in zip(account.inqueue, without_effect, strict=True)]
+        return self._promises.counting(job, account, self._slots_below[account.row])
 
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:

@@ -300,8 +300,7 @@ class Proportion(Plugin):
         if account.row not in self._slots_below:
             slots = [slot for slot, each in self._by_slot.items() if account in each.chain]
             self._slots_below[account.row] = np.array(slots)
-        without_effect = self._promises.bounds().without_effect(job, self._slots_below[account.row])
-        return [promised - less for promised, less in zip(account.inqueue, without_effect, strict=True)]
+        return self._promises.counting(job, account, self._slots_below[account.row])
 
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:

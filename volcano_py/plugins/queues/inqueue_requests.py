@@ -9,6 +9,7 @@ from volcano_py.api.names import QUEUE_ALLOCATION_GATE
 from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
 from volcano_py.plugins.amounts.shares import sums_by_group
+from volcano_py.plugins.queues.base_account import BaseAccount
 from volcano_py.plugins.queues.promise_bounds import PromiseBounds
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import (
@@ -83,6 +84,28 @@ class InqueueRequests:
         rows = rows[self._jobs.queue[rows] == slot]
         together: Amounts = sums_by_group(np.zeros(len(rows), dtype=np.intp), self.outstanding(rows), 1)[0]
         return together
+
+    def counting(self, job: Job, account: BaseAccount, slots: Rows) -> list[int]:
+        """[R] what of the promises of a queue, whose slots and those below it are `slots`, counts against `job` when it
+        is to be admitted.
+
+        What is promised to the job for which nodes are held does not, unless the queue itself may have less than the
+        cluster: others are kept from those nodes, and may have the rest.
+        """
+        less = self.bounds().without_effect(job, slots)
+        apart = self._apart(slots)
+        if apart is not None:
+            columns = zip(less, apart, account.real_capability, self._ssn.total.tolist(), strict=True)
+            less = [max(each, held if most >= total else 0) for each, held, most, total in columns]
+        return [promised - each for promised, each in zip(account.inqueue, less, strict=True)]
+
+    def _apart(self, slots: Rows) -> list[int] | None:
+        """[R] what is promised to the job for which nodes are held, if it is of one of these queues."""
+        row = self._ssn.findings.nodes_held_for
+        if row is None or not (self.rows == row).any() or not (slots == self._jobs.queue[row]).any():
+            return None
+        amounts: list[int] = self.outstanding(row).tolist()
+        return amounts
 
     def bounds(self) -> PromiseBounds:
         """Which promises count; computed when the first job of a cycle would be refused."""

@@ -183,12 +183,11 @@ def test_a_job_of_which_more_would_lie_idle_than_may_is_not_admitted_either() ->
     assert timeline.holders == []
 
 
-def test_others_are_kept_from_the_nodes_and_not_out_of_the_cluster() -> None:
+@pytest.mark.parametrize("voters", [["overcommit"], ["proportion"], ["overcommit", "capacity"]])
+def test_others_are_kept_from_the_nodes_and_not_out_of_the_cluster(voters: list[str]) -> None:
     """Twice 8 cpu in use and 8 promised are more than 9.6; but what ends in time may use a node while it is held."""
     large = job("large", pods=2, cpu="4", at=10, min_resources={"cpu": "8"}, group_phase="Pending")
-    timeline = Timeline(
-        *NODES, *BUSY, *large, tiers=[["priority", "gang", "reservation"], ["predicates", "overcommit"]]
-    )
+    timeline = Timeline(*NODES, *BUSY, *large, tiers=[["priority", "gang", "reservation"], ["predicates", *voters]])
     timeline.at(311)
     timeline.at(312)
     timeline.finish("a-0")
@@ -197,6 +196,26 @@ def test_others_are_kept_from_the_nodes_and_not_out_of_the_cluster() -> None:
     timeline.at(315)
     assert timeline.node_of("short-0") == "n1"
     assert timeline.reported("long-0").startswith("PlacesHeld")
+
+
+@pytest.mark.parametrize("owner", ["proportion", "capacity"])
+def test_in_a_queue_that_may_not_have_the_whole_cluster_they_wait_for_its_promise(owner: str) -> None:
+    """Else they could take what the queue has left, and the large job would find its nodes free and its queue full."""
+    of_q: dict[str, Any] = {"queue": "q", "group_phase": "Pending"}
+    other = job("c", cpu="4", on=["n3"], runs=3600)
+    large = job("large", pods=2, cpu="4", at=10, min_resources={"cpu": "8"}, **of_q)
+    tiers = [["priority", "gang", "reservation"], ["predicates", "overcommit", owner]]
+    limited = queue("q", weight=3, capability={"cpu": "8"})
+    timeline = Timeline(*NODES, node("n3", cpu="4"), limited, *BUSY, *other, *large, tiers=tiers)
+    timeline.at(311)
+    timeline.at(312)
+    assert timeline.holders == ["large"]
+    timeline.finish("a-0")
+    timeline.add(*job("short", at=313, runs=60, cpu="1", min_resources={"cpu": "1"}, **of_q))
+    timeline.at(315)
+    assert timeline.reported("short-0").startswith(
+        "OverCapability: queue q: 0 cpu allocated + 8 promised + 1 asked > 8"
+    )
 
 
 def test_a_gang_that_waits_again_after_it_has_run_waits_from_then_on() -> None:
