@@ -59,7 +59,7 @@ async def test_the_files_of_a_page_settle(page: str, files: list[str], running: 
 @pytest.mark.parametrize(
     ("example", "running"),
     [
-        ("network", {"spans-two-racks": "6/6", "small": "1/1", "fits-a-rack": "4/4"}),
+        ("network", {"spans-two-racks": "6/6", "small": "1/1", "fits-a-rack": "3/3"}),
         ("partitions", {"train": "8/8", "tune": "4/6"}),
     ],
 )

@@ -37,7 +37,7 @@ def picture() -> str:
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="{FONT}" role="img"'
             ' aria-label="Twelve nodes in three racks, two of them below one spine: all free before; after, one gang '
-            'fills the first rack and half of the second, one pod is next to it, and another gang fills the third">'
+            'fills the first rack and half of the second, one pod is next to it, another gang has most of the third">'
         ),
         f'<rect width="{WIDTH}" height="{height}" rx="8" fill="#f6f8fa"/>',
     ]

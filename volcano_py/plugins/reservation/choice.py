@@ -17,7 +17,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.status.wakeups import SOON
 from volcano_py.framework.votes import Vote
 from volcano_py.plugins.reservation.arguments import ReservationArguments
-from volcano_py.plugins.reservation.domains import Domains, domains_of
+from volcano_py.plugins.reservation.domains import Bounds, bounds_of
 from volcano_py.plugins.reservation.need import Need, imagined, needed_rows, needs_of
 from volcano_py.plugins.reservation.outlook import Outlook
 from volcano_py.plugins.reservation.places import UNKNOWN, Layout, Places, closest, earliest, exceeds, expected
@@ -190,7 +190,7 @@ class Choice:
             return None
         if not job.tasks:
             outlook = Outlook(self._ssn, self._window, job.row)
-            laid = self._lay([imagined(self._ssn, job)], outlook, domains_of(self._ssn, job))
+            laid = self._lay([imagined(self._ssn, job)], outlook, bounds_of(self._ssn, job))
             return None if laid is None else _Found(None)
         places = self.seek(job, known)
         return None if places is None else _Found(places)
@@ -213,26 +213,26 @@ class Choice:
         ssn = self._ssn
         outlook = Outlook(ssn, self._window, job.row)
         rows = needed_rows(ssn, job)
-        needs = needs_of(ssn, rows, outlook, self._asking) if len(rows) else None
+        needs = needs_of(ssn, job, rows, outlook, self._asking) if len(rows) else None
         if not needs:
             return None
-        domains = domains_of(ssn, job)
-        found = self._lay(needs, outlook, domains)
+        bounds = bounds_of(ssn, job, needs)
+        found = self._lay(needs, outlook, bounds)
         if found is None or (queue_decides and not self._queue_takes(job, needs, found[1])):
             return None
         start, layout = found
         if known is not None and known.are_for(needs):
-            free_at = expected(ssn, known, needs, outlook, domains)
+            free_at = expected(ssn, known, needs, outlook, bounds)
             if free_at is not None and (free_at == start or free_at - start < _WORTHWHILE):
                 return known if known.is_foreseen or free_at == UNKNOWN else replace(known, start=free_at)
         return layout.as_places(ssn, needs, start)
 
-    def _lay(self, needs: Sequence[Need], outlook: Outlook, domains: Domains | None) -> tuple[float, Layout] | None:
+    def _lay(self, needs: Sequence[Need], outlook: Outlook, bounds: Bounds) -> tuple[float, Layout] | None:
         """When and where the needs fit: as early as is foreseen, else where that is close, if little lies idle."""
-        found = earliest(self._ssn, needs, outlook, domains)
+        found = earliest(self._ssn, needs, outlook, bounds)
         if found is not None:
             return found
-        layout = closest(self._ssn, needs, outlook, domains)
+        layout = closest(self._ssn, needs, outlook, bounds)
         return None if layout is None or exceeds(layout, self._max_idle) else (UNKNOWN, layout)
 
     def _queue_takes(self, job: Job, needs: Sequence[Need], layout: Layout) -> bool:

@@ -1,8 +1,9 @@
-"""In which domains of the network places may be held for a job that has to stay together (`spec.networkTopology`)."""
+"""In which domains of the network places may be held for a job: it and its sub-groups have limits of their own
+(`networkTopology` of the PodGroup and of each `subGroupPolicy`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
+from volcano_py.framework.topology.topology import WHOLE
 from volcano_py.plugins.reservation.need import Need
 from volcano_py.state.table.table import Rows
 from volcano_py.state.topology.tree import ROOT
@@ -21,12 +23,12 @@ _TRIES: Final = 8
 
 
 class Domains(msgspec.Struct, frozen=True, eq=False):
-    """Those that a job may use, the narrowest tier first: [D]."""
+    """Those that a job, or one of its sub-groups, may use, the narrowest tier first: [D]."""
 
     ssn: Session
     numbers: Rows
 
-    def with_room(self, needs: Sequence[Need], room_of: NDArray[np.int64]) -> Iterator[list[Need]]:
+    def with_room(self, needs: Sequence[Need], room_of: NDArray[np.int64]) -> Iterable[Sequence[Need]]:
         """The needs as they are inside of each domain in which so much [N, R] has room for them: of a tier, first where
         the least is left."""
         tree = self.ssn.topology.tree
@@ -47,13 +49,36 @@ class Domains(msgspec.Struct, frozen=True, eq=False):
         return bool((nearest >= 0).all()) and tree.common(nearest) in self.numbers
 
 
-def domains_of(ssn: Session, job: Job) -> Domains | None:
-    """None for a job that may be anywhere."""
+class Bounds(msgspec.Struct, frozen=True, eq=False):
+    """The domains of a job: sub-group (`WHOLE` for the job) → those that it may use; those that may be anywhere are
+    left out."""
+
+    domains: Mapping[int, Domains]
+
+    def inside(self, group: int, needs: Sequence[Need], room_of: NDArray[np.int64]) -> Iterable[Sequence[Need]]:
+        """The needs in each domain that has room for them (`Domains.with_room`), or as they are if any node will do."""
+        domains = self.domains.get(group)
+        return (needs,) if domains is None else domains.with_room(needs, room_of)
+
+    def hold(self, nodes_of: Mapping[int, Rows]) -> bool:
+        """Whether each may be on these nodes, by sub-group."""
+        return all(domains.hold(nodes_of[group]) for group, domains in self.domains.items())
+
+
+def bounds_of(ssn: Session, job: Job, needs: Sequence[Need] = ()) -> Bounds:
+    """Of the job and of the sub-groups in its needs."""
+    groups = {WHOLE, *(need.group for need in needs)}
+    found = {group: _domains(ssn, job, group) for group in groups}
+    return Bounds({group: domains for group, domains in found.items() if domains is not None})
+
+
+def _domains(ssn: Session, job: Job, group: int) -> Domains | None:
+    """None where any node will do."""
     topology = ssn.topology
-    limit = topology.limit(job)
+    limit = topology.limit(job, group)
     if limit is None:
         return None
-    chain = topology.chain(job, limit)
+    chain = topology.chain(job, limit, group)
     numbers = np.flatnonzero(topology.eligible(limit)) if chain is None else np.array(chain, dtype=np.intp)
     if ROOT in numbers:
         return None

@@ -11,6 +11,7 @@ from volcano_py.framework.placement.class_filters import DomainFilters
 from volcano_py.framework.plugin import Plugin, Reach
 from volcano_py.framework.roles import minimums_first
 from volcano_py.framework.session import Session
+from volcano_py.framework.topology.topology import WHOLE
 from volcano_py.framework.views import FITS, Counts, NodeView
 from volcano_py.plugins.reservation.outlook import Outlook
 from volcano_py.state.status import TaskStatus
@@ -19,12 +20,17 @@ from volcano_py.state.task_class import Signature, TaskClass
 
 
 class Need(msgspec.Struct, frozen=True, eq=False):
-    """Tasks of one class that the job needs to start."""
+    """Tasks of one class, and of one sub-group if that has a limit of its own, that the job needs to start.
+
+    Attributes:
+        most: [N] how many of them each node would take if it were empty; 0 for nodes that refuse them.
+        group: the number of the sub-group in the task table, or `WHOLE`.
+    """
 
     task_class: TaskClass
     rows: Rows
     most: Counts
-    """[N] how many of them each node would take if it were empty; 0 for nodes that refuse them."""
+    group: int = WHOLE
 
     @property
     def count(self) -> int:
@@ -51,9 +57,13 @@ def needed_rows(ssn: Session, job: Job) -> Rows:
     return rows[: max(1, ssn.ask.tasks_to_ready(job))]
 
 
-def needs_of(ssn: Session, rows: Rows, outlook: Outlook, asking: Plugin) -> list[Need] | None:
-    """The tasks by class, the largest first; None when some class is refused everywhere. `asking` is not asked."""
-    classes = ssn.ledger.tasks.task_class[rows]
+def needs_of(ssn: Session, job: Job, rows: Rows, outlook: Outlook, asking: Plugin) -> list[Need] | None:
+    """The tasks by class and sub-group; None when some class is refused everywhere. `asking` is not asked.
+
+    First come sub-groups with limits of their own, the largest first, each with its largest tasks first. The rest
+    follows, as it may be on more nodes.
+    """
+    classes, groups = ssn.ledger.tasks.task_class[rows], _limited_groups(ssn, job, rows)
     nodes, needs = outlook.nodes_then(), list[Need]()
     for row in np.unique(classes).tolist():
         task_class = ssn.task_class(int(rows[classes == row][0]))
@@ -63,9 +73,34 @@ def needs_of(ssn: Session, rows: Rows, outlook: Outlook, asking: Plugin) -> list
         most = _most(ssn, task_class, view, asking)
         if not most.any():
             return None
-        needs.append(Need(task_class, rows[classes == row], most))
+        of_class = [(group, rows[(classes == row) & (groups == group)]) for group in np.unique(groups[classes == row])]
+        needs += [Need(task_class, of_group, most, int(group)) for group, of_group in of_class]
+    return _largest_first(ssn, needs)
+
+
+def _limited_groups(ssn: Session, job: Job, rows: Rows) -> Rows:
+    """[K] the sub-group of each task; `WHOLE` for those that no limit of a sub-group keeps together."""
+    groups: Rows = np.full(len(rows), WHOLE, dtype=np.intp)
+    if job.info.topology is not None and job.info.topology.limits_sub_groups:
+        groups[:] = ssn.ledger.tasks.sub_group[rows]
+        for group in np.unique(groups[groups != WHOLE]).tolist():
+            if ssn.topology.limit(job, group) is None:
+                groups[groups == group] = WHOLE
+    return groups
+
+
+def _largest_first(ssn: Session, needs: list[Need]) -> list[Need]:
+    """By the largest part of the cluster that a sub-group, and in it one task, asks of any resource."""
     total = np.maximum(ssn.total, 1)
-    return sorted(needs, key=lambda need: -float((need.task_class.request / total).max()))
+    size = dict[int, float]()
+    for group in {need.group for need in needs}:
+        asked = sum(need.count * need.task_class.request for need in needs if need.group == group)
+        size[group] = float((asked / total).max())
+
+    def place(need: Need) -> tuple[bool, float, int, float]:
+        return need.group == WHOLE, -size[need.group], need.group, -float((need.task_class.request / total).max())
+
+    return sorted(needs, key=place)
 
 
 def imagined(ssn: Session, job: Job) -> Need:

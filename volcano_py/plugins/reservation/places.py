@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.session import Session
+from volcano_py.framework.topology.topology import WHOLE
 from volcano_py.framework.views import Counts
-from volcano_py.plugins.reservation.domains import Domains
+from volcano_py.plugins.reservation.domains import Bounds
 from volcano_py.plugins.reservation.need import Need
 from volcano_py.plugins.reservation.outlook import Outlook
 from volcano_py.state.table.axis import PODS, IntVector
@@ -25,12 +27,14 @@ class Places(msgspec.Struct, frozen=True, eq=False):
     Attributes:
         start: when all of it will be free, as far as is declared (seconds since the epoch); infinite if not known.
         amounts: node name → [R] how much of it is the job's then.
-        wanted: key and number of the tasks of each class that it is for.
+        wanted: class, sub-group and number of the tasks that it is for.
+        sub_groups: sub-group with a limit of its own → names of the nodes that its tasks are to have.
     """
 
     start: float
     amounts: Mapping[str, IntVector]
-    wanted: tuple[tuple[bytes, int], ...]
+    wanted: tuple[tuple[bytes, int, int], ...]
+    sub_groups: Mapping[int, frozenset[str]]
 
     @property
     def is_foreseen(self) -> bool:
@@ -52,33 +56,40 @@ class Layout(msgspec.Struct, frozen=True, eq=False):
     nodes: tuple[Rows, ...]
 
     def as_places(self, ssn: Session, needs: Sequence[Need], start: float) -> Places:
-        used = np.flatnonzero(self.amounts.any(axis=1)).tolist()
-        amounts = {ssn.snapshot.nodes[row].name: self.amounts[row] for row in used}
-        return Places(start, amounts, _wanted(needs))
+        names = {row: ssn.snapshot.nodes[row].name for row in np.flatnonzero(self.amounts.any(axis=1)).tolist()}
+        amounts = {name: self.amounts[row] for row, name in names.items()}
+        sub_groups = dict[int, frozenset[str]]()
+        for need, nodes in zip(needs, self.nodes, strict=True):
+            if need.group != WHOLE:
+                sub_groups[need.group] = sub_groups.get(need.group, frozenset()) | {
+                    names[row] for row in nodes.tolist()
+                }
+        return Places(start, amounts, _wanted(needs), sub_groups)
 
 
-def earliest(
-    ssn: Session, needs: Sequence[Need], outlook: Outlook, domains: Domains | None = None
-) -> tuple[float, Layout] | None:
-    """The first moment at which all of the job fits, into one of the `domains` if there are any, and where. Of nodes
-    that are free by then, those are taken that have the least free until then, so that little lies idle."""
+def earliest(ssn: Session, needs: Sequence[Need], outlook: Outlook, bounds: Bounds) -> tuple[float, Layout] | None:
+    """The first moment at which all of the job fits, and where. Of nodes that are free by then, those are taken that
+    have the least free until then, so that little lies idle."""
 
     def pack(free: NDArray[np.int64]) -> Layout | None:
-        found = (_pack(ssn, inside, free, outlook.free_now) for inside in _inside(domains, needs, free))
-        return next((layout for layout in found if layout is not None), None)
+        def fill(inside: Sequence[Need], taken: NDArray[np.int64]) -> Layout | None:
+            return _pack(ssn, inside, free - taken, outlook.free_now)
+
+        return next(_layouts(bounds, needs, free, fill, _first), None)
 
     return outlook.first(pack)
 
 
-def expected(
-    ssn: Session, places: Places, needs: Sequence[Need], outlook: Outlook, domains: Domains | None = None
-) -> float | None:
+def expected(ssn: Session, places: Places, needs: Sequence[Need], outlook: Outlook, bounds: Bounds) -> float | None:
     """When these places will be free, as things stand: infinite if that is not known. None: they will not do."""
-    rows = [ssn.nodes.rows.get(name) for name in places.amounts]
-    if None in rows:
+    rows_of = ssn.nodes.rows
+    if not places.amounts.keys() <= rows_of.keys():
         return None
-    at = np.array(rows, dtype=np.intp)
-    if domains is not None and not domains.hold(at):
+    at = np.array([rows_of[name] for name in places.amounts], dtype=np.intp)
+    of_groups = {
+        group: np.array([rows_of[name] for name in names], dtype=np.intp) for group, names in places.sub_groups.items()
+    }
+    if not bounds.hold({WHOLE: at, **of_groups}):
         return None
     held = np.stack([_padded(amounts, ssn) for amounts in places.amounts.values()])
     willing = np.logical_or.reduce([need.most > 0 for need in needs])
@@ -88,18 +99,49 @@ def expected(
     return UNKNOWN if found is None else found[0]
 
 
-def closest(ssn: Session, needs: Sequence[Need], outlook: Outlook, domains: Domains | None = None) -> Layout | None:
-    """The nodes on which the least is missing, as pods of jobs end some time, all in one of the `domains` if there are
-    any; None when the job is too large for it."""
-    free = np.maximum(outlook.free_at(outlook.last), 0)
-    found = (_closest(ssn, inside, outlook.most(), free) for inside in _inside(domains, needs, outlook.most()))
-    layouts = [layout for layout in found if layout is not None]
-    return min(layouts, key=lambda layout: _lacking(layout, free), default=None)
+def closest(ssn: Session, needs: Sequence[Need], outlook: Outlook, bounds: Bounds) -> Layout | None:
+    """The nodes on which the least is missing, as pods of jobs end some time; None when the job is too large for all
+    domains that it may use."""
+    free, most = np.maximum(outlook.free_at(outlook.last), 0), outlook.most()
+
+    def fill(inside: Sequence[Need], taken: NDArray[np.int64]) -> Layout | None:
+        return _closest(ssn, inside, most - taken, np.maximum(free - taken, 0))
+
+    def least_missing(layouts: Iterable[Layout], taken: NDArray[np.int64]) -> Layout | None:
+        left = np.maximum(free - taken, 0)
+        return min(layouts, key=lambda layout: _lacking(layout, left), default=None)
+
+    return least_missing(_layouts(bounds, needs, most, fill, least_missing), np.zeros_like(free))
 
 
-def _inside(domains: Domains | None, needs: Sequence[Need], room_of: NDArray[np.int64]) -> Iterable[Sequence[Need]]:
-    """The needs in each domain that has room; as they are for a job that may be anywhere."""
-    return (needs,) if domains is None else domains.with_room(needs, room_of)
+_Fill = Callable[[Sequence[Need], NDArray[np.int64]], Layout | None]
+"""Where the needs would go if so much [N, R] were taken; None: they do not fit."""
+_Choose = Callable[[Iterable[Layout], NDArray[np.int64]], Layout | None]
+"""One of the layouts, if so much is taken."""
+
+
+def _layouts(
+    bounds: Bounds, needs: Sequence[Need], room_of: NDArray[np.int64], fill: _Fill, choose: _Choose
+) -> Iterator[Layout]:
+    """One for each domain in which all needs fit, where there is so much room [N, R] in all. Sub-groups with limits of
+    their own are laid out one after the other, each in the domain of its own that is chosen."""
+    for inside in bounds.inside(WHOLE, needs, room_of):
+        amounts, nodes = np.zeros_like(room_of), list[Rows]()
+        for group, part in groupby(inside, key=lambda need: need.group):
+            of_group = list(part)
+            tries = (of_group,) if group == WHOLE else bounds.inside(group, of_group, room_of - amounts)
+            found = (fill(each, amounts) for each in tries)
+            layout = choose((layout for layout in found if layout is not None), amounts)
+            if layout is None:
+                break
+            amounts += layout.amounts
+            nodes += layout.nodes
+        else:
+            yield Layout(amounts, tuple(nodes))
+
+
+def _first(layouts: Iterable[Layout], _taken: NDArray[np.int64]) -> Layout | None:
+    return next(iter(layouts), None)
 
 
 def _lacking(layout: Layout, free: NDArray[np.int64]) -> float:
@@ -165,8 +207,8 @@ def _least_missing(ssn: Session, need: Need, room: Counts, free: NDArray[np.int6
     return nodes[order[: need.count]]
 
 
-def _wanted(needs: Sequence[Need]) -> tuple[tuple[bytes, int], ...]:
-    return tuple(sorted((need.task_class.key, need.count) for need in needs))
+def _wanted(needs: Sequence[Need]) -> tuple[tuple[bytes, int, int], ...]:
+    return tuple(sorted((need.task_class.key, need.group, need.count) for need in needs))
 
 
 def _padded(amounts: IntVector, ssn: Session) -> IntVector:
