@@ -56,7 +56,7 @@ async def test_fields_without_effect_are_reported_on_the_queue_until_they_have_o
     await configure(SIDE_BY_SIDE)
     await start_daemon()
 
-    why = f"spec.parent ({dept}) has no effect on shares and limits: proportion treats all queues as side by side"
+    why = f"spec.parent ({dept}) has no effect on shares and limits: proportion treats all queues as siblings"
     await cluster.wait_queue_event(team, "FieldsIgnored", saying=f"queue {team}: {why}")
     await has_condition(cluster, team, "True", why)
     assert not [each for each in conditions(await cluster.queues(), dept) if each["type"] == "FieldsIgnored"]

@@ -20,7 +20,7 @@ class Bound(msgspec.Struct, frozen=True):
     refused: str
 
 
-_NO_PODS: Final = "The Job is refused by the webhook; without one it gets no pods, and its status says why."
+_NO_PODS: Final = "The webhook refuses the Job. Without webhooks, the Job gets no pods, and its status says why."
 _WAITS: Final = "The pod waits with the reason `InvalidPod`."
 _GROUP_WAITS: Final = "The PodGroup waits with the reason `InvalidPodGroup`."
 
@@ -54,8 +54,8 @@ TERMS: Final = Bound(
 )
 CROWDED_TERMS: Final = Bound(
     50,
-    "of these that are looked up by the same condition: a label with its value if the term asks for one, else a label"
-    " that has to exist, else the namespace",
+    "such terms that are looked up by the same condition: by a label with its value if the term has one, else by a"
+    " label that has to exist, else by the namespace",
     "As above.",
 )
 SERVICES: Final = Bound(
@@ -64,7 +64,7 @@ SERVICES: Final = Bound(
     " `topologySpreadConstraints`",
     "The others do not count for that spread.",
 )
-TERMS_IN_ALL: Final = Bound(50_000, "of these in the whole cluster", "As above.")
+TERMS_IN_ALL: Final = Bound(50_000, "different terms about other pods in the whole cluster", "As above.")
 
 ALL: Final = (
     TASKS,

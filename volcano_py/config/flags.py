@@ -12,76 +12,76 @@ from volcano_py.config.arguments import Arguments, argument
 class Flags(Arguments):
     """Switches of one plugin entry. The keys' mixed spelling (`enable…`, `enabled…`) is Volcano's."""
 
-    job_order: bool = argument("enableJobOrder", True, "Gates the plugin's order of jobs.")
+    job_order: bool = argument("enableJobOrder", True, "Enables the plugin's order of jobs.")
     namespace_order: bool = argument(
         "enableNamespaceOrder",
         False,
-        "Gates the plugin's order of namespaces inside a queue (fair share between namespaces).",
+        "Enables the plugin's order of namespaces inside a queue (fair share between namespaces).",
     )
     hierarchy: bool = argument(
         "enableHierarchy",
         False,
-        "Gates hierarchical queues: hierarchical fair share in drf, the tree of queues in capacity and proportion, "
+        "Enables hierarchical queues: hierarchical fair share in drf, the tree of queues in capacity and proportion, "
         "inheritance of node group affinity in nodegroup.",
     )
-    job_ready: bool = argument("enableJobReady", True, "Gates the plugin's test of whether a job is ready.")
+    job_ready: bool = argument("enableJobReady", True, "Enables the plugin's test of whether a job is ready.")
     job_pipelined: bool = argument(
-        "enableJobPipelined", True, "Gates the plugin's vote on keeping what a job waits for reserved."
+        "enableJobPipelined", True, "Enables the plugin's vote on keeping what a job waits for reserved."
     )
-    task_order: bool = argument("enableTaskOrder", True, "Gates the plugin's order of the tasks of a job.")
+    task_order: bool = argument("enableTaskOrder", True, "Enables the plugin's order of the tasks of a job.")
     preemptable: bool = argument(
         "enablePreemptable",
         True,
-        "Gates the plugin's choice of victims for preempt, and (unless enabledAllocatable is on) "
+        "Enables the plugin's choice of victims for preempt, and (unless enabledAllocatable is on) "
         "its simulated adding and removing of tasks.",
     )
-    reclaimable: bool = argument("enableReclaimable", True, "Gates the plugin's choice of victims for reclaim.")
+    reclaimable: bool = argument("enableReclaimable", True, "Enables the plugin's choice of victims for reclaim.")
     preemptive: bool = argument(
-        "enablePreemptive", True, "Gates the plugin's test of whether a queue may reclaim for a task."
+        "enablePreemptive", True, "Enables the plugin's test of whether a queue may reclaim for a task."
     )
-    queue_order: bool = argument("enableQueueOrder", True, "Gates the plugin's order of queues.")
+    queue_order: bool = argument("enableQueueOrder", True, "Enables the plugin's order of queues.")
     cluster_order: bool = argument(
-        "enabledClusterOrder", False, "Gates the plugin's order of clusters (multi-cluster scheduling)."
+        "enabledClusterOrder", False, "Enables the plugin's order of clusters (multi-cluster scheduling)."
     )
     predicate: bool = argument(
-        "enablePredicate", True, "Gates the plugin's predicates: which nodes can take a task at all."
+        "enablePredicate", True, "Enables the plugin's predicates: which nodes can take a task at all."
     )
-    best_node: bool = argument("enableBestNode", True, "Gates the plugin's direct choice of the best node.")
-    node_order: bool = argument("enableNodeOrder", True, "Gates the plugin's scores of nodes.")
+    best_node: bool = argument("enableBestNode", True, "Enables the plugin's direct choice of the best node.")
+    node_order: bool = argument("enableNodeOrder", True, "Enables the plugin's scores of nodes.")
     target_job: bool = argument(
-        "enableTargetJob", True, "Gated the choice of a job to reserve nodes for. Accepted, without effect."
+        "enableTargetJob", True, "Formerly: the choice of a job to reserve nodes for. Accepted, without effect."
     )
     reserved_nodes: bool = argument(
-        "enableReservedNodes", True, "Gated the reservation of nodes. Accepted, without effect."
+        "enableReservedNodes", True, "Formerly: the reservation of nodes. Accepted, without effect."
     )
     job_enqueued: bool = argument(
         "enableJobEnqueued",
         True,
-        "Gates both the plugin's vote on admitting a job to its queue and its note of admitted jobs.",
+        "Enables both the plugin's vote on admitting a job to its queue and its note of admitted jobs.",
     )
-    victim: bool = argument("enabledVictim", True, "Gates the plugin's choice of victims for shuffle.")
+    victim: bool = argument("enabledVictim", True, "Enables the plugin's choice of victims for shuffle.")
     job_starving: bool = argument(
         "enableJobStarving",
         True,
-        "Gates the plugin's test of whether a job is starving, which starts preempt and reclaim.",
+        "Enables the plugin's test of whether a job is starving, which starts preempt and reclaim.",
     )
-    overused: bool = argument("enabledOverused", True, "Gates the plugin's test of whether a queue is overused.")
+    overused: bool = argument("enabledOverused", True, "Enables the plugin's test of whether a queue is overused.")
     allocatable: bool = argument(
-        "enabledAllocatable", True, "Gates the plugin's test of whether a queue may take one more task."
+        "enabledAllocatable", True, "Enables the plugin's test of whether a queue may take one more task."
     )
     hyper_node_order: bool = argument(
-        "enabledHyperNodeOrder", True, "Gates the plugin's scores of network topology domains."
+        "enabledHyperNodeOrder", True, "Enables the plugin's scores of network topology domains."
     )
     hyper_node_gradient: bool = argument(
-        "enabledHyperNodeGradient", True, "Gates the plugin's list of network topology domains to try."
+        "enabledHyperNodeGradient", True, "Enables the plugin's list of network topology domains to try."
     )
     sub_job_ready: bool = argument(
-        "enabledSubJobReady", True, "Gates the plugin's test of whether a sub-group of a job is ready."
+        "enabledSubJobReady", True, "Enables the plugin's test of whether a sub-group of a job is ready."
     )
     sub_job_pipelined: bool = argument(
-        "enabledSubJobPipelined", True, "Gates the plugin's vote on keeping what a sub-group waits for reserved."
+        "enabledSubJobPipelined", True, "Enables the plugin's vote on keeping what a sub-group waits for reserved."
     )
-    sub_job_order: bool = argument("enabledSubJobOrder", True, "Gates the plugin's order of the sub-groups of a job.")
+    sub_job_order: bool = argument("enabledSubJobOrder", True, "Enables the plugin's order of the sub-groups of a job.")
 
     def allow(self, point: str) -> bool:
         """Whether these switches let the plugin take part in an extension point.

@@ -97,7 +97,7 @@ class NodeLoad:
             self._failed(str(error))
             return
         if self._problem:
-            log.info("node load is read again", source=settings.type, nodes=self._nodes)
+            log.info("node load readable again", source=settings.type, nodes=self._nodes)
         self._problem, self._reported_stale = "", False
         self._read_at = self._clock.now().timestamp()
         self._metrics.load_read(self._read_at)

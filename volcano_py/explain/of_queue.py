@@ -31,7 +31,7 @@ def explain_queue(world: World, name: str) -> QueueExplanation:
         lent=lent,
         short=_beyond(_least(report.request, report.deserved), report.allocated),
         borrowers=borrowers,
-        note="" if reclaims or not borrowers else "nothing is taken back: the configuration has no action reclaim",
+        note="" if reclaims or not borrowers else "nothing is reclaimed: the configuration has no action reclaim",
     )
 
 

@@ -24,7 +24,7 @@ class Staying:
     def why(self, holder: Job) -> str:
         """Why its pods stay, as a clause; empty where they may go."""
         if self._job is None or not self._job.pending_tasks:
-            return "nothing is evicted for a workload without a pod that waits"
+            return "nothing is evicted for a workload without waiting pods"
         kind = Preempt if holder.queue is self._job.queue else Reclaim
         if kind not in self._known:
             self._known[kind] = self._keeping(self._job, kind)

@@ -104,7 +104,7 @@ def _group(world: World, kind: str, name: str) -> str:
         if world.simulation.state.leaves_alone(name):
             raise ExplainError(
                 f"PodGroup {name} belongs to another scheduler, by its pods or by its owner: this scheduler "
-                f"({', '.join(sorted(world.rules.scheduler_names))}) leaves it alone"
+                f"({', '.join(sorted(world.rules.scheduler_names))}) does not schedule it"
             )
         if world.group(name) is not None:
             return name

@@ -42,7 +42,7 @@ def of_configuration(installation: Installation, catalogue: Catalogue) -> Iterat
             Level.BLOCKS,
             about,
             "no configuration was found in it, so volcano-py would decide by its built-in one",
-            f"create it with the key {CONFIG_KEY}, or see that it can be read",
+            f"create it with the key {CONFIG_KEY}, or make it readable",
             "docs/guide/configure.md",
         )
         return

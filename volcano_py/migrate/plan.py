@@ -49,7 +49,7 @@ def _there(installation: Installation, verdict: Verdict) -> Iterator[Step]:
     yield from _install(theirs)
     if theirs is not None and theirs.replicas:
         yield Step(
-            "Stop Volcano's scheduler, and wait until its pods are gone. What is there stays; new pods wait.",
+            "Stop Volcano's scheduler, and wait until its pods are gone. Running pods stay; new pods wait.",
             (
                 _scale(theirs.namespace, theirs.name, 0),
                 _wait(theirs.namespace, f"app={theirs.labels.get('app', theirs.name)}"),
@@ -108,7 +108,7 @@ def _back(installation: Installation) -> Iterator[Step]:
     )
     if theirs is not None:
         yield Step(
-            "Start Volcano's scheduler again. It goes on with the queues, PodGroups and pods that are there.",
+            "Start Volcano's scheduler again. It continues with the existing queues, PodGroups and pods.",
             (_scale(theirs.namespace, theirs.name, max(1, theirs.replicas)),),
         )
     yield Step(

@@ -37,7 +37,8 @@ def of_schedulers(installation: Installation, flags: Flags, now: datetime) -> It
             Level.NOTE,
             "the cluster",
             "no Deployment of a Volcano scheduler was found",
-            "if one runs otherwise (as a static pod, say), see to it that it has ended before volcano-py starts",
+            "if one runs in another way (as a static pod, for example), make sure that it has ended before "
+            "volcano-py starts",
             TAKE_OVER,
         )
     for each in schedulers:
@@ -60,7 +61,8 @@ def _running(scheduler: Workload, installation: Installation, now: datetime) -> 
     yield Finding(
         Level.BLOCKS,
         scheduler.about,
-        f"it runs without a Lease{both}: nothing but volcano-py's own watch keeps the two from binding at once",
+        f"it runs without a Lease{both}: only volcano-py's own check for other schedulers keeps both from binding "
+        "at the same time",
         f"kubectl -n {scheduler.namespace} scale deployment {scheduler.name} --replicas=0, and wait until its pods are "
         "gone, before volcano-py has replicas",
         TAKE_OVER,
@@ -132,7 +134,7 @@ def _lost_flags(scheduler: Workload, flags: Flags) -> Iterator[Finding]:
                 Level.DIFFERS,
                 scheduler.about,
                 f"it runs with --{name}={value}, a flag that volcano-py does not have",
-                "find out what you use it for",
+                "check whether you need what it does",
                 _FLAGS,
             )
 

@@ -202,7 +202,9 @@ def _object_and_path(items: Sequence[Stored], target: str) -> tuple[Stored, str]
         path = target[dot + 1 :]
         if path.partition(".")[0] in top_level_fields(type(item[1])):
             return item, path
-        error = TargetError(f"{path} does not begin with a field of it: {', '.join(top_level_fields(type(item[1])))}")
+        error = TargetError(
+            f"{path} does not begin with a known field; use one of: {', '.join(top_level_fields(type(item[1])))}"
+        )
     raise error or TargetError(f"{target} names no field; write for example queue/research.spec.weight")
 
 

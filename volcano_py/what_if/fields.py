@@ -101,7 +101,7 @@ def _default(field: FieldInfo, where: str) -> Any:
         return field.default
     if field.default_factory is not msgspec.NODEFAULT:
         return field.default_factory()
-    raise FieldError(f"{where} must be there: give it a value instead of {UNSET}")
+    raise FieldError(f"{where} is required: give it a value instead of {UNSET}")
 
 
 def _empty(kind: Any) -> Any:

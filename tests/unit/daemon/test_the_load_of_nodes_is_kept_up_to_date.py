@@ -107,7 +107,7 @@ async def test_a_failure_is_reported_once_and_its_end_too(bench: Bench) -> None:
             await bench.after(seconds)
     assert [entry["event"] for entry in logs if "load" in entry["event"]] == [
         "node load could not be read",
-        "node load is read again",
+        "node load readable again",
     ]
     assert (bench.count("read"), bench.count("failed")) == (2, 2)
 

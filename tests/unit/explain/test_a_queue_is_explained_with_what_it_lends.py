@@ -36,7 +36,7 @@ def test_nothing_comes_back_from_a_queue_that_is_not_reclaimable() -> None:
 def test_nothing_comes_back_where_nothing_reclaims() -> None:
     world = world_of(node() + QUEUES + holder(of="taker"), CAPACITY.replace("reclaim, ", ""))
     found = explain_queue(world, "lender")
-    assert found.note == "nothing is taken back: the configuration has no action reclaim"
+    assert found.note == "nothing is reclaimed: the configuration has no action reclaim"
     assert [each.back for each in found.borrowers] == [{}]
 
 

@@ -17,7 +17,8 @@ def test_a_stock_scheduler_runs_without_a_lease() -> None:
     (finding,) = Stock().findings(Level.BLOCKS)
     assert finding.about == "Deployment volcano-system/volcano-scheduler"
     assert finding.message == (
-        "it runs without a Lease: nothing but volcano-py's own watch keeps the two from binding at once"
+        "it runs without a Lease: only volcano-py's own check for other schedulers keeps both from binding at the same "
+        "time"
     )
     assert finding.fix.startswith("kubectl -n volcano-system scale deployment volcano-scheduler --replicas=0")
 

@@ -50,7 +50,7 @@ def test_what_blocks_is_fixed_first() -> None:
 def test_ours_is_stopped_first_if_both_run() -> None:
     texts = [step.text for step in plan(lambda stock: stock.add_ours(2)).there]
     assert texts.index("Stop volcano-py for now.") < texts.index(
-        "Stop Volcano's scheduler, and wait until its pods are gone. What is there stays; new pods wait."
+        "Stop Volcano's scheduler, and wait until its pods are gone. Running pods stay; new pods wait."
     )
 
 

@@ -146,7 +146,10 @@ def test_changes_build_on_each_other() -> None:
         (SetField("queue/research.spec.weight"), "--set queue/research.spec.weight: write KIND/NAME.FIELD=VALUE, "),
         (SetField("queue/research=1"), "--set queue/research=1: queue/research names no field; write for example "),
         (SetField("queue/none.spec.weight=1"), "--set queue/none.spec.weight=1: there is no queue none in the "),
-        (SetField("queue/research.weight=1"), "--set queue/research.weight=1: weight does not begin with a field "),
+        (
+            SetField("queue/research.weight=1"),
+            "--set queue/research.weight=1: weight does not begin with a known field; use one of: ",
+        ),
         (SetField("queue/research.metadata.name=x"), "--set queue/research.metadata.name=x: of the metadata only "),
         (
             Submit(documents("kind: Deployment\nmetadata: {name: web}\n")),

@@ -75,7 +75,7 @@ def test_a_field_outside_the_spec_is_set_too() -> None:
         (QUEUE, "spec.weigh", "1", "spec has no field weigh that decisions follow from; it has weight, capability, "),
         (QUEUE, "spec.weight", "much", "spec.weight cannot be much: Expected `int`"),
         (QUEUE, "spec.weight.more", "1", "spec.weight has no fields: leave out .more"),
-        (QUEUE, "metadata", "null", "metadata must be there: give it a value instead of null"),
+        (QUEUE, "metadata", "null", "metadata is required: give it a value instead of null"),
         (
             pod("p"),
             "spec.containers.7.name",

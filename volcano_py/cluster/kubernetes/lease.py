@@ -164,7 +164,9 @@ class LeaderElector:
             if renewed:
                 self._fence_falls = started + self._renew_deadline
             elif self.holder not in ("", self.identity):
-                log.error("lease held by another", lease=self._lease.key, identity=self.identity, holder=self.holder)
+                log.error(
+                    "lease held by another replica", lease=self._lease.key, identity=self.identity, holder=self.holder
+                )
                 return
             await self._wait(min(self._retry_period, self._fence_falls - self._clock.monotonic()))
 

@@ -53,7 +53,7 @@ class HeldDecisions:
         held = [effect for effect in effects if isinstance(effect, Bind | Evict)]
         self._writer.apply([effect for effect in effects if not isinstance(effect, Bind | Evict)])
         if held and self._holding is None:
-            log.info("first decisions held back: another scheduler may be there", seconds=HELD_FOR)
+            log.info("first decisions delayed: another scheduler may be running", seconds=HELD_FOR)
             self._holding = asyncio.create_task(self._hold(self._other.total), name="held decisions")
         self._held += held
 
@@ -75,7 +75,7 @@ class HeldDecisions:
 
     def _give_up(self, held: Sequence[Bind | Evict]) -> None:
         """The pods wait, or stay, as before. The next cycle decides again."""
-        log.info("decisions given up: another scheduler binds pods", count=len(held))
+        log.info("decisions discarded: another scheduler binds pods", count=len(held))
         for effect in held:
             if isinstance(effect, Bind):
                 self._state.bind_failed(effect.pod.uid, retry_at=0.0)

@@ -130,7 +130,7 @@ class FieldUse(msgspec.Struct, frozen=True):
             return f"{_NO_OWNER}; configure proportion or capacity, with enableHierarchy: true"
         if self.in_tree:
             return f"{self.owner} with enableHierarchy reads the path in the annotation {HIERARCHY}; write it there"
-        return f"{self.owner} treats all queues as side by side; set enableHierarchy: true for {self.owner}"
+        return f"{self.owner} treats all queues as siblings; set enableHierarchy: true for {self.owner}"
 
     def _deserved(self) -> str:
         if not self.owner:
@@ -141,7 +141,7 @@ class FieldUse(msgspec.Struct, frozen=True):
     def _guarantee(self) -> str:
         if not self.owner:
             return f"{_NO_OWNER}; configure capacity or proportion, or remove the field"
-        return f"{self.owner} keeps nothing for idle queues; configure capacity in its place, or remove the field"
+        return f"{self.owner} reserves nothing for idle queues; configure capacity in its place, or remove the field"
 
     def _hierarchy(self) -> str:
         if not self.owner:

@@ -35,8 +35,8 @@ _LAST_CYCLE: Final = Definition(
 _RUNNING: Final = Definition(
     name=PREFIX + "cycle_running_seconds",
     kind=MetricKind.GAUGE,
-    text="For how long the cycle that is under way has been running, in seconds; 0 between cycles. At 300 the process "
-    "stops leading and is restarted.",
+    text="How long the current cycle has been running, in seconds; 0 between cycles. At 300 the process stops "
+    "leading and is restarted.",
 )
 _PLUGIN_ERRORS: Final = Definition(
     name=PREFIX + "plugin_errors_total",
@@ -100,7 +100,7 @@ _FOREIGN_BINDINGS: Final = Definition(
 _BUILD: Final = Definition(
     name=PREFIX + "build_info",
     kind=MetricKind.GAUGE,
-    text="1, with the versions this process is made of.",
+    text="1, with the versions of the program and of its libraries.",
     labels=("version", "python", "platform"),
 )
 

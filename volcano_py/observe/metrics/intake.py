@@ -20,7 +20,7 @@ _OBJECTS: Final = Definition(
 _BEHIND: Final = Definition(
     name=PREFIX + "informer_behind_seconds",
     kind=MetricKind.GAUGE,
-    text="Seconds for which this kind has not been followed; 0 while its watch is open. Above 2 decisions are paused.",
+    text="Seconds since the watch of this kind was last open; 0 while it is open. Above 2, decisions are paused.",
     labels=("kind",),
 )
 _RELISTS: Final = Definition(
@@ -45,7 +45,7 @@ _EVENTS: Final = Definition(
 _LOADS: Final = Definition(
     name=PREFIX + "node_load_reads_total",
     kind=MetricKind.COUNTER,
-    text="Times the load of nodes was asked for where `metrics` of the configuration says, by outcome: read, failed.",
+    text="Requests for the load of nodes to the source under `metrics` in the configuration, by outcome: read, failed.",
     labels=("outcome",),
 )
 _LAST_LOAD: Final = Definition(

@@ -32,7 +32,7 @@ _DURATION: Final = _gauge(
     *_JOB_LABELS,
 )
 _START: Final = _gauge(
-    "e2e_job_scheduling_start_time", "When the PodGroup was first looked at, in seconds since 1970.", *_JOB_LABELS
+    "e2e_job_scheduling_start_time", "When the PodGroup was first evaluated, in seconds since 1970.", *_JOB_LABELS
 )
 _LAST: Final = _gauge(
     "e2e_job_scheduling_last_time", "When a pod of it was last placed, in seconds since 1970.", *_JOB_LABELS

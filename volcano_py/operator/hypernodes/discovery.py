@@ -144,7 +144,7 @@ class HyperNodeDiscovery(Controller[str]):
             return
         self._reported[about] = problem
         if not problem:
-            log.info("discovery of HyperNodes works again", about=about)
+            log.info("discovery of HyperNodes recovered", about=about)
             return
         log.error("discovery of HyperNodes failed", about=about, problem=problem)
         if self._config is not None and self._active():
@@ -174,7 +174,9 @@ class HyperNodeDiscovery(Controller[str]):
         labels, has = body["metadata"]["labels"], known.metadata.labels
         is_as_wanted = known.spec == converted(body["spec"], HyperNodeSpec) and labels.items() <= has.items()
         if has.get(SOURCE_LABEL) != source:
-            log.warning("HyperNode not changed: it is not one of this source", hyper_node=name)
+            log.warning(
+                "HyperNode not changed: another source has discovered it, or a user has created it", hyper_node=name
+            )
         elif not is_as_wanted:
             precondition = {"uid": known.metadata.uid, "resourceVersion": known.metadata.resource_version}
             patch = {"metadata": {**precondition, "labels": labels}, "spec": body["spec"]}
@@ -193,5 +195,5 @@ class HyperNodeDiscovery(Controller[str]):
                 log.info("HyperNode deleted", hyper_node=name)
 
     def _failed(self, key: str, error: Exception, failures: int) -> bool:
-        self._log_failure("HyperNodes cannot be kept", error, failures, source=key)
+        self._log_failure("HyperNodes not updated", error, failures, source=key)
         return True

@@ -173,7 +173,9 @@ class NodeShardKeeper(Controller[str]):
         others = [read_node_shard(shard) for shard in seen if shard.metadata.name != self._name]
         lost = rivals(unverified, others)
         if lost:
-            log.warning("nodes given back: another shard claims them, too", shard=self._name, nodes=sorted(lost)[:10])
+            log.warning(
+                "claims withdrawn: another shard claims these nodes too", shard=self._name, nodes=sorted(lost)[:10]
+            )
             for shard in seen:
                 self._see(shard)
             await self._write(self._infos[self._name], self._infos[self._name].in_use - lost)

@@ -16,8 +16,8 @@ class CapacityArguments(Arguments):
     ancestor_reclaim_level: Annotated[int, AtLeast(0, otherwise=0)] = argument(
         "ancestorReclaimLevel",
         0,
-        "With `enableHierarchy`: how many queues above it have a say in what is reclaimed from a queue, and for it. 0: "
-        "only what the queues themselves deserve counts.",
+        "With `enableHierarchy`: for how many levels above a queue reclaim compares what is held with what is "
+        "deserved. 0: only what the queues themselves deserve counts.",
     )
     dynamic_resources: GoBool = argument(
         "capacity.DynamicResourceAllocationEnable", False, f"Hold queues to quotas of device classes. {_WAITS}"

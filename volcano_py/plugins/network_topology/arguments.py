@@ -16,8 +16,10 @@ Weight = Annotated[int, AtLeast(0, otherwise=1), Field(le=2**31 - 1)]
 class NetworkTopologyArguments(Arguments):
     weight: Weight = argument("weight", 1, "Weight of all scores; 0 switches them off.")
     cpu: Weight = argument("hypernode.binpack.cpu", 1, "Weight of cpu in the score of a HyperNode.")
-    memory: Weight = argument("hypernode.binpack.memory", 1, "Weight of memory in it.")
-    resources: ResourceNames = argument("hypernode.binpack.resources", (), "Other resources that count in it.")
+    memory: Weight = argument("hypernode.binpack.memory", 1, "Weight of memory in the score of a HyperNode.")
+    resources: ResourceNames = argument(
+        "hypernode.binpack.resources", (), "Other resources in the score of a HyperNode."
+    )
     resource_weights: Mapping[str, Weight] = argument(
         "hypernode.binpack.resources.<name>",
         {},
@@ -31,7 +33,7 @@ class NetworkTopologyArguments(Arguments):
     fading: Annotated[float, AtLeast(0.0, otherwise=0.8)] = argument(
         "hypernode.binpack.normal-pod.fading",
         0.8,
-        "How much less each tier counts for them than the tier below it; with 0 only the lowest tier counts.",
+        "The weight of each tier for such pods, as a multiple of the tier below; with 0 only the lowest tier counts.",
     )
     most_evicted_from: Annotated[int, AtLeast(1, otherwise=8)] = argument(
         "hypernode.gradient.evict.max-hypernodes",

@@ -10,7 +10,8 @@ class NodeGroupArguments(Arguments):
     strict: GoBool = argument(
         "strict",
         True,
-        "Nodes without the label volcano.sh/nodegroup-name take no pods; false: those of queues without rules.",
+        "Nodes without the label volcano.sh/nodegroup-name accept no pods. If false, they accept pods of queues "
+        "without rules.",
     )
     preferred_order: GoBool = argument(
         "enablePreferredOrder", False, "Preferred node groups that are earlier in the list score more."

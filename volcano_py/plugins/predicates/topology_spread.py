@@ -105,8 +105,8 @@ class TopologySpread:
             return f"{wants} allow only {summarize(may_go)}: free space there, or raise maxSkew"
         domains = int(np.count_nonzero(live))
         return (
-            f"{wants} and minDomains {spread.min_domains} allow none, as there are {domains} such domains: label nodes "
-            "of more, or lower minDomains"
+            f"{wants} and minDomains {spread.min_domains} allow no domain, because there are {domains}: label nodes of "
+            "other domains, or lower minDomains"
         )
 
     def _standing(self, rule: _Rule, *, promised: bool) -> Standing:

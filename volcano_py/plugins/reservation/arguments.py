@@ -35,22 +35,22 @@ class ReservationArguments(Arguments):
     after: PositiveDuration = argument(
         "after",
         timedelta(minutes=5),
-        "How long a job has to have waited before a place is held for it.",
+        "How long a job waits before a place is held for it.",
     )
     max_idle: Share = argument(
         "maxIdle",
         0.1,
-        "How much of the cluster, of each resource, may lie idle at most for a place of which it is not known when it "
-        "will be free.",
+        "How much of each resource of the cluster may lie idle, at most, for a held place if it is not known when the "
+        "place will be free.",
     )
     hold_for: PositiveDuration = argument(
         "holdFor",
         timedelta(minutes=30),
-        "How long a place is held beyond the time at which the job was to start or, where that is not known, since it "
-        "was given. Then other jobs have their turn.",
+        "How long a place is held after the expected start of the job or, if that is not known, after the place was "
+        "given. Then other jobs have their turn.",
     )
     window: PositiveDuration = argument(
         "window",
         timedelta(hours=24),
-        "How far ahead is looked. A pod that is to end later counts as one of which it is not known when it ends.",
+        "How far the plugin looks ahead. A pod that ends later counts as one whose end is not known.",
     )

@@ -38,8 +38,8 @@ class ResourceStrategyFitArguments(Arguments):
     scorings: Mapping[str, Scoring] = argument(
         "resources.<name>.type",
         {},
-        "MostAllocated gathers pods where much of the resource is in use, LeastAllocated (when missing) spreads them. "
-        "A name may end in `*`. Without any `resources`, cpu and memory are spread.",
+        "MostAllocated gathers pods on nodes with much of the resource in use; LeastAllocated (the default) spreads "
+        "them. A name may end in `*`. Without any `resources`, cpu and memory are spread.",
     )
     weights: Mapping[str, PositiveWeight] = argument(
         "resources.<name>.weight", {}, "Weight of the resource among the others (1 when missing)."
@@ -57,7 +57,7 @@ class ResourceStrategyFitArguments(Arguments):
     retention_weights: Mapping[str, Weight] = argument(
         ("sra.retention.<name>", "sra.resourceWeight.<name>"),
         {},
-        "How much one of `sra.resources` weighs in it (1 when missing).",
+        "Weight of one of `sra.resources` in the retention score (1 when missing).",
     )
     cores: PerDevice = argument(
         "sra.proportional.<name>.cpu",

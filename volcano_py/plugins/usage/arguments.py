@@ -32,23 +32,27 @@ class UsageArguments(Arguments):
     weight: Annotated[int, AtLeast(0, otherwise=5)] = argument(
         "usage.weight", 5, "Weight of this plugin's score; 0 switches it off."
     )
-    cpu_weight: Weight = argument("cpu.weight", 1, "Weight of the CPU load in it.")
-    memory_weight: Weight = argument("memory.weight", 1, "Weight of the memory load in it.")
+    cpu_weight: Weight = argument("cpu.weight", 1, "Weight of the CPU load in the score.")
+    memory_weight: Weight = argument("memory.weight", 1, "Weight of the memory load in the score.")
     cpu_threshold: Percent = argument(
-        "thresholds.cpu", 80, "Percent of its CPU in use beyond which a node takes no more pods."
+        "thresholds.cpu", 80, "CPU load of a node, in percent, above which it accepts no more pods."
     )
-    memory_threshold: Percent = argument("thresholds.mem", 80, "The same for memory.")
+    memory_threshold: Percent = argument(
+        "thresholds.mem", 80, "Memory load of a node, in percent, above which it accepts no more pods."
+    )
     request_ratio: Part = argument(
-        "estimator.request_ratio", 0.7, "Part of its request that a pod is expected to use, until it is measured."
+        "estimator.request_ratio", 0.7, "Part of a pod's request that it is expected to use, until it is measured."
     )
     burst_ratio: Part = argument(
-        "estimator.burst_ratio", 0.0, "Part of the difference between its request and its limit that is added to that."
+        "estimator.burst_ratio",
+        0.0,
+        "Part of the difference between a pod's limit and request that is added to its expected use.",
     )
     risk_threshold: Part = argument(
         "estimator.risk_threshold", 0.6, "Load of a node above which its new pods are expected to use more."
     )
     risk_factor: Annotated[float, AtLeast(1.0, otherwise=1.2)] = argument(
-        "estimator.risk_factor", 1.2, "The factor for that."
+        "estimator.risk_factor", 1.2, "The factor by which they are expected to use more."
     )
     best_effort_cpu: Quantity = argument("estimator.be_cpu", "250m", "Expected use of a pod without a CPU request.")
     best_effort_memory: Quantity = argument(

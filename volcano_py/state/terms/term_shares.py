@@ -92,7 +92,7 @@ class TermShares:
 
 
 def _beyond(found: str) -> str:
-    return f"{found}, and no more are evaluated; use the same affinity or spread in more pods, or in none"
+    return f"{found}, which is the limit; use the same affinity or spread in more pods, or in none"
 
 
 def _words(anchor: Anchor) -> str:

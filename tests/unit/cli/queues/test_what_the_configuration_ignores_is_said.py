@@ -23,7 +23,7 @@ tiers:
 IN_A_TREE = FLAT.replace("name: proportion", "name: proportion, enableHierarchy: true")
 PARENT = (
     "spec.parent (dept) has no effect on shares and limits: "
-    "proportion treats all queues as side by side; set enableHierarchy: true for "
+    "proportion treats all queues as siblings; set enableHierarchy: true for "
     "proportion"
 )
 DESERVED = (

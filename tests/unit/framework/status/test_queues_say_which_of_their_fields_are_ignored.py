@@ -74,7 +74,7 @@ def reported(team: Queue, owner: str | Sequence[PluginChoice]) -> str:
             "proportion",
             (
                 "spec.parent (dept) has no effect on shares and limits: "
-                "proportion treats all queues as side by side; set enableHierarchy: "
+                "proportion treats all queues as siblings; set enableHierarchy: "
                 "true for proportion"
             ),
         ),
@@ -82,7 +82,7 @@ def reported(team: Queue, owner: str | Sequence[PluginChoice]) -> str:
             "capacity",
             (
                 "spec.parent (dept) has no effect on shares and limits: "
-                "capacity treats all queues as side by side; set enableHierarchy: "
+                "capacity treats all queues as siblings; set enableHierarchy: "
                 "true for capacity"
             ),
         ),
@@ -154,8 +154,8 @@ def test_a_guarantee_is_kept_by_proportion_and_capacity(owner: str) -> None:
 
 def test_a_guarantee_is_not_kept_by_drf() -> None:
     assert reported(queue(guarantee=4), "hdrf") == (
-        "spec.guarantee (cpu 4) has no effect: drf keeps nothing for idle queues; configure capacity in its place, or "
-        "remove the field"
+        "spec.guarantee (cpu 4) has no effect: drf reserves nothing for idle queues; configure capacity in its place, "
+        "or remove the field"
     )
 
 

@@ -140,8 +140,8 @@ def test_the_message_says_where_a_spread_pod_may_still_go() -> None:
 def test_too_few_domains_are_reported() -> None:
     message = reported(NODES, web("n1", "n3"), labels=WEB, spread=spread(min_domains=3))
     assert message == (
-        f"topologySpreadConstraints over {ZONE} with maxSkew 1 and minDomains 3 allow none, as there are 2 such "
-        "domains: label nodes of more, or lower minDomains."
+        f"topologySpreadConstraints over {ZONE} with maxSkew 1 and minDomains 3 allow no domain, because there are "
+        "2: label nodes of other domains, or lower minDomains."
     )
 
 
