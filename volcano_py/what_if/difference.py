@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.api.report import Amounts, QueueReport
+from volcano_py.api.wording.amounts import numbers
 from volcano_py.state.table.units import canonical
 from volcano_py.what_if.outcome import Outcome, Waiting
 
@@ -73,12 +74,14 @@ class Eviction(msgspec.Struct, frozen=True):
 
 
 class Amount(msgspec.Struct, frozen=True):
-    """An amount that differs: of what, of which resource, and in Kubernetes' notation without and with the changes."""
+    """An amount that differs: of what, of which resource, and in Kubernetes' notation without and with the changes.
+    `readable`: both as people read them."""
 
     field: str
     resource: str
     before: str
     after: str
+    readable: tuple[str, ...]
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -162,17 +165,18 @@ def _of_queue(before: QueueReport | None, after: QueueReport | None) -> tuple[Am
     found: list[Amount] = []
     for field, amounts in _FIELDS.items():
         found += _amounts(field, amounts(before) if before else {}, amounts(after) if after else {})
-    shares = tuple(f"{report.share:.2f}" if report is not None else "-" for report in (before, after))
-    if shares[0] != shares[1]:
-        found.append(Amount("share", "", *shares))
+    old, new = (f"{report.share:.2f}" if report is not None else "-" for report in (before, after))
+    if old != new:
+        found.append(Amount("share", "", old, new, readable=(old, new)))
     return tuple(found)
 
 
 def _amounts(field: str, before: Amounts, after: Amounts) -> list[Amount]:
+    pairs = {name: (before.get(name, 0), after.get(name, 0)) for name in {**before, **after}}
     return [
-        Amount(field, name, canonical(name, before.get(name, 0)), canonical(name, after.get(name, 0)))
-        for name in {**before, **after}
-        if before.get(name, 0) != after.get(name, 0)
+        Amount(field, name, canonical(name, old), canonical(name, new), readable=numbers(name, old, new))
+        for name, (old, new) in pairs.items()
+        if old != new
     ]
 
 

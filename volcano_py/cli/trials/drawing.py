@@ -21,7 +21,7 @@ def print_difference(found: Difference, cycles: int) -> None:
             ("Queue", "Amount", "Without", "With"),
             [(name, *_amount(each)) for name, amounts in found.queues.items() for each in amounts],
         ),
-        titled("Idle", ("Resource", "Without", "With"), [(a.resource, a.before, a.after) for a in found.idle]),
+        titled("Idle", ("Resource", "Without", "With"), [(each.resource, *each.readable) for each in found.idle]),
     )
     out = console()
     for table in tables:
@@ -69,4 +69,4 @@ def _evicted(each: Eviction) -> tuple[str, ...]:
 
 
 def _amount(each: Amount) -> tuple[str, ...]:
-    return " ".join(filter(None, (each.field, each.resource))), each.before, each.after
+    return " ".join(filter(None, (each.field, each.resource))), *each.readable

@@ -1,4 +1,4 @@
-// Evictions: which pod went for which, when, and why it could go.
+// Evictions: which pod went for which, when, and why.
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { rows } from "../parts/store.js";
@@ -28,7 +28,7 @@ export function evictions(_path, query) {
       ? list({
           name: "evictions",
           label: "Evictions",
-          columns: [["Pod"], ["When"], ["Action", "optional"], ["For pod"], ["Why it could go", "sentence"]],
+          columns: [["Pod"], ["When"], ["Action", "optional"], ["For pod"], ["Why", "sentence"]],
           items,
           key: (each) => each.key,
           row,

@@ -15,6 +15,14 @@ export function number(resource, value) {
   return short(value) + UNITS[unit];
 }
 
+const SCALES = { m: 1e-3, "": 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3, Ti: 1024 ** 4, Pi: 1024 ** 5 };
+
+/** The same of a quantity in Kubernetes' notation: `3.5` for `3500m` cpu. */
+export function readable(resource, quantity) {
+  const [, digits, suffix] = quantity.match(/^(-?[\d.]+)(\w*)$/);
+  return number(resource, digits * SCALES[suffix] * (resource === "cpu" ? 1000 : 1));
+}
+
 const short = (value) => String(Math.round(value * 100) / 100);
 
 const rank = (name) => (name === "cpu" ? 0 : name === "memory" ? 1 : name === "pods" ? 3 : 2);

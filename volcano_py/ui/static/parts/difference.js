@@ -1,6 +1,7 @@
 // What a trial has found: as `volcano-py what-if -o json` and `config plan -o json` have it.
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { readable } from "./amounts.js";
 import { jobLink, queueLink } from "./places.js";
 
 const state = (one) =>
@@ -25,8 +26,10 @@ function* leaves(value, names = []) {
   else for (const [name, below] of Object.entries(value ?? {})) yield* leaves(below, [...names, name]);
 }
 
+const text = (what, value) => (what === "share" ? value : readable(what, value));
+
 const amount = (head) => ([names, value]) => html`<tr>
-  <th scope="row">${head(names)}</th><td>${value.before}</td><td>${value.after}</td></tr>`;
+  <th scope="row">${head(names)}</th><td>${text(names.at(-1), value.before)}</td><td>${text(names.at(-1), value.after)}</td></tr>`;
 
 function inShort(found) {
   const sum = (work) => found.work.reduce((total, each) => total + Math.max(0, work(each)), 0);
