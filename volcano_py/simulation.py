@@ -150,7 +150,7 @@ class Simulation:
         """What happens inside, under another configuration if one is given, is undone at the end. The scheduler begins
         without memories, inside and afterwards."""
         mark, configured = self.mark(), self.configuration
-        self._scheduler = Scheduler(self._registry, self.cluster.apply)
+        self.forget()
         self.configuration = configuration or configured
         try:
             yield
@@ -167,6 +167,10 @@ class Simulation:
         self.cluster.restore(mark.cluster)
         del self.reports[mark.reports :]
         self.now = mark.now
+        self.forget()
+
+    def forget(self) -> None:
+        """The scheduler goes on without memories."""
         self._scheduler = Scheduler(self._registry, self.cluster.apply)
 
     @property

@@ -51,12 +51,12 @@ def forecast(world: World, target: Target, before: Amounts | None = None) -> For
     if not known:
         return Forecast(why=f"no running pod declares when it ends ({DECLARED_BY})", undeclared=undeclared)
     begun = world.simulation.now
-    with world.simulation.aside():
+    with world.ahead():
         search = _Search(world, target, len(known), _likely(world, target, before or {}))
         found = search.through(float("inf"))
+        after = dict.fromkeys(world.group_of_pod(end.pod) for end in found or ())
     if found is not None:
         at = moment(datetime.fromtimestamp(found[-1].at, UTC))
-        after = dict.fromkeys(world.group_of_pod(end.pod) for end in found)
         why = _UNLESS if found[0].at == found[-1].at else f"at the latest, {_UNLESS}"
         return Forecast(at, round(found[-1].at - begun), tuple(after), why, undeclared)
     if search.left <= 0:

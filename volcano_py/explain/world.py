@@ -18,7 +18,7 @@ from volcano_py.framework.job import Job
 from volcano_py.framework.registry import Registry
 from volcano_py.framework.session import Session
 from volcano_py.operator.podgroups.generated_group import GroupRules
-from volcano_py.simulation import Simulation
+from volcano_py.simulation import Mark, Simulation
 from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.table.axis import IntVector
 
@@ -54,7 +54,9 @@ class World:
         self.items = tuple(items)
         self.rules = rules or GroupRules()
         self.registry = registry
-        self.simulation = Simulation(self.items, configuration, registry, rules=self.rules, live=live)
+        self._simulation = Simulation(self.items, configuration, registry, rules=self.rules, live=live)
+        self._before: Mark | None = None
+        """How all stood before `ahead`, until it stands like that again."""
         self.settle()
         self.report: CycleReport = self.simulation.reports[-1]
         self.session = self._open()
@@ -65,6 +67,14 @@ class World:
         self.jobs: Mapping[str, Job] = {job.key: job for job in self.session.all_jobs()}
         self.tries_left = self.affordable(least=16, most=1000)
         """How many remedies may still be tried: the larger the cluster, the fewer."""
+
+    @property
+    def simulation(self) -> Simulation:
+        """The copy; what happened `ahead` is undone."""
+        if self._before is not None:
+            self._simulation.back_to(self._before)
+            self._before = None
+        return self._simulation
 
     @property
     def configuration(self) -> SchedulerConfiguration:
@@ -115,6 +125,18 @@ class World:
                     self.simulation.cluster.put(change.kind, change.obj)
             self.settle(until)
             yield
+
+    @contextmanager
+    def ahead(self) -> Iterator[Simulation]:
+        """Inside, time may go on in the copy that is given. That is undone when this world is used next: mostly it is
+        not, and in a large cluster that would take half as long as what happened."""
+        simulation = self.simulation
+        mark = simulation.mark()
+        simulation.forget()
+        try:
+            yield simulation
+        finally:
+            self._before = mark
 
     def settle(self, until: Callable[[], bool] = lambda: False) -> None:
         for _ in range(_MOST_STEPS):

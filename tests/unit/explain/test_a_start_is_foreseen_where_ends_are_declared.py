@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from tests.unit.explain.causes import explained, gang, node, world_of
 from volcano_py.cluster.manifests import EPOCH
+from volcano_py.explain import forecast as module
 from volcano_py.explain.forecast import forecast
 from volcano_py.explain.target import find
 
@@ -62,6 +65,36 @@ def test_many_ends_are_tried_in_portions_and_the_moment_is_still_exact() -> None
     """100 pods that end one after the other; the 50th end makes room for half of the node."""
     others = "".join(runs(f"r{number}", "1", deadline=60 * number, on="n1") for number in range(1, 101))
     found = explained(node(cpu="100", memory="64Gi", pods=300) + others + gang(1, "50")).forecast
+    assert found is not None
+    assert (found.at, found.after) == ("2026-01-01T00:50:00Z", ("default/r50",))
+
+
+ONE_A_MINUTE = "".join(runs(f"r{number}", "1", deadline=60 * number) for number in range(1, 101))
+FULL = node(cpu="100", memory="64Gi", pods=300) + ONE_A_MINUTE
+
+
+@pytest.mark.parametrize(
+    ("waits", "before", "ends"),
+    [
+        (gang(1, "50"), {}, 50),
+        (gang(3, "10"), {}, 30),
+        (gang(1, "10"), {"cpu": 25_000}, 40),  # 25 CPUs are as much as three pods of the workload
+        (gang(1, "101"), {}, 0),
+        (gang(0, minimum=1), {}, 0),
+    ],
+    ids=["one pod", "a gang", "behind other work", "more than there is", "without pods"],
+)
+def test_the_search_begins_where_room_for_the_workload_and_what_is_ahead_is_counted(
+    waits: str, before: dict[str, int], ends: int
+) -> None:
+    world = world_of(FULL + waits)
+    assert module._likely(world, find(world, "podgroup", "default/train"), before) == ends
+
+
+@pytest.mark.parametrize("ends", [0, 1, 20, 49, 50, 51, 99, 100])
+def test_wherever_the_search_begins_it_finds_the_same(ends: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_likely", lambda *_: ends)
+    found = explained(FULL + gang(1, "50")).forecast
     assert found is not None
     assert (found.at, found.after) == ("2026-01-01T00:50:00Z", ("default/r50",))
 
