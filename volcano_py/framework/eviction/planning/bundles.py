@@ -219,11 +219,14 @@ class Bundles:
         jobs, lead, of_job = np.unique(spots // size, return_index=True, return_inverse=True)
         gain = np.zeros(len(jobs), dtype=np.int64)
         np.add.at(gain, of_job, more)
+        turn = np.full(len(jobs), np.iinfo(np.int64).max)
+        np.minimum.at(turn, of_job[spot], stock.turn[at])  # (of its first pod, on whatever node)
         useful = gain > 0
-        jobs, gain, lead = jobs[useful], np.minimum(gain[useful], wanted.count), first[lead[useful]]
+        jobs, gain, turn = jobs[useful], np.minimum(gain[useful], wanted.count), turn[useful]
+        lead = first[lead[useful]]
         excess = (self._jobs.held[jobs] - gain[:, None] * wanted.request) @ wanted.worth
         complete = self._jobs.complete[jobs].astype(np.float64)
-        keys = self._keys(stock.rank[lead], jobs, 1 / gain, complete, np.zeros(len(jobs)), excess, stock.turn[lead])
+        keys = self._keys(stock.rank[lead], jobs, 1 / gain, complete, np.zeros(len(jobs)), excess, turn)
         nowhere = np.zeros(len(jobs), dtype=np.intp)
         return _Offers(keys, _NO_ROWS, nowhere, nowhere, jobs)
 

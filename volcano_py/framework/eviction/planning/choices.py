@@ -73,12 +73,12 @@ def all_choices(stock: Stock) -> tuple[Rows, Flags, Flags] | None:
     """The atoms of a stock, by their positions and whether a job goes whole, and all sets of them [C, A]: of each job
     as many pods as it can give at most, or all of it. None if there are too many.
 
-    Of pods of a job that are alike, those go first that are the first to go.
+    Of pods of a job that are alike, those go first that are the first to go. Jobs come by their first pods.
     """
     at: list[int] = []
     is_whole: list[bool] = []
     options: list[list[tuple[int, ...]]] = []
-    for job in np.unique(stock.job).tolist():
+    for job in dict.fromkeys(stock.job[np.argsort(stock.turn, kind="stable")].tolist()):
         positions = np.flatnonzero(stock.job == job)
         positions = positions[np.argsort(stock.turn[positions])]
         groups: dict[tuple[int, bytes], list[int]] = {}

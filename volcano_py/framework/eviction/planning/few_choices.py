@@ -192,10 +192,10 @@ class FewChoices:
         return None
 
     def _on_a_node(self, atoms: Atoms, left: Rows, task: Task) -> Rows:
-        """Those of the atoms that make room for the task on one node, the smallest first; all of them if no node would
+        """Those of the atoms that make room for the task on one node, by size and turn; all of them if no node would
         have room. No more than that: plugins that compare shares are asked for one task after the other."""
         dims = task.task_class.requested
-        left = left[np.argsort(atoms.size[left], kind="stable")]
+        left = left[np.lexsort((atoms.turn[left], atoms.size[left]))]
         idle = self._attempt.ssn.ledger.nodes.future_idle()[self._nodes][:, dims]
         found = []
         for node in range(len(self._nodes)):
@@ -204,7 +204,7 @@ class FewChoices:
             fits = (idle[node] + freed[here].cumsum(axis=0) >= task.task_class.request[dims]).all(axis=1)
             if fits.any():
                 found.append(left[here[: int(fits.argmax()) + 1]])
-        return min(found, key=lambda each: float(atoms.size[each].sum()), default=left)
+        return min(found, key=lambda each: (float(atoms.size[each].sum()), atoms.turn[each].tolist()), default=left)
 
 
 def _bundle(atoms: Atoms, chosen: Rows) -> Bundle:

@@ -60,6 +60,11 @@ def test_what_jobs_give_is_combined_in_all_ways() -> None:
     assert found(pods) == [set(), {"job 1"}, {"job 0"}, {"job 0", "job 1"}]
 
 
+def test_jobs_come_in_the_order_of_their_pods_not_of_their_rows() -> None:
+    """A record that is cut has its jobs in another order."""
+    assert found([Pod(1, whole=True), Pod(0, whole=True)]) == [set(), {"job 0"}, {"job 1"}, {"job 0", "job 1"}]
+
+
 @pytest.mark.parametrize(
     "pods", [[Pod(job, whole=True) for job in range(5)], [Pod(0, node, spares=5) for node in range(5)]]
 )

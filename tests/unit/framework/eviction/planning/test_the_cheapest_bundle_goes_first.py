@@ -92,3 +92,10 @@ def test_a_job_gives_alone_no_more_than_it_can_spare() -> None:
 def test_pods_that_free_nothing_useful_are_in_no_bundle() -> None:
     assert found([Pod(0, 0, cpu=1, spares=1)], need=1, idle=(1, 1)) == []
     assert found([Pod(0, 0, cpu=0, spares=1)], need=1) == []
+
+
+def test_of_equal_gangs_that_goes_whose_first_pod_is_the_first_to_go_whatever_the_order_of_nodes() -> None:
+    """A record that is cut has its nodes in another order."""
+    for one, other in ((0, 1), (1, 0)):
+        pods = [Pod(0, one), Pod(1, other), Pod(1, one), Pod(0, other)]
+        assert first(found(pods, need=1, count=2)) == ([], (0,))
