@@ -129,7 +129,7 @@ def test_a_gated_pod_names_its_gates() -> None:
     gated = POD.format(name="p", scheduler="volcano", cpu=1).replace(
         "spec: {", "spec: {schedulingGates: [{name: x/y}],"
     )
-    reported = "SchedulingGated: has the scheduling gate x/y: the controller or user that set it must remove it"
+    reported = "SchedulingGated: the pod has the scheduling gate x/y: the controller or user that set it must remove it"
     assert outcome("-f", "-", stdin=NODE + "---" + gated)["unschedulable"] == {"default/p": reported}
 
 

@@ -77,10 +77,10 @@ RACES: Final = [
             [queue("one"), queue("two")],
             (queue("one", "two"), queue("two", "one")),
             {
-                "one": "InvalidQueue: queue one: spec.parent leads back to it (one → two → one); name another queue in "
-                "one of them",
-                "two": "InvalidQueue: queue two: spec.parent leads back to it (two → one → two); name another queue in "
-                "one of them",
+                "one": "InvalidQueue: queue one: spec.parent leads back to this queue (one → two → one); name "
+                "another queue in one of them",
+                "two": "InvalidQueue: queue two: spec.parent leads back to this queue (two → one → two); name "
+                "another queue in one of them",
             },
             {"aside"},
             {"one", "two"},
@@ -118,8 +118,8 @@ RACES: Final = [
             [],
             (queue("sci", path="root/sci", weights="1/1"), queue("lab", path="root/sci/lab", weights="1/1/1")),
             {
-                "sci": "InvalidQueue: queue sci: its annotation volcano.sh/hierarchy is root/sci, through which the "
-                "path of queue lab leads; only queues at the ends of paths can have jobs: give one of them another path"
+                "sci": "InvalidQueue: queue sci: the path of queue lab leads through its path, root/sci (annotation "
+                "volcano.sh/hierarchy); only queues at the ends of paths can have jobs: give one of them another path"
             },
             {"lab", "aside"},
             {"sci"},

@@ -81,15 +81,15 @@ def plugin_failed(plugin: str = "") -> str:
     return f"{who} failed; see the scheduler's log, and fix the plugin or remove it from the configuration"
 
 
-def scheduling_gated(gates: Sequence[str]) -> str:
+def scheduling_gated(gates: Sequence[str], subject: str = "the pod") -> str:
     if all(gate == QUEUE_ALLOCATION_GATE for gate in gates):
         return (
-            f"has the scheduling gate {QUEUE_ALLOCATION_GATE}: the scheduler removes it when the queue has room for "
-            "the pod"
+            f"{subject} has the scheduling gate {QUEUE_ALLOCATION_GATE}: the scheduler removes it when the queue has "
+            "room for the pod"
         )
     listed, it = summarize(gates), _it(gates)
     which = plural("scheduling gate", len(gates))
-    return f"has the {which} {listed}: the controller or user that set {it} must remove {it}"
+    return f"{subject} has the {which} {listed}: the controller or user that set {it} must remove {it}"
 
 
 def refused_by_plugin(plugin: str, rule: str) -> str:

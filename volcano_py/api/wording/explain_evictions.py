@@ -72,8 +72,8 @@ def promised_to_others(action: str, standing: Standing, promised: int, asked: in
     """What the queue of the job deserves is promised to jobs of it that were admitted and hold nothing yet."""
     given, asks = number(standing.resource, promised), with_name(standing.resource, number(standing.resource, asked))
     return (
-        f"{action} evicts nothing for it: queue {standing.queue} {_holds(standing)}, {given} of them promised to jobs "
-        f"that were admitted before, and the job asks for {asks}"
+        f"{action} evicts nothing for it: queue {standing.queue} {_holds(standing)}, of which {given} is "
+        f"promised to jobs that were admitted before; the job asks for {asks}"
     )
 
 

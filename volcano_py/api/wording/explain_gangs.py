@@ -66,7 +66,7 @@ class ShortPolicy(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         of = f" of policy {self.name}" if self.name else ""
-        return f"{self.complete} of {self.minimum} sub-groups{of} with {counted(self.size, 'pod')} each"
+        return f"{self.complete} of {self.minimum} sub-groups{of} have {counted(self.size, 'pod')} each"
 
 
 def gang_incomplete(
@@ -148,7 +148,7 @@ def not_enough_of_roles(
 def not_enough_of_groups(group: str, policies: Sequence[ShortPolicy]) -> str:
     """As `not_enough_tasks`, when it is the minimums of these policies that are not met."""
     texts = summarize([policy.text for policy in policies])
-    return f"PodGroup {group}: minSubGroups is not met ({texts} exist): create the missing pods or lower minSubGroups"
+    return f"PodGroup {group}: minSubGroups is not met ({texts}): create the missing pods or lower minSubGroups"
 
 
 def _to_create(missing: int, maker: PodMaker) -> str:

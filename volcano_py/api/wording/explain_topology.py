@@ -31,7 +31,7 @@ def no_domain(found: Sequence[DomainRoom], wanted: int, where: str = "", *, sub_
     wider = [f"{_tier(each)}, with room for {each.pods} of {wanted}" for each in shown if not each.allowed]
     if wider:
         parts.append(f"not allowed by networkTopology: {'; '.join(wider)}")
-    sentence = "; ".join([f"its pods are in {where}", *parts] if where else parts)
+    sentence = "; ".join([f"its placed pods are in {where}", *parts] if where else parts)
     return f"sub-group {sub_group}: {sentence}" if sub_group else sentence
 
 

@@ -98,7 +98,7 @@ def _faults_of_pods(ssn: Session, waiting: Rows) -> Iterator[Refusal]:
     found = {gate for row in waiting[tasks.gated[waiting]].tolist() for gate in ssn.task_info(row).gates}
     # (that one the scheduler itself takes off, and says why not)
     if gates := sorted(found - {names.QUEUE_ALLOCATION_GATE}):
-        yield Refusal(Reason.SCHEDULING_GATED, f"a pod {explain.scheduling_gated(gates)}")
+        yield Refusal(Reason.SCHEDULING_GATED, explain.scheduling_gated(gates, "a pod"))
 
 
 def gang_message(job: Job, verdict: Refusal) -> str:

@@ -143,8 +143,8 @@ class Reserve:
             device.name for device in self._devices if any(kept_for(each, device.name) in refused for each in _KEPT)
         ]
         return [
-            f"Nodes with {device} keep cpu and memory for each idle one: wait until they are in use, ask for less, or "
-            "add nodes without"
+            f"Nodes keep cpu and memory for each idle {device}: wait until the devices are in use, ask for less, or "
+            "add nodes without them"
             for device in devices
         ]
 

@@ -62,9 +62,9 @@ def _conflict(path: Path, owners: dict[Path, str], passers: dict[Path, str]) -> 
     mine, other = path_text(path), conflict.other
     remedy = "only queues at the ends of paths can have jobs: give one of them another path"
     if conflict.is_passed_by_other:
-        return f"its annotation {HIERARCHY} is {mine}, through which the path of queue {other} leads; {remedy}"
+        return f"the path of queue {other} leads through its path, {mine} (annotation {HIERARCHY}); {remedy}"
     return (
-        f"its annotation {HIERARCHY} is {mine}, which leads through {path_text(conflict.node)}, the path of queue "
+        f"its path, {mine} (annotation {HIERARCHY}), leads through {path_text(conflict.node)}, the path of queue "
         f"{other}; {remedy}"
     )
 

@@ -26,7 +26,7 @@ class Fault(msgspec.Struct, frozen=True):
 
     def problem(self, queue: str) -> str:
         """The message for `queue`, which is the source or is below it."""
-        return self.rule if queue == self.source else f"is below queue {self.source}: {self.rule}"
+        return self.rule if queue == self.source else f"is below queue {self.source}, which is invalid: {self.rule}"
 
 
 class QueueTree(msgspec.Struct, frozen=True):
@@ -114,4 +114,4 @@ def _circle(name: str, circle: list[str]) -> Fault:
     names = [*circle[first:], *circle[:first], name]
     if len(names) > _MOST_NAMES:
         names = [*names[: _MOST_NAMES - 2], "…", name]
-    return Fault(name, f"spec.parent leads back to it ({' → '.join(names)}); name another queue in one of them")
+    return Fault(name, f"spec.parent leads back to this queue ({' → '.join(names)}); name another queue in one of them")

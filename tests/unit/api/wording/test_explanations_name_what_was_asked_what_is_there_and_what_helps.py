@@ -279,11 +279,14 @@ def test_an_overcommitted_cluster_says_what_evictions_could_free_for_the_job(fre
         ),
         (
             explain.scheduling_gated(["a/b"]),
-            "has the scheduling gate a/b: the controller or user that set it must remove it",
+            "the pod has the scheduling gate a/b: the controller or user that set it must remove it",
         ),
         (
             explain.scheduling_gated(["a", "b", "c", "d", "e"]),
-            "has the scheduling gates a, b, c and 2 more: the controller or user that set them must remove them",
+            (
+                "the pod has the scheduling gates a, b, c and 2 more: the controller or user that set them must remove "
+                "them"
+            ),
         ),
         (
             explain.refused_by_plugin("resourcequota", "namespace ml has no pods left"),

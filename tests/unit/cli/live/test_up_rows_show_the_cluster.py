@@ -120,7 +120,10 @@ def test_pods_that_wait_for_the_pod_group_that_is_made_for_them_are_found() -> N
 
 def test_a_gated_pod_names_its_gates() -> None:
     (row,) = seen(pod("a", gates=["x/y"], waits="Scheduling is blocked due to non-empty scheduling gates")).alone
-    assert row.why == "SchedulingGated: has the scheduling gate x/y: the controller or user that set it must remove it"
+    assert (
+        row.why
+        == "SchedulingGated: the pod has the scheduling gate x/y: the controller or user that set it must remove it"
+    )
 
 
 def test_pod_groups_come_by_age() -> None:

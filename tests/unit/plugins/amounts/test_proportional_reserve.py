@@ -238,8 +238,8 @@ def test_the_explanation_counts_nodes_by_what_they_keep() -> None:
     assert error.refusal.message == (
         "0/4 nodes are unavailable: 1 Insufficient cpu, 2 node(s) kept cpu for idle nvidia.com/gpu, "
         "1 node(s) kept memory for idle nvidia.com/gpu. The pod asks for 8 cpu; the emptiest suitable node, d, "
-        "has 4 cpu free.\nNodes with nvidia.com/gpu keep cpu and memory for each idle one: wait until they are in use, "
-        "ask for less, or add nodes without."
+        "has 4 cpu free.\nNodes keep cpu and memory for each idle nvidia.com/gpu: wait until the devices are in use, "
+        "ask for less, or add nodes without them."
     )
 
 
@@ -248,7 +248,10 @@ def test_either_plugin_says_what_would_help(spelling: Any) -> None:
     opened = session(
         node("a", cpu="70", memory="500G", devices={GPU: "8"}), pod("p", group="g", cpu="8"), choice=spelling(SEED)
     )
-    assert "Nodes with nvidia.com/gpu keep cpu" in opened.ssn.placer.misfit(class_of(opened, "p")).refusal.message
+    assert (
+        "Nodes keep cpu and memory for each idle nvidia.com/gpu"
+        in opened.ssn.placer.misfit(class_of(opened, "p")).refusal.message
+    )
 
 
 def test_evictions_may_help_against_it_but_not_against_a_taint() -> None:

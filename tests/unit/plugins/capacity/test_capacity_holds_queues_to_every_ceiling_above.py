@@ -299,8 +299,9 @@ def test_jobs_of_queues_without_a_place_in_the_tree_wait_and_others_go_on() -> N
     missing = "spec.parent is gone, which does not exist; create it or name another queue"
     assert notes(session) == {
         "in-lost": f"InvalidQueue: queue lost: {missing}",
-        "in-below": f"InvalidQueue: queue below: is below queue lost: {missing}",
-        "in-x": "InvalidQueue: queue x: spec.parent leads back to it (x → y → x); name another queue in one of them",
+        "in-below": f"InvalidQueue: queue below: is below queue lost, which is invalid: {missing}",
+        "in-x": "InvalidQueue: queue x: spec.parent leads back to this queue (x → y → x); name another queue in one "
+        "of them",
     }
     assert cpus(session, "allocated") == {"root": 1, "fine": 1}
 

@@ -44,7 +44,7 @@ def test_a_missing_parent_is_reported_on_the_queue_that_names_it_alone() -> None
 def test_a_cycle_is_reported_on_all_of_its_queues() -> None:
     found = events(queue("x", "y"), queue("y", "x"))
     assert found.keys() == {"x", "y"}
-    assert "leads back to it (y → x → y)" in found["y"][0]
+    assert "leads back to this queue (y → x → y)" in found["y"][0]
 
 
 @pytest.mark.parametrize(("phase", "is_reported"), [("Inqueue", True), ("Pending", True), ("Completed", False)])

@@ -205,7 +205,7 @@ def test_a_queue_that_breaks_the_tree_gets_an_event_and_others_go_on() -> None:
     refusal = session.ssn.ask.job_valid(session.job("dev"))
     assert refusal is not None
     assert refusal.message == (
-        "queue dev: its annotation volcano.sh/hierarchy is root/sci/dev, which leads through root/sci, the path of "
+        "queue dev: its path, root/sci/dev (annotation volcano.sh/hierarchy), leads through root/sci, the path of "
         "queue sci; only queues at the ends of paths can have jobs: give one of them another path"
     )
 

@@ -238,7 +238,7 @@ def test_a_missing_parent_is_reported_on_the_queue_that_names_it() -> None:
     }
     refusal = session.ssn.ask.job_valid(session.job("j"))
     assert refusal is not None
-    assert refusal.message.startswith("queue y: is below queue x: spec.parent is gone")
+    assert refusal.message.startswith("queue y: is below queue x, which is invalid: spec.parent is gone")
 
 
 def test_a_job_in_an_inner_queue_waits_and_the_queue_says_so() -> None:

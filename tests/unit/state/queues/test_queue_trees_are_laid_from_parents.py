@@ -43,18 +43,18 @@ def test_a_missing_parent_is_reported_where_it_is_named_and_below() -> None:
     rule = "spec.parent is gone, which does not exist; create it or name another queue"
     assert faults({"a": "", "x": "gone", "y": "x", "z": "y"}) == {
         "x": rule,
-        "y": f"is below queue x: {rule}",
-        "z": f"is below queue x: {rule}",
+        "y": f"is below queue x, which is invalid: {rule}",
+        "z": f"is below queue x, which is invalid: {rule}",
     }
 
 
 def test_a_cycle_is_reported_for_each_of_its_queues_and_those_below() -> None:
-    rule = "spec.parent leads back to it (b → c → a → b); name another queue in one of them"
+    rule = "spec.parent leads back to this queue (b → c → a → b); name another queue in one of them"
     assert faults({"a": "b", "b": "c", "c": "a", "below": "b", "fine": ""}) == {
-        "a": "spec.parent leads back to it (a → b → c → a); name another queue in one of them",
+        "a": "spec.parent leads back to this queue (a → b → c → a); name another queue in one of them",
         "b": rule,
-        "c": "spec.parent leads back to it (c → a → b → c); name another queue in one of them",
-        "below": f"is below queue b: {rule}",
+        "c": "spec.parent leads back to this queue (c → a → b → c); name another queue in one of them",
+        "below": f"is below queue b, which is invalid: {rule}",
     }
 
 
@@ -66,7 +66,8 @@ def test_a_cycle_of_thousands_is_reported_in_a_few_words() -> None:
     size = 5000
     reported = faults({f"q{number}": f"q{(number + 1) % size}" for number in range(size)})
     assert len(reported) == size
-    assert reported["q7"] == "spec.parent leads back to it (q7 → q8 → q9 → … → q7); name another queue in one of them"
+    rule = "spec.parent leads back to this queue (q7 → q8 → q9 → … → q7); name another queue in one of them"
+    assert reported["q7"] == rule
 
 
 def test_a_chain_of_thousands_is_laid() -> None:

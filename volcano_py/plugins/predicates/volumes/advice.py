@@ -67,8 +67,7 @@ def not_given(ssn: Session, need: OpenNeed, storage_class: StorageClass | None) 
     wanted = f"{number('storage', need.size)} {summarize(need.access_modes)}".strip()
     if storage_class is None or not storage_class.provisions:
         return (
-            f"{name} provisions no volumes, and none that is free has {wanted} for these nodes: create a "
-            "PersistentVolume"
+            f"{name} provisions no volumes, and no free volume has {wanted} for these nodes: create a PersistentVolume"
         )
     terms = [
         NodeSelectorTerm(

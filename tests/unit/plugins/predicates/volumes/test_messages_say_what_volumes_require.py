@@ -74,7 +74,7 @@ def test_how_many_volumes_a_driver_attaches_is_reported() -> None:
 
 def test_a_class_that_makes_no_volumes_is_reported_with_what_is_wanted() -> None:
     assert reported(mine("data", "more"), claim("data"), claim("more")) == (
-        f"StorageClass {LOCAL} provisions no volumes, and none that is free has 10Gi ReadWriteOnce for these nodes: "
+        f"StorageClass {LOCAL} provisions no volumes, and no free volume has 10Gi ReadWriteOnce for these nodes: "
         "create a PersistentVolume."
     )
 
