@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from volcano_py.api.objects import Condition
@@ -13,10 +13,15 @@ from volcano_py.explain.target import Target
 from volcano_py.explain.world import World
 from volcano_py.jobs.model import VolcanoJob
 
+Story = Callable[[str], Iterable[Entry]]
+"""What is known besides of a PodGroup, given as namespace/name: in the order of what happened."""
 
-def history(world: World, target: Target, events: Sequence[Entry] = ()) -> tuple[Entry, ...]:
-    """Conditions of the Job, the PodGroup and its pods as the cluster has them, and those of the events that are about
-    them, oldest first. Conditions without a time are left out."""
+
+def history(
+    world: World, target: Target, events: Sequence[Entry] = (), story: Story = lambda _group: ()
+) -> tuple[Entry, ...]:
+    """Conditions of the Job, the PodGroup and its pods as the cluster has them, those of the events that are about
+    them, and the story, oldest first. Conditions without a time are left out."""
     group, pods = captured_group(world, target), as_captured(world, target)
     entries: list[Entry] = []
     about = {f"PodGroup {target.group}", *(f"Pod {pod.metadata.key}" for pod in (*pods, *target.pods))}
@@ -28,7 +33,8 @@ def history(world: World, target: Target, events: Sequence[Entry] = ()) -> tuple
     for pod in pods:
         entries += _conditions(f"Pod {pod.metadata.key}", pod.status.conditions)
     entries += [event for event in events if event.object in about]
-    return tuple(sorted(entries, key=lambda entry: (entry.at, entry.object, entry.text)))
+    entries.sort(key=lambda entry: (entry.at, entry.object, entry.text))
+    return tuple(sorted((*entries, *story(target.group)), key=lambda entry: entry.at))
 
 
 def moment(at: datetime) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from volcano_py.explain.forecast import forecast
-from volcano_py.explain.history import history
+from volcano_py.explain.history import Story, history
 from volcano_py.explain.holders import holders
 from volcano_py.explain.limits import limits
 from volcano_py.explain.model import Entry, WorkloadExplanation
@@ -17,15 +17,18 @@ from volcano_py.explain.target import find
 from volcano_py.explain.world import World
 
 
-def explain_workload(world: World, kind: str, name: str, events: Sequence[Entry] = ()) -> WorkloadExplanation:
-    """`kind` is podgroup, job or pod; `name` is namespace/name. Of the events those about the workload are shown.
+def explain_workload(
+    world: World, kind: str, name: str, events: Sequence[Entry] = (), story: Story = lambda _group: ()
+) -> WorkloadExplanation:
+    """`kind` is podgroup, job or pod; `name` is namespace/name. Of the events those about the workload are shown, and
+    the story of its PodGroup.
 
     Raises:
         ExplainError: there is no such object, or it is not this scheduler's.
     """
     target = find(world, kind, name)
     stands = now(world, target)
-    past = history(world, target, events)
+    past = history(world, target, events, story)
     if not stands.reason:
         return WorkloadExplanation(name, stands, history=past)
     refused = nodes(world, target)

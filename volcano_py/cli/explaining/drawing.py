@@ -47,6 +47,8 @@ def _workload(workload: WorkloadExplanation) -> Iterator[str]:
         yield from _part("Not read", workload.unread)
     if workload.now.reason:
         yield from _waits(workload)
+    if workload.history:
+        yield from _part("History", [f"{each.at} {each.object}: {each.text}" for each in workload.history])
 
 
 def _now(workload: WorkloadExplanation) -> Iterator[str]:
@@ -73,8 +75,6 @@ def _waits(workload: WorkloadExplanation) -> Iterator[str]:
         yield from _holders(workload.holders)
     if workload.forecast is not None:
         yield from _part("Forecast", [_forecast(workload.forecast)])
-    if workload.history:
-        yield from _part("History", [f"{each.at} {each.object}: {each.text}" for each in workload.history])
 
 
 def _limits(limits: Sequence[Limit]) -> list[str]:

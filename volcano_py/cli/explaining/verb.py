@@ -17,6 +17,8 @@ from volcano_py.cli.printing.output import log_aside, output_option, print_data
 from volcano_py.jobs.model import BATCH_API, JOB_KIND
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from click.shell_completion import CompletionItem
 
     from volcano_py.capture.model import Capture, Unread
@@ -30,6 +32,7 @@ Examples:
   volcano-py explain job train -n research -o json
   volcano-py explain queue team-a
   volcano-py explain node gpu-1 --from cluster.capture
+  volcano-py explain podgroup train --record /var/lib/volcano-py/record
 
 The scheduler runs over a copy in memory; nothing is written. Each remedy has been tried on that copy.
 """
@@ -58,9 +61,20 @@ def _names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
     help="volcano-scheduler.conf, or a ConfigMap with one in it. [default: that of the cluster]",
 )
 @source_options
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The folder that `volcano-py run --record` writes: the history of a workload has each decision, too.",
+)
 @output_option()
 def explain(
-    kind: str, name: str, namespace: str | None, scheduler_conf: Path | None, source: Source, output: str
+    kind: str,
+    name: str,
+    namespace: str | None,
+    scheduler_conf: Path | None,
+    source: Source,
+    record: Path | None,
+    output: str,
 ) -> None:
     """Say why a workload waits and what would help, how a queue stands, or what a node still takes.
 
@@ -71,6 +85,7 @@ def explain(
     from volcano_py.daemon.garbage import collect_seldom
     from volcano_py.explain.target import ExplainError
     from volcano_py.explain.world import World
+    from volcano_py.record.segments import RecordError
     from volcano_py.scheduler import builtin_registry
 
     log_aside()
@@ -80,8 +95,8 @@ def explain(
     configuration = captured_configuration(capture, scheduler_conf, registry)
     world = World(capture.items, configuration, registry, rules=rules_of(capture), live=capture.taken)
     try:
-        explanation = _explained(world, kind, name, namespace, source, capture)
-    except ExplainError as error:
+        explanation = _explained(world, kind, name, namespace, source, capture, record)
+    except (ExplainError, RecordError) as error:
         raise click.ClickException(str(error)) from error
     if output == "table":
         for line in drawn(explanation):
@@ -90,7 +105,15 @@ def explain(
         print_data(msgspec.to_builtins(explanation), output)
 
 
-def _explained(world: World, kind: str, name: str, namespace: str | None, source: Source, capture: Capture) -> Any:
+def _explained(
+    world: World,
+    kind: str,
+    name: str,
+    namespace: str | None,
+    source: Source,
+    capture: Capture,
+    record: Path | None,
+) -> Any:
     from volcano_py.explain.of_node import explain_node
     from volcano_py.explain.of_queue import explain_queue
     from volcano_py.explain.of_workload import explain_workload
@@ -103,8 +126,31 @@ def _explained(world: World, kind: str, name: str, namespace: str | None, source
     else:
         where, events, refused = surroundings(source, namespace, capture)
         unread += [refused] if refused is not None else []
-        found = explain_workload(world, kind, f"{where}/{name}", events)
+        story = _nothing if record is None else _story_in(record, capture.taken)
+        found = explain_workload(world, kind, f"{where}/{name}", events, story)
     return msgspec.structs.replace(found, unread=tuple(map(str, unread)))
+
+
+def _nothing(_group: str) -> Iterable[Entry]:
+    return ()
+
+
+def _story_in(directory: Path, until: float) -> Callable[[str], Iterable[Entry]]:
+    """What a record has of a PodGroup, before `until` (seconds since the epoch)."""
+    from datetime import UTC, datetime
+
+    from volcano_py.explain.history import moment
+    from volcano_py.explain.model import Entry
+    from volcano_py.record.history import of_pod_group
+    from volcano_py.record.segments import segments
+
+    def story(group: str) -> Iterable[Entry]:
+        for each in of_pod_group(segments(directory), group):
+            if each.at < until:
+                at = moment(datetime.fromtimestamp(each.at, UTC))
+                yield Entry(at, f"PodGroup {group}", f"{each.what} {each.text}".rstrip())
+
+    return story
 
 
 def surroundings(

@@ -100,7 +100,7 @@ def replay(
             found = capture_at(segments(directory), at)
             _write(found, at, capture_file, scenario_file, registry)
             if verb:
-                _ask(context, found, verb)
+                _ask(context, found, verb, directory)
         elif scheduler_conf is not None:
             _compare(directory, registry, load_configuration(scheduler_conf, registry), output)
         elif not _repeat(directory, registry, output):
@@ -127,8 +127,8 @@ def _write(
         raise click.ClickException(f"{error.filename}: {error.strerror}") from error
 
 
-def _ask(context: click.Context, found: Capture, verb: tuple[str, ...]) -> None:
-    """Run the verb on the capture."""
+def _ask(context: click.Context, found: Capture, verb: tuple[str, ...], directory: Path) -> None:
+    """Run the verb on the capture, and explain with the record."""
     from volcano_py.capture.file import written
 
     name, *arguments = verb
@@ -140,7 +140,8 @@ def _ask(context: click.Context, found: Capture, verb: tuple[str, ...]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"{name}.capture"
         file.write_bytes(written(found))
-        with command.make_context(name, [*arguments, "--from", str(file)], parent=all_verbs) as inner:
+        given = [*arguments, "--from", str(file), *(["--record", str(directory)] if name == "explain" else [])]
+        with command.make_context(name, given, parent=all_verbs) as inner:
             command.invoke(inner)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.unit.record.recording import record_night
+from tests.unit.record.recording import record_contest, record_night
 from volcano_py.api.objects import metadata_of
 from volcano_py.capture.file import read
 from volcano_py.cli.main import main
@@ -82,6 +82,41 @@ def test_a_verb_is_asked_about_a_moment(record: Path) -> None:
     result = run("replay", record, "--at", "2", "explain", "podgroup", "late", "--namespace", "team", "-o", "json")
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["now"]["reason"] == "NodesRefuse"
+
+
+def history_at(record: Path, cycle: int, name: str) -> list[str]:
+    """What an explanation of the PodGroup at that moment says of the past."""
+    result = run("replay", record, "--at", str(cycle), "explain", "podgroup", name, "--namespace", "team", "-o", "json")
+    assert result.exit_code == 0, result.output
+    return [each["text"] for each in json.loads(result.stdout).get("history", ())]
+
+
+def test_an_explanation_at_a_moment_has_the_decisions_before_it(record: Path) -> None:
+    begun = ["created queue default, minMember 2", "phase Inqueue"]
+    assert history_at(record, 2, "late")[:2] == begun
+    *_, waits = history_at(record, 3, "late")
+    assert waits.startswith("waits NodesRefuse: 1 of 2 pods has a place")
+    assert waits not in history_at(record, 2, "late")
+
+
+def test_an_explanation_says_for_whom_pods_were_evicted_and_by_which_plugins(tmp_path: Path) -> None:
+    asyncio.run(record_contest(tmp_path))
+    evicted = [text for text in history_at(tmp_path, 4, "sweep") if text.startswith("evicted ")]
+    assert len(evicted) == 2
+    assert all("makes room for team/train-" in text and "allowed by gang, proportion" in text for text in evicted)
+
+
+def test_a_running_job_has_its_past_in_the_table_too(record: Path) -> None:
+    result = run("replay", record, "--at", "2", "explain", "podgroup", "early", "--namespace", "team")
+    assert "bound early-" in result.output.partition("\nHistory\n")[2], result.output
+
+
+def test_an_explanation_needs_a_record_that_is_there(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text("{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: a}}")
+    result = run("explain", "podgroup", "a", "--from", file, "--record", tmp_path)
+    assert result.exit_code == 1
+    assert "no record here" in result.output
 
 
 def test_the_exit_status_is_that_of_the_verb(record: Path) -> None:
