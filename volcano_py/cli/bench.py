@@ -126,7 +126,7 @@ Timings of a shared machine are noisy: compare within one run and quote ratios.
 @click.option(
     "--shards",
     type=click.IntRange(min=2),
-    help="Divide the cluster into so many shards; each decides in a process of its own, one after the other (mode "
+    help="Divide the cluster into this many shards. Each shard decides in its own process, one after the other (mode "
     "decide, load backlog).",
 )
 @click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="How often, in turn.")

@@ -25,7 +25,9 @@ cluster.
 @click.command(epilog=EPILOG)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @click.option(
-    "--anonymize", is_flag=True, help="Replace all names, and values of labels, always by the same ones; keep numbers."
+    "--anonymize",
+    is_flag=True,
+    help="Replace each name and label value by the same other one everywhere; keep numbers.",
 )
 @source_options
 def capture(file: Path, anonymize: bool, source: Source) -> None:

@@ -54,9 +54,7 @@ def job() -> None:
 
 
 @job.command()
-@name_option(
-    "-N", LABEL, no_names, required=False, text="Name of the job; without --filename it has to be given.", noun="job"
-)
+@name_option("-N", LABEL, no_names, required=False, text="Name of the job; required without --filename.", noun="job")
 @namespace_option
 @click.option(
     "--filename",

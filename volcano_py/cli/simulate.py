@@ -63,8 +63,8 @@ come at their creation times, pods end, and how much was used and how long each 
 @click.option(
     "--play",
     type=DURATION,
-    help="Let so much time pass, such as 2h: objects come at their creationTimestamp, and pods end after the runtime "
-    "that they declare.",
+    help="Let this much time pass, such as 2h: objects are created at their creationTimestamp, and pods end after "
+    "their declared runtime.",
 )
 @output_option()
 def simulate(

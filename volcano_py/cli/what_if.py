@@ -28,7 +28,10 @@ or 2 on errors.
 
 @click.command("what-if", epilog=EPILOG)
 @click.option(
-    "--add-nodes", multiple=True, metavar="NODE=COUNT", help="So many more nodes like this one, empty (repeatable)."
+    "--add-nodes",
+    multiple=True,
+    metavar="NODE=COUNT",
+    help="With this many more empty nodes like this one (repeatable).",
 )
 @click.option(
     "--remove-node",
@@ -42,7 +45,7 @@ or 2 on errors.
     "settings",
     multiple=True,
     metavar="KIND/NAME.FIELD=VALUE",
-    help="With this field of an object, such as queue/research.spec.weight=3; null takes it away (repeatable).",
+    help="With this field of an object, such as queue/research.spec.weight=3; null removes it (repeatable).",
 )
 @click.option(
     "--submit",

@@ -115,7 +115,7 @@ class Remedy(_Part, frozen=True):
 
 class Holder(_Part, frozen=True):
     """A job that holds what the workload lacks, and how its queue stands. `stays`: why its pods are not evicted for the
-    workload; empty where they may be, though that alone, or with others, makes no room."""
+    workload; empty where they may be, but that would not make enough room."""
 
     job: str
     queue: str

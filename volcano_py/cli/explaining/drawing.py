@@ -64,8 +64,8 @@ def _now(workload: WorkloadExplanation) -> Iterator[str]:
 def _waits(workload: WorkloadExplanation) -> Iterator[str]:
     """Why it waits, part by part."""
     helpful = [remedy.text for remedy in workload.remedies]
-    untried = [] if workload.tried_all else ["the cluster is large: not everything has been tried"]
-    yield from _part("What would help", [*(helpful or ["nothing of what was tried makes it start"]), *untried])
+    untried = [] if workload.tried_all else ["the cluster is large: not every remedy has been tried"]
+    yield from _part("What would help", [*(helpful or ["no remedy that was tried makes it start"]), *untried])
     yield from _part("Limits", _limits(workload.limits), wrap=False)
     if workload.nodes is not None:
         yield from _part("Nodes", _nodes(workload.nodes))
@@ -171,7 +171,8 @@ def _staying(holders: Sequence[Holder]) -> Iterator[str]:
         by_reason.setdefault(each.stays, []).append(each.job)
     for why, jobs in by_reason.items():
         names = summarize(jobs, most=5)
-        yield f"{names} stay{'s' * (len(jobs) == 1)}: {why}" if why else f"{names}: may go, but that makes no room"
+        yield f"{names} stay{'s' * (len(jobs) == 1)}: {why}" if why else f"{names}: may be evicted, but that would "
+        "not make enough room"
 
 
 def _forecast(forecast: Forecast) -> str:

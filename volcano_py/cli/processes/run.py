@@ -192,8 +192,8 @@ def _without_effect(command: F) -> F:
     type=DURATION,
     default="30s",
     show_default=True,
-    help="Decide nothing while another scheduler binds pods of our scheduler name, and until it has bound none for "
-    "this long, or up to half as long again; 0: do not look for one.",
+    help="After another scheduler has bound pods of our scheduler name, decide nothing until it has bound none for "
+    "this long (up to half as long again). 0: do not check.",
 )
 @admission_flags
 @click.option(
@@ -205,7 +205,7 @@ def _without_effect(command: F) -> F:
     "--record-size",
     default="1Gi",
     show_default=True,
-    help="What the record may take on the disk; the oldest eighth goes when it has more.",
+    help="Largest size of the record on the disk; beyond it, the oldest eighth is deleted.",
 )
 @click.option(
     "--record-age", type=DURATION, default="24h", show_default=True, help="How long what is recorded is kept."

@@ -92,8 +92,8 @@ def _checked(_context: click.Context, parameter: click.Parameter, flags: tuple[s
 @click.option(
     "--topology",
     type=Shape(),
-    help="Create simulated nodes in a network: so many spines, of so many racks each, of so many nodes each, with their"
-    " HyperNodes.",
+    help="Create simulated nodes in a network, with HyperNodes: the number of spines, of racks in each spine, and of "
+    "nodes in each rack.",
 )
 @click.option("--no-sample", is_flag=True, help="Create nothing.")
 @click.option(

@@ -45,7 +45,7 @@ _CLOSE = """\b
 Examples:
   volcano-py queue close team-a
 
-A closed queue starts nothing; what runs goes on. Queues below it close with it. Until its last PodGroup is gone its
+A closed queue starts nothing; running pods continue. Queues below it close with it. Until its last PodGroup is gone its
 state is Closing.
 """
 _OPEN = """\b
@@ -83,13 +83,13 @@ _name_option: Final = name_option("-n", SUBDOMAIN, QUEUES, required=True, text="
     "--parent", type=SUBDOMAIN, default="root", show_default=True, shell_complete=QUEUES, help="Its parent queue."
 )
 @click.option("--capability", type=AMOUNTS, help="The most that the queue may hold. [default: no limit]")
-@click.option("--deserved", type=AMOUNTS, help="What it is entitled to, for the plugin capacity.")
-@click.option("--guarantee", type=AMOUNTS, help="What is reserved for it, even while it is idle.")
+@click.option("--deserved", type=AMOUNTS, help="What the queue is entitled to, for the plugin capacity.")
+@click.option("--guarantee", type=AMOUNTS, help="What is reserved for the queue, even while it is idle.")
 @click.option(
     "--reclaimable/--not-reclaimable",
     default=True,
     show_default=True,
-    help="Whether other queues may take back what it holds beyond what it deserves.",
+    help="Whether other queues may reclaim what the queue holds beyond what it deserves.",
 )
 @click.option(
     "--state",
@@ -213,7 +213,7 @@ def close(name: str, kubeconfig: Path | None, context: str | None) -> None:
     help="open or close the queue, or update its weight. [default: update, with --weight]",
 )
 @click.option(
-    "--weight", "-w", type=click.IntRange(1, _LARGEST_WEIGHT), help="Its new share weight among its siblings."
+    "--weight", "-w", type=click.IntRange(1, _LARGEST_WEIGHT), help="The queue's new weight among its siblings."
 )
 @cluster_options
 def operate(name: str, action: str | None, weight: int | None, kubeconfig: Path | None, context: str | None) -> None:

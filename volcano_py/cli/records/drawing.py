@@ -36,7 +36,7 @@ def print_differences(found: Sequence[Cycle]) -> None:
     if len(found) > _MOST_SHOWN:
         click.echo(f"and {len(found) - _MOST_SHOWN} more cycles that differ")
     if any(cycle.is_after_cut for cycle in found):
-        click.echo("The record begins in the middle of a run: in which rows of the tables objects were is not in it.")
+        click.echo("The record begins in the middle of a run, so the order of equal objects is not in it.")
 
 
 def print_comparison(found: Compared) -> None:

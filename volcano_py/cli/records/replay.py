@@ -50,13 +50,13 @@ class _Replay(click.Command):
     "--with-scheduler-conf",
     "scheduler_conf",
     type=click.Path(path_type=Path),
-    help="Decide by this configuration, and print what would have been otherwise: waits, evictions, shares.",
+    help="Decide by this configuration, and print what would have been different: waits, evictions, shares.",
 )
 @click.option(
     "--at",
     type=click.IntRange(min=1),
     metavar="CYCLE",
-    help="The cluster as this cycle found it: a verb with its options is asked about it.",
+    help="Run a verb with its options on the cluster as this cycle found it.",
 )
 @click.option(
     "--capture",
@@ -94,7 +94,7 @@ def replay(
     if (at is None) != (capture_file is None and scenario_file is None and not verb):
         raise click.UsageError(f"--at needs --capture, --export or a verb ({', '.join(ASKED)}), and these need --at")
     if verb and verb[0] not in ASKED:
-        raise click.UsageError(f"{verb[0]} cannot be asked about a moment; {', '.join(ASKED)} can")
+        raise click.UsageError(f"{verb[0]} cannot run on a moment of a record; {', '.join(ASKED)} can")
     try:
         if at is not None:
             found = capture_at(segments(directory), at)

@@ -132,7 +132,7 @@ def test_a_verb_without_a_moment_and_another_verb_are_refused(record: Path) -> N
     assert "--at needs --capture, --export or a verb (explain, what-if, simulate, capture)" in without.output
     other = run("replay", record, "--at", "2", "run")
     assert other.exit_code == 2
-    assert "run cannot be asked about a moment; explain, what-if, simulate, capture can" in other.output
+    assert "run cannot run on a moment of a record; explain, what-if, simulate, capture can" in other.output
 
 
 def test_another_configuration_is_compared_in_tables(record: Path, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ const holders = (found) =>
         (each) => html`<tr><th scope="row"><a href=${jobLink(each.job)}>${each.job}</a></th>
           <td><a href=${queueLink(each.queue)}>${each.queue}</a></td><td class="number">${each.priority}</td>
           <td>${amounts(each.holds)}</td><td>${amounts(each.queueAllocated)}</td><td>${amounts(each.queueDeserved)}</td>
-          <td class="sentence">${each.stays || "It may go, but that makes no room."}</td></tr>`,
+          <td class="sentence">${each.stays || "It may be evicted, but that would not make enough room."}</td></tr>`,
       )}</tbody></table></div>`,
   );
 
