@@ -15,7 +15,7 @@ class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 class Now(_Part, frozen=True):
     """How a workload stands. `state`: Running, Partly running, Waiting, or Starting, when the scheduler's next cycles
-    start it. `since`: RFC 3339, "" when no condition says it."""
+    start it. `since`: RFC 3339, "" when no condition says it. `evictions`: why the next cycles evict pods of it."""
 
     state: str
     running: int
@@ -25,6 +25,7 @@ class Now(_Part, frozen=True):
     since: str = ""
     nodes: Mapping[str, int] = {}
     """Node → pods of it there."""
+    evictions: tuple[str, ...] = ()
 
 
 class Ahead(_Part, frozen=True):

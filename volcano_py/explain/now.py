@@ -14,13 +14,16 @@ from volcano_py.explain.world import World
 
 def now(world: World, target: Target) -> Now:
     """Its state as the scheduler decides it now."""
+    before = as_captured(world, target)
+    theirs = {pod.metadata.uid for pod in before}
+    evictions = tuple(effect.message for effect in world.evictions if effect.pod.uid in theirs)
     nodes = Counter(pod.spec.node_name for pod in target.pods if pod.spec.node_name)
     running = sum(nodes.values())
     waits = bool(target.waiting) or running < target.need
     if not waits:
-        were = sum(bool(pod.spec.node_name) for pod in as_captured(world, target))
+        were = sum(bool(pod.spec.node_name) for pod in before)
         state = "Running" if were >= running else "Starting"
-        return Now(state, running, max(len(target.pods), target.need), nodes=dict(nodes))
+        return Now(state, running, max(len(target.pods), target.need), nodes=dict(nodes), evictions=evictions)
     reason, message = _why(world, target)
     return Now(
         state="Partly running" if running else "Waiting",
@@ -30,6 +33,7 @@ def now(world: World, target: Target) -> Now:
         message=message,
         since=_since(world, target),
         nodes=dict(nodes),
+        evictions=evictions,
     )
 
 

@@ -59,6 +59,8 @@ class World:
         """How all stood before `ahead`, until it stands like that again."""
         self.settle()
         self.report: CycleReport = self.simulation.reports[-1]
+        self.evictions = tuple(self.simulation.cluster.evict_effects)
+        """What the scheduler evicts next."""
         self.session = self._open()
         self.simulation.cluster.ignores_text = True  # from here on, things are only tried
         self.pods_by_group: dict[str, list[Pod]] = {}

@@ -59,6 +59,8 @@ def _now(workload: WorkloadExplanation) -> Iterator[str]:
         yield from _wrapped(f"{now.reason}: {now.message.removeprefix(f'{now.reason}: ')}")
     if now.nodes:
         yield from _wrapped(f"On {_counts(now.nodes)}")
+    if now.evictions:
+        yield from _part("Evicted next", now.evictions)
 
 
 def _waits(workload: WorkloadExplanation) -> Iterator[str]:

@@ -48,6 +48,7 @@ def reduced(found: Explanation, sight: Sight) -> Explanation:
 def _workload(found: WorkloadExplanation, sight: Sight) -> WorkloadExplanation:
     return replace(
         found,
+        now=replace(found.now, evictions=()),  # they name what the pods go for
         position=_position(found.position, sight),
         limits=tuple(each for each in found.limits if _may(_LIMITS.get(each.kind), sight)),
         nodes=_nodes(found.nodes, sight),

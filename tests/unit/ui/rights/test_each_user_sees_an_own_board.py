@@ -154,7 +154,7 @@ async def test_a_stream_has_only_what_the_user_may_see() -> None:
 def explanation() -> WorkloadExplanation:
     return WorkloadExplanation(
         name="team/waits",
-        now=Now("Waiting", 0, 1, "OverCapability", "no room"),
+        now=Now("Waiting", 0, 1, "OverCapability", "no room", evictions=("team/waits-1 makes room for others/secret",)),
         position=Position(
             "vision", 2, 2, 0, 1, 1, 0.5, ahead=(Ahead("others/secret", 1, 0.0, 1), Ahead("team/x", 0, 0.0, 1)),
             before={"cpu": 5},
