@@ -34,15 +34,15 @@ class Work(msgspec.Struct, eq=False):
     failed_roles: set[int] = msgspec.field(default_factory=set)
 
     def run_length(self, ssn: Session) -> int:
-        """How many tasks at the front are alike: same class and role."""
+        """How many tasks at the front are alike: same class, role and sub-group."""
         if len(self.tasks) == 1:
             return 1
         tasks = ssn.ledger.tasks
         first, second = tasks.task_class[self.tasks[:2]].tolist()
         if first != second:
             return 1
-        alike = (tasks.task_class[self.tasks] == tasks.task_class[self.tasks[0]]) & (
-            tasks.role[self.tasks] == tasks.role[self.tasks[0]]
+        alike = np.logical_and.reduce(
+            [of[self.tasks] == of[self.tasks[0]] for of in (tasks.task_class, tasks.role, tasks.sub_group)]
         )
         return len(alike) if alike.all() else int(np.argmin(alike))
 
