@@ -319,3 +319,12 @@ def test_in_small_clusters_the_best_choice_is_found() -> None:
         assert cost_of(world, victims) == cost_of(world, best), world
         if solvable == 120:
             break
+
+
+def test_among_many_candidates_the_choices_of_those_that_go_first_are_compared() -> None:
+    """The greedy search takes the first pod, after which its queue has no more to give, and then breaks the gang."""
+    surplus, gang = Runs(1, ((0, 2), (2, 1), (1, 2)), 1, 1), Runs(2, ((1, 2), (2, 2)), 1, 10)
+    others = tuple(Runs(4, ((node, 1),) * 4, 1, 10) for node in range(3, 73))
+    held = 9 + 4 * len(others)
+    world = World((2, 4, 3) + (4,) * len(others), (surplus, gang, *others), (0, held - 2), (0, 0), waiting=3, size=1)
+    assert decide(world) == {(0, 1), (0, 2)}

@@ -69,43 +69,80 @@ class Choices:
         self._is_open &= ~self._chosen[:, atoms].all(axis=1)
 
 
-def all_choices(stock: Stock) -> tuple[Rows, Flags, Flags] | None:
-    """The atoms of a stock, by their positions and whether a job goes whole, and all sets of them [C, A]: of each job
-    as many pods as it can give at most, or all of it. None if there are too many.
+class Found(NamedTuple):
+    """Choices from a stock.
 
-    Of pods of a job that are alike, those go first that are the first to go. Jobs come by their first pods.
+    Attributes:
+        at: [A] the atoms, by their positions in the stock.
+        whole: [A] the job goes whole.
+        chosen: [C, A] sets of atoms.
+        are_all: the sets are all that there are.
+    """
+
+    at: Rows
+    whole: Flags
+    chosen: Flags
+    are_all: bool
+
+
+def choices_of(stock: Stock, first: Rows, most: int = MOST_CHOICES) -> Found:
+    """All sets of atoms: of each job as many pods as it can give at most, or all of it. If those are more than `most`,
+    jobs are left out: the last in victim queue order and in turn, those in `first` after all others.
+
+    Of pods of a job that are alike, those go first that are the first to go.
     """
     at: list[int] = []
     is_whole: list[bool] = []
     options: list[list[tuple[int, ...]]] = []
-    for job in dict.fromkeys(stock.job[np.argsort(stock.turn, kind="stable")].tolist()):
+    count, are_all = 1, True
+    for job in _in_order(stock, first):
+        if 2 * count > most:
+            are_all = False
+            break
         positions = np.flatnonzero(stock.job == job)
         positions = positions[np.argsort(stock.turn[positions])]
-        groups: dict[tuple[int, bytes], list[int]] = {}
-        for place, position in enumerate(positions[stock.spare[positions]].tolist(), len(at)):
-            alike = (int(stock.node[position]), stock.request[position].tobytes())
-            groups.setdefault(alike, []).append(place)
-        at += positions[stock.spare[positions]].tolist()
-        found = _options(list(groups.values()), int(stock.spares[positions[0]]))
-        if stock.whole[positions[0]]:
-            found.append((len(at),))
-            at.append(int(positions[0]))
-        is_whole += [False] * (len(at) - len(is_whole) - 1) + [bool(stock.whole[positions[0]])]
+        atoms, found = _of_job(stock, positions, len(at), most)
+        if not found or count * len(found) > most:
+            are_all = False
+            continue
+        count *= len(found)
         options.append(found)
-        if not found or prod(len(each) for each in options) > MOST_CHOICES:
-            return None
-    return np.array(at, dtype=np.intp), np.array(is_whole, dtype=np.bool_), _combined(options, len(at))
+        at += atoms
+        is_whole += [False] * (len(at) - len(is_whole) - 1) + [bool(stock.whole[positions[0]])]
+    chosen = _combined(options, len(at))
+    return Found(np.array(at, dtype=np.intp), np.array(is_whole, dtype=np.bool_), chosen, are_all)
 
 
-def _options(groups: Sequence[Sequence[int]], most: int) -> list[tuple[int, ...]]:
-    """What a job can give pod by pod; empty if that is too much to say. Of each group the first go first."""
-    if prod(min(len(group), most) + 1 for group in groups) > MOST_CHOICES:
+def _in_order(stock: Stock, first: Rows) -> list[int]:
+    """The jobs: those in `first`, and the others by victim queue order and turn."""
+    order = np.lexsort((stock.turn, stock.rank, ~np.isin(stock.job, first)))
+    return list(dict.fromkeys(stock.job[order].tolist()))
+
+
+def _of_job(stock: Stock, positions: Rows, start: int, most: int) -> tuple[list[int], list[tuple[int, ...]]]:
+    """The atoms of a job with pods at these positions, the first of which gets the number `start`, and sets of them,
+    none if they are more than `most`."""
+    spare = positions[stock.spare[positions]].tolist()
+    groups: dict[tuple[int, bytes], list[int]] = {}
+    for place, position in enumerate(spare, start):
+        alike = (int(stock.node[position]), stock.request[position].tobytes())
+        groups.setdefault(alike, []).append(place)
+    found = _options(list(groups.values()), int(stock.spares[positions[0]]), most)
+    if not found or not stock.whole[positions[0]]:
+        return spare, found
+    return [*spare, int(positions[0])], [*found, (start + len(spare),)]
+
+
+def _options(groups: Sequence[Sequence[int]], spares: int, most: int) -> list[tuple[int, ...]]:
+    """What a job can give pod by pod, `spares` pods in all; empty if those are more than `most` choices. Of each group
+    the first go first."""
+    if prod(min(len(group), spares) + 1 for group in groups) > most:
         return []
-    counts = product(*(range(min(len(group), most) + 1) for group in groups))
+    counts = product(*(range(min(len(group), spares) + 1) for group in groups))
     return [
         tuple(atom for group, count in zip(groups, each, strict=True) for atom in group[:count])
         for each in counts
-        if sum(each) <= most
+        if sum(each) <= spares
     ]
 
 

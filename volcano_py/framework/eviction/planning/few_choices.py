@@ -1,8 +1,8 @@
 """The best choice of units where there are few: the cheapest that makes room, and that the plugins give up.
 
 The search is greedy: a unit that is worse by itself may be better with others. Where the candidates allow some thousand
-choices at most, all are compared (choices.py). Plugins, and the rules other than room, are asked about the cheapest
-ones, a bounded number of times.
+choices at most, all are compared (choices.py). Of more, those of the jobs that a plan takes already, and of the first
+victims. Plugins, and the rules other than room, are asked about the cheapest ones, a bounded number of times.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from volcano_py.framework.eviction.planning.attempt import Attempt
 from volcano_py.framework.eviction.planning.bundles import Bundle, Flags, Stock
-from volcano_py.framework.eviction.planning.choices import Atoms, Choices, Key, all_choices
+from volcano_py.framework.eviction.planning.choices import MOST_CHOICES, Atoms, Choices, Key, choices_of
 from volcano_py.framework.eviction.planning.columns import Columns, Stays
 from volcano_py.framework.eviction.planning.cost import Cost, Costs
 from volcano_py.framework.eviction.planning.draft import Eviction
@@ -29,11 +29,15 @@ from volcano_py.state.table.across import least_of
 from volcano_py.state.table.table import Rows
 
 _MOST_PODS: Final = 256
-"""With more candidates, choices are not counted."""
+"""Of more candidates, those of the jobs that lose pods first are looked at."""
+_SOME_CHOICES: Final = 1024
+"""How many are then compared: their pods may be on as many nodes."""
 _MOST_ASKED: Final = 16
 """Choices that plugins are asked about for one job; each costs some milliseconds."""
 _MOST_ASKED_IN_ALL: Final = 64
 """The same for all jobs of one run of an action: many may wait for which nothing can go."""
+_PRICE_OF_SOME: Final = 32
+"""Looking at some of many choices counts for as many that are asked about: it takes a twentieth of a second."""
 
 
 def search_few_choices(attempt: Attempt) -> tuple[Search | None, bool]:
@@ -82,9 +86,10 @@ class FewChoices:
         """Draft the cheapest choice, if it costs less than these evictions. Whether there is one; otherwise the draft
         is empty."""
         draft, found, gangs = self._attempt.draft, None, self._attempt.pool.gangs
-        atoms = self._atoms()
-        self.are_few = atoms is not None
+        jobs = {each.unit.job.row for each in better_than}
+        atoms = self._atoms(np.array(sorted(jobs), dtype=np.intp))
         if atoms is None:
+            self.are_few = False
             return False
         costs = Costs(self._attempt.ssn, gangs, self._tasks[0])
         best = costs.of(better_than) if better_than else None
@@ -108,8 +113,9 @@ class FewChoices:
 
     # -- what there is ---------------------------------------------------------------------------------------------
 
-    def _atoms(self) -> tuple[Atoms, Flags] | None:
-        """What may go, and all sets of it [C, A] that free room enough; None if there are none, or too many."""
+    def _atoms(self, first_jobs: Rows) -> tuple[Atoms, Flags] | None:
+        """What may go, and all sets of it [C, A] that free room enough, or those of some jobs, `first_jobs` among them;
+        None if there are none."""
         ssn, scheme, job = self._attempt.ssn, self._attempt.scheme, self._attempt.job
         first, rows = self._tasks[0], np.array([task.row for task in self._tasks], dtype=np.intp)
         if scheme.among_deadlocked or not scheme.may_take(job.queue, rows):
@@ -118,21 +124,28 @@ class FewChoices:
             return None
         if self._attempt.pool.choices_asked >= _MOST_ASKED_IN_ALL:
             return None
-        candidates = scheme.candidates(first)
-        if not 0 < len(candidates) <= _MOST_PODS:
-            return None
+        candidates = self._some(scheme.candidates(first), first_jobs)
         self._dims = np.unique(np.concatenate([task.task_class.requested for task in self._tasks]))
         none = np.zeros(ssn.ledger.tasks.size, dtype=np.bool_), np.zeros(ssn.ledger.jobs.size, dtype=np.bool_)
         stock = self._columns.stock(first, candidates, Stays(*none), self._dims)
         if not len(stock) or not len(self._dims) or self._columns.sub_groups:
             return None
-        found = all_choices(stock)
-        if found is None:
-            return None
-        at, is_whole, chosen = found
-        atoms = self._columns_of(stock, at, is_whole)
-        enough = self._are_enough(atoms, chosen)
-        return None if enough[0] or not enough.any() else (atoms, chosen[enough])
+        found = choices_of(stock, first_jobs, MOST_CHOICES if self.are_few else _SOME_CHOICES)
+        self.are_few &= found.are_all
+        if not self.are_few:
+            self._attempt.pool.choices_asked += _PRICE_OF_SOME
+        atoms = self._columns_of(stock, found.at, found.whole)
+        enough = self._are_enough(atoms, found.chosen)
+        return None if enough[0] or not enough.any() else (atoms, found.chosen[enough])
+
+    def _some(self, candidates: Rows, first_jobs: Rows) -> Rows:
+        """Those of the jobs that lose pods first, and of `first_jobs`, if there are many."""
+        self.are_few = len(candidates) <= _MOST_PODS
+        if self.are_few:
+            return candidates
+        job, turn = self._attempt.ssn.ledger.tasks.job[candidates], self._attempt.pool.turn[candidates]
+        first = np.argpartition(turn, _MOST_PODS)[:_MOST_PODS]
+        return candidates[np.isin(job, np.concatenate((job[first], first_jobs)))]
 
     def _columns_of(self, stock: Stock, at: Rows, is_whole: Flags) -> Atoms:
         ssn, facts = self._attempt.ssn, self._columns.facts(self._dims)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pytest
 
-from volcano_py.framework.eviction.planning import choices
 from volcano_py.framework.eviction.planning.bundles import Stock
-from volcano_py.framework.eviction.planning.choices import Atoms, Choices, all_choices
+from volcano_py.framework.eviction.planning.choices import Atoms, Choices, Found, choices_of
+
+NONE: Final = np.zeros(0, dtype=np.intp)
 
 
 class Pod(NamedTuple):
@@ -38,11 +39,14 @@ def stock_of(pods: list[Pod]) -> Stock:
 
 def found(pods: list[Pod]) -> list[set[str]]:
     """Pods by their positions, and jobs that go whole."""
-    sets = all_choices(stock_of(pods))
-    assert sets is not None
-    at, is_whole, chosen = sets
-    names = [f"job {pods[place].job}" if whole else str(place) for place, whole in zip(at, is_whole, strict=True)]
-    return [{names[atom] for atom in np.flatnonzero(each).tolist()} for each in chosen]
+    sets = choices_of(stock_of(pods), NONE)
+    assert sets.are_all
+    return named(sets, pods)
+
+
+def named(sets: Found, pods: list[Pod]) -> list[set[str]]:
+    names = [f"job {pods[at].job}" if whole else str(at) for at, whole in zip(sets.at, sets.whole, strict=True)]
+    return [{names[atom] for atom in np.flatnonzero(each).tolist()} for each in sets.chosen]
 
 
 def test_of_pods_that_are_alike_the_first_go_first() -> None:
@@ -68,9 +72,16 @@ def test_jobs_come_in_the_order_of_their_pods_not_of_their_rows() -> None:
 @pytest.mark.parametrize(
     "pods", [[Pod(job, whole=True) for job in range(5)], [Pod(0, node, spares=5) for node in range(5)]]
 )
-def test_too_many_are_not_counted(pods: list[Pod], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choices, "MOST_CHOICES", 31)
-    assert all_choices(stock_of(pods)) is None
+def test_too_many_are_not_counted(pods: list[Pod]) -> None:
+    sets = choices_of(stock_of(pods), NONE, 31)
+    assert not sets.are_all
+    assert len(sets.chosen) <= 31
+
+
+def test_of_too_many_jobs_some_are_left_out_but_none_that_is_asked_for() -> None:
+    pods = [Pod(job, whole=True) for job in range(5)]
+    sets = choices_of(stock_of(pods), np.array([4]), 4)
+    assert named(sets, pods) == [set(), {"job 0"}, {"job 4"}, {"job 0", "job 4"}]
 
 
 def test_the_cheapest_comes_first_and_what_was_refused_comes_no_more() -> None:
