@@ -127,6 +127,7 @@ class Scenario:
         assert simulation.state.drift() == 0
         assert result.settled or "cycles" in self.header, f"not settled after {result.cycles} cycles"
         assert not any(report.plugin_errors for report in result.reports)
+        assert not any(report.action_errors for report in result.reports)
 
     def _simulation(self) -> Simulation:
         registry = checked_registry()

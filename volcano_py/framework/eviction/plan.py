@@ -183,7 +183,7 @@ class EvictionPlan:
         if found is None and is_first and not self._pool.gangs.rules.all_surplus:
             found, more = search_few_choices(attempt)
             last_resorts |= more
-        elif found is not None and found.bundles and not self._pool.gangs.rules.all_surplus:
+        elif found is not None and found.bundles and draft.evictions and not self._pool.gangs.rules.all_surplus:
             fill_back(self._ssn, draft)
             is_best = is_first and improve_among_few(attempt)
             if found.bundles > 1 and not is_best:
