@@ -1,4 +1,4 @@
-"""`volcano-py completion`: the script that makes a shell complete verbs and options.
+"""`volcano-py completion`: the script that makes a shell complete verbs, options, and names of the cluster.
 
 Shells ask `volcano-py` itself, in click's own way, and the script for bash is click's, too. Those for zsh and fish are
 ours: with click's, zsh completes nothing at the second Tab of a session, as the autoloaded function then registers
@@ -87,7 +87,7 @@ fpath=(~/.zfunc $fpath) before compinit in ~/.zshrc it finds this one.
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print the script that lets a shell complete verbs and options."""
+    """Print the script that lets a shell complete verbs, options, and names of the cluster."""
     kind = get_completion_class(shell)
     assert kind is not None, f"click completes in {shell}"
     click.echo(_OURS.get(shell) or kind(ctx.find_root().command, {}, _PROGRAM, _VARIABLE).source())

@@ -46,7 +46,7 @@ VERBS: Final[Mapping[str, tuple[str, str, str]]] = {
     ),
     "dump": ("volcano_py.cli.dump", "dump", "Write the live state of a daemon for a bug report."),
     "bench": ("volcano_py.cli.bench", "bench", "Measure how fast the scheduler decides."),
-    "completion": ("volcano_py.cli.completion", "completion", "Complete verbs and options in your shell."),
+    "completion": ("volcano_py.cli.completion", "completion", "Complete verbs, options and names in your shell."),
 }
 
 NOT_IN_THE_IMAGE: Final = frozenset({"volcano_py.local", "volcano_py.bench"})
