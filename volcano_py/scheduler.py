@@ -156,13 +156,18 @@ class Scheduler:
             self._recheck_at = ssn.wakeups.next_recheck
             if ssn.dispatch.failures.counts:
                 self._resting.forget()
-            elif self._resting.remember(ssn, ssn.findings.set_aside, closing.quiet, RoomWaits(ssn).lacks_of):
+            elif self._remember(ssn, closing):
                 self._look_again_at = earlier(self._look_again_at, snapshot.now + SOON)
 
         # 4. Report.
         report = self._report(ssn, cycle, seed, tally, times, decided=decide)
         ssn.dissolve()
         return report
+
+    def _remember(self, ssn: Session, closing: Closing) -> bool:
+        """Which jobs rest from now on. Whether the next cycle is due at once for some of them."""
+        waits = RoomWaits(ssn)
+        return self._resting.remember(ssn, ssn.findings.set_aside, closing.quiet, waits.lacks_of, waits.eviction_basis)
 
     def _report(
         self, ssn: Session, cycle: str, seed: int, tally: _Tally, times: _Times, *, decided: bool

@@ -1,6 +1,7 @@
 """A scheduler that keeps jobs at rest between cycles does and says what one does that looks at all of them again.
 
-What a cycle places may change why jobs wait for room; those that rest report it in the next cycle.
+What a cycle places may change why jobs wait for room; those that rest report it in the next cycle. So does what it
+places or evicts change what may be evicted for them; that is found in the next cycle, which is due at once.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from volcano_py.api.objects import (
 )
 from volcano_py.api.report import CycleReport, PendingJob
 from volcano_py.config import SchedulerConfiguration, parse_configuration
+from volcano_py.framework.resting.eviction_basis import EVICTING_NOTHING
 from volcano_py.framework.resting.resting import Resting
 from volcano_py.scheduler import Scheduler
 from volcano_py.state.snapshot import Snapshot
@@ -53,6 +55,12 @@ tiers:
 - plugins: [{name: priority}, {name: gang}, {name: sla, arguments: {sla-waiting-time: 1m}}]
 - plugins: [{name: predicates}, {name: proportion}, {name: resource-strategy-fit}, {name: binpack}]
 """,
+    "shares of jobs": """
+actions: "enqueue, allocate, preempt, backfill"
+tiers:
+- plugins: [{name: priority, enablePreemptable: false}, {name: gang, enablePreemptable: false}]
+- plugins: [{name: drf}, {name: predicates}, {name: nodeorder}]
+""",
     "revocable nodes, groups of nodes, loads": """
 actions: "enqueue, allocate, preempt, backfill"
 tiers:
@@ -65,6 +73,8 @@ tiers:
 """,
 }
 WITHOUT_EVICTIONS: Final = ("default", "capacities without evictions", "waiting times without evictions")
+WITH_EVICTIONS: Final = ("overcommit and proportion", "a tree of capacities", "shares of jobs")
+"""Those of whose plugins it is known what evictions follow from."""
 _COMPARED: Final = (
     "binds",
     "evictions",
@@ -216,6 +226,8 @@ class _SideBySide:
         self._forgetful = _Forgetful(REGISTRY, self._said.extend)
         self._cluster = cluster
         self._late: set[str] = set()
+        self._is_apart = False
+        """The last deciding cycle has moved something, after which pods might be evicted for jobs that rested."""
         self.rested = self.rested_for_room = 0
         self.differences: list[str] = []
 
@@ -231,7 +243,12 @@ class _SideBySide:
         late = {job.info.key for job in resting if job.lacks and job.row not in awake}
         self.rested_for_room += len(late)
         if decide:  # otherwise what the last such cycle found is reported again
-            self._late = late if report.binds + report.pipelined else set()
+            moves = report.binds + report.pipelined + report.evictions > 0
+            self._late = late if moves else set()
+            self._is_apart = bool(self._late) and not EVICTING_NOTHING.issuperset(configuration.actions)
+        if self._is_apart:
+            self._compare("due at once", 0 < report.look_again_at - report.started < 0.1, True)
+            return report
         late = self._late
         self._compare("effects", self._without(late, self._passed), self._without(late, self._said))
         self._compare("pending", _others(late, report), _others(late, expected))
@@ -320,14 +337,14 @@ def test_there_are_jobs_that_rest_in_such_histories(name: str) -> None:
     assert sum(asyncio.run(live(Random(seed), configured(name))).rested for seed in range(3)) > 0
 
 
-@pytest.mark.parametrize("name", WITHOUT_EVICTIONS)
+@pytest.mark.parametrize("name", WITHOUT_EVICTIONS + WITH_EVICTIONS)
 @FEW
 @given(rng=st.randoms(use_true_random=True))
 def test_what_waits_for_room_is_decided_and_reported_as_if_it_were_new(name: str, rng: Random) -> None:
     asyncio.run(live(rng, configured(name), InAFullCluster))
 
 
-@pytest.mark.parametrize("name", WITHOUT_EVICTIONS)
+@pytest.mark.parametrize("name", WITHOUT_EVICTIONS + WITH_EVICTIONS)
 def test_there_are_jobs_that_rest_for_room_in_such_histories(name: str) -> None:
     lived = [asyncio.run(live(Random(seed), configured(name), InAFullCluster)) for seed in range(3)]
     assert sum(each.rested_for_room for each in lived) > 0

@@ -17,7 +17,7 @@ for the rest of the cycle.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -86,6 +86,11 @@ class Plugin:
     """Whether all its answers are the same for waiting jobs of one queue and namespace that are equal but for their
     names, ages, labels and annotations. When all plugins say so, preempt and reclaim do not search again for a job
     after they found nothing for an equal one."""
+    evictions_last: ClassVar[bool] = False
+    """Whether all its answers about jobs that starve, their places and victims follow from that job, the nodes, the
+    queues, its arguments, and pods that have nodes, with their jobs: not from the time, nor from other jobs that wait.
+    While none of that changes, and all plugins say so, jobs for which preempt and reclaim found nothing are not looked
+    at."""
     hierarchy_points: ClassVar[frozenset[str]] = frozenset()
     """Points that the plugin fills with `enableHierarchy` only."""
     queue_fields: ClassVar[frozenset[QueueField]] = frozenset()
@@ -127,6 +132,11 @@ class Plugin:
     def describe_network(self) -> Mapping[str, TierUse]:
         """Tier → jobs that are kept together and placed in it. Asked at the end of a cycle."""
         return {}
+
+    def evictions_follow_from(self) -> Hashable:
+        """For plugins some of whose answers follow from more than `evictions_last` allows: that, as things stood when
+        the session opened. None when it cannot be said, as with the time."""
+        return () if self.evictions_last else None
 
     # -- order -----------------------------------------------------------------------------------------------------
 

@@ -129,7 +129,7 @@ class Session(ClusterCopy):
 
     def wake(self, resting: Resting) -> None:
         """Jobs do not rest in this cycle that what has changed concerns."""
-        if woken := resting.wake(self, self.ask):
+        if woken := resting.wake(self, self.ask, self.dispatch):
             self.resting = {row: reported for row, reported in self.resting.items() if row not in woken}
             self._pending = self._collect_pending()
 

@@ -74,6 +74,7 @@ class Binpack(Plugin):
 
     name = "binpack"
     sees_jobs_alike = True
+    evictions_last = True
     arguments_type = BinpackArguments
 
     def __init__(self, arguments: Any, flags: Flags) -> None:

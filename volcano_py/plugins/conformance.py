@@ -23,6 +23,7 @@ class Conformance(Plugin):
 
     name = "conformance"
     sees_jobs_alike = True
+    evictions_last = True
     guards = frozenset({"preemptable", "reclaimable"})
     only_protects = True
 

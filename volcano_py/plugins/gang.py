@@ -56,6 +56,7 @@ class Gang(Plugin):
 
     name = "gang"
     sees_jobs_alike = True
+    evictions_last = True
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn

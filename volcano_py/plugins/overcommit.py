@@ -42,6 +42,7 @@ class Overcommit(Plugin):
 
     name = "overcommit"
     sees_jobs_alike = True
+    evictions_last = True
     arguments_type = OvercommitArguments
 
     def __init__(self, arguments: Any, flags: Flags) -> None:

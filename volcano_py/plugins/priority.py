@@ -16,6 +16,7 @@ class Priority(Plugin):
 
     name = "priority"
     sees_jobs_alike = True
+    evictions_last = True
 
     def on_session_open(self, ssn: Session) -> None:
         self._tasks = ssn.ledger.tasks

@@ -36,6 +36,7 @@ class Candidates:
         gangs: what the jobs of these pods can give.
         turn: [T] the place of each in this order, whatever its node.
         choices_asked: how many choices of them plugins were asked about, of all that there are (few_choices.py).
+        retries: how many searches were repeated with a unit put off (replacement.py).
     """
 
     def __init__(self, ssn: Session, rules: UnitRules) -> None:
@@ -60,7 +61,7 @@ class Candidates:
         self._of_others: dict[int, Rows] = {}
         self._left: dict[int, tuple[int, Rows, Rows]] = {}
         """Of an array of candidates: how often anything had moved, the array, and those that held their places then."""
-        self.choices_asked = 0
+        self.choices_asked = self.retries = 0
 
     def evictable(self) -> Rows:
         """All that still hold their places."""

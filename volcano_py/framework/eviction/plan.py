@@ -26,6 +26,7 @@ from volcano_py.api.wording import explain_evictions as wording
 from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.domains import domains_of_sub_groups, eviction_domains
 from volcano_py.framework.eviction.planning.attempt import LEVELS, Attempt, Level
+from volcano_py.framework.eviction.planning.columns import Columns
 from volcano_py.framework.eviction.planning.cost import Costs
 from volcano_py.framework.eviction.planning.draft import Draft
 from volcano_py.framework.eviction.planning.few_choices import improve_among_few, search_few_choices
@@ -60,6 +61,8 @@ class EvictionPlan:
         self._draft = Draft(ssn, job, scheme)
         self._avenger: int | None = None
         """Row of the pod that could evict in turn what it would be evicted for, in a plan that was dropped."""
+        self._found_candidates = False
+        """Whether pods came into question in the last search."""
         self.found_nothing = False
 
     def carry_out(self, tasks: Rows, *, keep_without_victims: bool = True) -> bool:
@@ -163,12 +166,22 @@ class EvictionPlan:
                 continue
             if level.last_resort and not last_resorts:
                 continue
+            if level.whole and only_surplus_at_first and not is_complete and not self._any_goes_whole(tasks, level):
+                break  # the search for surplus would only be repeated
             if not is_complete:
                 self._draft.reset()
             is_complete, last_resorts = self._search_at(level, tasks)
             if is_complete and not self._ssn.ask.job_starving(self._job):
                 break
         return is_complete
+
+    def _any_goes_whole(self, tasks: Rows, level: Level) -> bool:
+        """Whether a job may go whole that has pods that come into question."""
+        if not self._found_candidates:
+            return False
+        attempt = Attempt(self._ssn, self._pool, self._scheme, self._job, tasks, self._draft, level)
+        first = attempt.task(int(tasks[0]))
+        return bool(Columns(attempt).may_go_whole(first, self._scheme.candidates(first)).any())
 
     def _search_at(self, level: Level, tasks: Rows) -> tuple[bool, bool]:
         """Whether the gang has its places, and whether more may go as a last resort."""
@@ -179,10 +192,13 @@ class EvictionPlan:
         found: Search | None = first if first.run() else None
         last_resorts = first.found_last_resorts
         if found is None and first.bundles:
-            found, last_resorts = retry_with_one_later(draft, first)
+            found, last_resorts = retry_with_one_later(self._pool, draft, first)
+        self._found_candidates = first.found_candidates
         if found is None and is_first and not self._pool.gangs.rules.all_surplus:
-            found, more = search_few_choices(attempt)
-            last_resorts |= more
+            draft.reset()
+            if first.found_candidates:
+                found, more = search_few_choices(attempt)
+                last_resorts |= more
         elif found is not None and found.bundles and draft.evictions and not self._pool.gangs.rules.all_surplus:
             fill_back(self._ssn, draft)
             is_best = is_first and improve_among_few(attempt)

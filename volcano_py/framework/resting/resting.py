@@ -3,8 +3,10 @@
 A resting job costs a cycle one comparison: it is not evaluated, gets no turn, and its status is not computed again. It
 rests until the PodGroup, one of its pods, a queue, an existing node or the configuration changes; a job that waits for
 nothing but room (see room_waits.py), also until a change of what is free on nodes concerns it, or its queue has reached
-a ceiling. What a cycle decides is the same as if nothing were kept. So is what it reports, with one exception: what is
-placed in a cycle enters the reasons of jobs that rest for room in the next one.
+a ceiling; and where pods might be evicted for it, until anything that evictions follow from changes (see
+eviction_basis.py). What a cycle decides is the same as if nothing were kept. So is what it reports, with one exception:
+what is placed in a cycle enters the reasons of jobs that rest for room in the next one. So does what may be evicted for
+them after it.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ import numpy as np
 from volcano_py.api.report import PendingJob
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.combined import CombinedAnswers
+from volcano_py.framework.calls.dispatch import Dispatch
 from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.resting.eviction_basis import EVICTING_NOTHING, EvictionBasis, has_moved
 from volcano_py.framework.resting.lack_of_room import LackOfRoom
 from volcano_py.framework.resting.memory import Basis, Memory, RestingJob, RestingTask
 from volcano_py.framework.resting.waking import at_ceilings, first_of_equals
@@ -40,6 +44,8 @@ class Resting:
         self._recalled: list[RestingJob] = []
         self._awake: set[int] = set()
         """Rows of those recalled jobs that this cycle looks at all the same."""
+        self._evictions: EvictionBasis | None = None
+        """Why nothing was evicted for those that rest for room; None when no action could, or it is not known."""
 
     def recall(self, cluster: ClusterCopy, configuration: SchedulerConfiguration) -> dict[int, PendingJob]:
         """Job row → its report, for all jobs that rest, with those that `wake` may name."""
@@ -51,14 +57,26 @@ class Resting:
         self._awake = set()
         return {job.row: job.reported for job in self._recalled}
 
-    def wake(self, cluster: ClusterCopy, ask: CombinedAnswers) -> Set[int]:
-        """Rows of jobs that do not rest in this cycle after all: room that has come or gone may concern them, or their
-        queue may hold no more by now. Only once the plugins are open."""
-        if self._memory is not None:
+    def wake(self, cluster: ClusterCopy, ask: CombinedAnswers, dispatch: Dispatch) -> Set[int]:
+        """Rows of jobs that do not rest in this cycle after all: room that has come or gone may concern them, or pods
+        may be evicted for them, or their queue may hold no more by now. Only once the plugins are open."""
+        if (waiting := self._rest_for_room()) and self._evicts:
+            if self._evictions is None or self._evictions != EvictionBasis.of(cluster, dispatch):
+                self._awake.update(waiting)
+        elif self._memory is not None:
             concerned = self._memory.concerned(cluster)
             self._awake.update(first_of_equals(cluster, ask, self._recalled, concerned))
-            self._awake.update(at_ceilings(cluster, ask, self._recalled))
+        self._awake.update(at_ceilings(cluster, ask, self._recalled))
         return self._awake
+
+    def _rest_for_room(self) -> set[int]:
+        """Rows of the recalled jobs that wait for nothing but room, and that this cycle does not look at so far."""
+        return {job.row for job in self._recalled if job.lacks and job.row not in self._awake}
+
+    @property
+    def _evicts(self) -> bool:
+        """Whether a configured action may evict pods for jobs that wait."""
+        return self._basis is not None and not EVICTING_NOTHING.issuperset(self._basis.configuration.actions)
 
     def forget(self) -> None:
         """Look at every job again in the next cycle."""
@@ -70,10 +88,11 @@ class Resting:
         set_aside: Mapping[int, Rows],
         quiet: Mapping[int, PendingJob],
         lacks_of: Callable[[int], Sequence[LackOfRoom]],
+        eviction_basis: Callable[[], EvictionBasis | None],
     ) -> bool:
         """After a deciding cycle: `quiet` are jobs about which everything has been reported, with their reports;
         `set_aside` are the tasks of jobs that got no turn, by job row; `lacks_of` says why a job, by row, gets no room,
-        nothing if it does not wait for room alone.
+        nothing if it does not wait for room alone; `eviction_basis` says why no pods are evicted for jobs.
 
         Whether the next cycle looks at jobs that rested in this one, because of what it has placed."""
         memory = self._memory
@@ -84,7 +103,9 @@ class Resting:
             self._memory = Memory.of(_bounded([*kept, *new]), cluster)
         else:
             self._memory = memory.as_of(cluster)
-        return any(job.row in concerned and job.row not in self._awake for job in self._recalled)
+        self._evictions = eviction_basis() if any(job.lacks for job in (*kept, *new)) else None
+        late = self._rest_for_room()
+        return not late.isdisjoint(concerned) or (bool(late) and self._evicts and has_moved(cluster))
 
     def _is_as_reported(self, job: RestingJob, quiet: Mapping[int, PendingJob]) -> bool:
         """Also if the cycle looked at it."""

@@ -1,13 +1,14 @@
 """Which jobs wait for nothing but room on nodes, so that they may rest until that changes (see resting.py).
 
-Only where no configured action would evict pods for them, and where it is known what each node's refusal follows from:
-plugins declare it (`Plugin.predicate_lasts`).
+Only where it is known what each node's refusal follows from (`Plugin.predicate_lasts`), and, if a configured action
+evicts pods for jobs that wait, what follows from what there (eviction_basis.py).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from volcano_py.framework.resting.eviction_basis import EVICTING, EVICTING_NOTHING, EvictionBasis, has_moved
 from volcano_py.framework.resting.lack_of_room import LackOfRoom, lack_of_room
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import TaskStatus
@@ -15,9 +16,6 @@ from volcano_py.state.task_class import TaskClass
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
-
-_EVICTING_NOTHING: Final = frozenset({"enqueue", "allocate", "backfill", "shuffle"})
-"""Actions that evict nothing for jobs that wait."""
 
 
 class RoomWaits:
@@ -27,10 +25,25 @@ class RoomWaits:
         self._ssn = ssn
         self._by_class: dict[int, LackOfRoom | None] = {}
         self._may_rest = (
-            _EVICTING_NOTHING.issuperset(ssn.configuration.actions)
+            (not self._others or self._found_no_victims())
             and all(call.plugin.predicate_lasts for call in ssn.dispatch.calls("predicate"))
             and not ssn.findings.keepers
         )
+
+    def eviction_basis(self) -> EvictionBasis | None:
+        """What it follows from that no action evicts for a job; None if none can, or that is not known."""
+        return EvictionBasis.of(self._ssn, self._ssn.dispatch) if self._others and self._may_rest else None
+
+    @property
+    def _others(self) -> frozenset[str]:
+        """The configured actions but for those that evict nothing for jobs that wait."""
+        return frozenset(self._ssn.configuration.actions) - EVICTING_NOTHING
+
+    def _found_no_victims(self) -> bool:
+        """Whether actions that evict had nothing to do, at any moment of the cycle, and will not by the clock alone."""
+        ssn, wakeups = self._ssn, self._ssn.wakeups
+        waits = wakeups.next_progress or wakeups.next_recheck or ssn.reservations.next_deadline()
+        return self._others <= EVICTING and not waits and not has_moved(ssn)
 
     def lacks_of(self, row: int) -> list[LackOfRoom]:
         """Why no node has room for the job of that row, one for each of its classes that were tried; nothing when it

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from volcano_py.framework.eviction.candidates import RIPE_AFTER
 from volcano_py.framework.placement.class_state import reaches_of
 from volcano_py.framework.plugin import Reach
@@ -34,10 +36,18 @@ def requeue_if_unblocked(ssn: Session) -> None:
     is_unblocked = any(_moves(ssn, each) and len(ssn.placer.feasible(each)) for each in refused)
     if is_unblocked or _is_promised_what_is_free(ssn):
         ssn.wakeups.recheck_at(ssn.now + SOON)
-    is_any_waiting = bool(refused or ssn.findings.notes or ssn.findings.set_aside or ssn.resting)
+    is_any_waiting = bool(refused or ssn.findings.notes or ssn.findings.set_aside or _is_any_resting(ssn))
     sought = ssn.findings.bound_when_sought
     if is_any_waiting and sought is not None and bound > sought:
         ssn.wakeups.recheck_at(ssn.now + RIPE_AFTER)
+
+
+def _is_any_resting(ssn: Session) -> bool:
+    """Whether a job rests that would have been noted as waiting if it had been looked at: pods that are gated, or no
+    pods as they should be, are not."""
+    tasks = ssn.ledger.tasks
+    waiting = (tasks.status == TaskStatus.PENDING) & ~tasks.gated & ~ssn.hopeless_classes[tasks.task_class]
+    return bool(np.isin(tasks.job[waiting], list(ssn.resting)).any())
 
 
 def _refused_classes(ssn: Session) -> list[TaskClass]:

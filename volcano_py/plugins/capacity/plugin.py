@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -211,6 +211,10 @@ class Capacity(Plugin):
         if self._beyond is None:
             self._beyond = Beyond(self._accounts.by_row[1:])
         return self._beyond.could_reclaim(rightful(self._account(job.queue), self._level), asked)
+
+    def evictions_follow_from(self) -> Hashable:
+        """What queues deserve may follow from what they ask for."""
+        return tuple(tuple(account.deserved) for account in self._accounts.by_row)
 
     # -- reclaim ---------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -155,6 +155,10 @@ class Drf(Plugin):
 
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         return self._tree.reclaimable(reclaimer, candidates)
+
+    def evictions_follow_from(self) -> Hashable:
+        """In the tree, shares follow from what waits."""
+        return None if self.flags.hierarchy else tuple(sorted(self._ssn.snapshot.namespace_weights.items()))
 
     # -- victims ---------------------------------------------------------------------------------------------------
 

@@ -69,6 +69,7 @@ class NodeGroup(Plugin):
     name = "nodegroup"
     predicate_lasts = True
     sees_jobs_alike = True
+    evictions_last = True
     arguments_type = NodeGroupArguments
 
     def task_variants(self, cluster: ClusterCopy, job_row: int, rows: Rows) -> Sequence[str]:

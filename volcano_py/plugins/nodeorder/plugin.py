@@ -64,6 +64,7 @@ class NodeOrder(Plugin):
 
     name = "nodeorder"
     sees_jobs_alike = True
+    evictions_last = True
     arguments_type = NodeOrderArguments
 
     def __init__(self, arguments: Any, flags: Flags) -> None:

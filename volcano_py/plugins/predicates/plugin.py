@@ -45,6 +45,7 @@ class Predicates(Plugin):
     name = "predicates"
     predicate_lasts = True
     sees_jobs_alike = True
+    evictions_last = True
     arguments_type = PredicatesArguments
 
     def __init__(self, arguments: Any, flags: Flags) -> None:

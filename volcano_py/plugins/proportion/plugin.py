@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -109,6 +109,10 @@ class Proportion(Plugin):
                 described[name]["allocated"] = amounts(held[account.row])
                 described[name]["capability"] = amounts(np.array(account.capability))
         return described
+
+    def evictions_follow_from(self) -> Hashable:
+        """What queues deserve follows from what they ask for."""
+        return tuple(tuple(account.deserved) for account in self._opened.by_row)
 
     # -- order and ceilings ----------------------------------------------------------------------------------------
 

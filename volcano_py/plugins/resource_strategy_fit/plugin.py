@@ -52,6 +52,7 @@ class ResourceStrategyFit(Plugin):
     name = "resource-strategy-fit"
     predicate_lasts = True
     sees_jobs_alike = True
+    evictions_last = True
     arguments_type = ResourceStrategyFitArguments
 
     def __init__(self, arguments: Any, flags: Flags) -> None:

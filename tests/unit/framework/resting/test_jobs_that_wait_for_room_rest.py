@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.support.sessions import gang, node, pod, queue
 from tests.unit.framework.resting.watched_scheduler import Cluster, Talker, Watcher
 from volcano_py.api.effects import Bind, PodCondition
@@ -109,12 +107,6 @@ def test_a_queue_that_reaches_its_capability_wakes_its_jobs() -> None:
     report = cluster.cycle()
     assert {"w0", "w1"} <= Watcher.jobs
     assert {job.reason for job in report.pending if job.queue == "capped"} == {Reason.OVER_CAPABILITY}
-
-
-@pytest.mark.parametrize("action", ["preempt", "reclaim"])
-def test_where_pods_may_be_evicted_for_them_they_do_not_rest(action: str) -> None:
-    cluster = settled(*crowd(1), actions=f"enqueue, allocate, {action}")
-    assert cluster.looked_at() == {"w0"}
 
 
 def test_next_to_a_plugin_whose_refusals_may_pass_they_do_not_rest() -> None:

@@ -27,7 +27,7 @@ from volcano_py.state.task_class import Refusal, TaskClass
 CONFIGURATION: Final = """
 actions: "{actions}"
 tiers:
-- plugins: [{{name: gang}}, {{name: predicates}}, {{name: proportion}}, {{name: watcher}}{more}]
+- plugins: [{{name: gang}}, {{name: predicates}}, {{name: {owner}}}, {{name: watcher}}{more}]
 """
 
 
@@ -35,6 +35,7 @@ class Watcher(Plugin):
     """Notes which jobs are looked at."""
 
     name = "watcher"
+    evictions_last = True
     jobs: ClassVar[set[str]] = set()
 
     def job_valid(self, job: Job) -> Refusal | None:
@@ -66,9 +67,18 @@ class Faulty(Talker):
 class Cluster:
     """State and scheduler; whatever is written shows at once."""
 
-    def __init__(self, *objects: ApiObject, actions: str = "enqueue, allocate, backfill", more: str = "") -> None:
+    def __init__(
+        self,
+        *objects: ApiObject,
+        actions: str = "enqueue, allocate, backfill",
+        owner: str = "proportion",
+        more: str = "",
+    ) -> None:
+        """`owner`: the plugin that divides the cluster among queues."""
         registry = Registry.of((*BUILTIN_PLUGINS, Watcher, Talker, Faulty), BUILTIN_ACTIONS)
-        parsed = parse_configuration(CONFIGURATION.format(actions=actions, more=more), registry.catalogue())
+        parsed = parse_configuration(
+            CONFIGURATION.format(actions=actions, owner=owner, more=more), registry.catalogue()
+        )
         assert parsed.config is not None, parsed.problems
         self.configuration = parsed.config
         self.state = ClusterState()

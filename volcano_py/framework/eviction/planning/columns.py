@@ -45,13 +45,7 @@ class Columns:
         spares = gangs.surplus()[job]
         spare = (spares > 0) & (gangs.surplus_of_roles(candidates) > 0) & ~stays.alone[candidates]
         spare &= gangs.surplus_of_groups(candidates) > 0
-        whole = np.zeros(len(candidates), dtype=np.bool_)
-        if self._attempt.level.whole and self._attempt.scheme.takes_whole:
-            whole = (gangs.may_go_whole() & ~stays.whole)[job]
-            if self._must_be_lesser():
-                whole &= ssn.ledger.jobs.priority[job] < task.job.priority
-            if task.task_class.best_effort:
-                whole &= ~gangs.request_something()[job]
+        whole = self.may_go_whole(task, candidates) & ~stays.whole[job]
         sub_group = self._sub_groups(task, candidates, stays)
         if self._attempt.scheme.only_lesser:
             lesser = ssn.ledger.jobs.priority[job] < task.job.priority
@@ -74,6 +68,19 @@ class Columns:
             whole=whole[keep],
             turn=self._attempt.pool.turn[candidates],
         )
+
+    def may_go_whole(self, task: Task, candidates: Rows) -> NDArray[np.bool_]:
+        """[P] the candidates whose job may go whole for the task."""
+        ssn, gangs = self._attempt.ssn, self._attempt.pool.gangs
+        job = ssn.ledger.tasks.job[candidates]
+        if not self._attempt.level.whole or not self._attempt.scheme.takes_whole:
+            return np.zeros(len(candidates), dtype=np.bool_)
+        whole = gangs.may_go_whole()[job]
+        if self._must_be_lesser():
+            whole &= ssn.ledger.jobs.priority[job] < task.job.priority
+        if task.task_class.best_effort:
+            whole &= ~gangs.request_something()[job]
+        return whole
 
     def _sub_groups(self, task: Task, candidates: Rows, stays: Stays) -> Rows:
         """[P] the place in `sub_groups` of the sub-group that each candidate may go with; -1 for none."""

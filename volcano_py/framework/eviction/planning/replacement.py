@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.gangs import Gangs
 from volcano_py.framework.eviction.planning.cost import Costs
 from volcano_py.framework.eviction.planning.draft import Draft
@@ -18,13 +19,18 @@ _MOST_TRIED: Final = 4
 """Units for which a replacement is sought; each costs a search."""
 _MOST_RETRIED: Final = 16
 """A search that took more units than this and did not succeed is not repeated."""
+_MOST_RETRIED_IN_ALL: Final = 64
+"""How often searches of one run of an action are repeated: a hundred jobs may wait that come near to success."""
 
 
-def retry_with_one_later(draft: Draft, search: Search) -> tuple[Search | None, bool]:
+def retry_with_one_later(pool: Candidates, draft: Draft, search: Search) -> tuple[Search | None, bool]:
     """Search again, and take one of the units with which it did not succeed only after all others. The search that
     did, and whether more may go as a last resort."""
     last_resorts = search.found_last_resorts
     for later in groups(draft)[:_MOST_TRIED] if len(draft.evictions) <= _MOST_RETRIED else ():
+        if pool.retries == _MOST_RETRIED_IN_ALL:
+            break
+        pool.retries += 1
         draft.reset()
         retry = search.later(later)
         is_complete = retry.run()

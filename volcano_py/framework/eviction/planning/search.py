@@ -30,6 +30,7 @@ class Search:
 
     Attributes:
         bundles: how many bundles were evicted.
+        found_candidates: whether there were pods that come into question for a task, whatever the level.
     """
 
     def __init__(self, attempt: Attempt) -> None:
@@ -41,6 +42,7 @@ class Search:
         self._at_first: Rows = np.zeros(0, dtype=np.intp)
         """The pods that might have gone before anything had."""
         self.bundles = 0
+        self.found_candidates = False
 
     @property
     def found_last_resorts(self) -> bool:
@@ -120,6 +122,7 @@ class Search:
         candidates = self._possible(task)
         if not len(candidates):
             return False
+        self.found_candidates = True
         room = ssn.ask.allocatable(task.job.queue, task.task_class)
         if room.count > 0:
             return self._free_a_node(task, candidates)

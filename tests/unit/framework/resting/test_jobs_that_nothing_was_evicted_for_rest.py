@@ -1,0 +1,93 @@
+"""Where pods may be evicted for jobs that wait, these rest until anything that evictions follow from changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.sessions import gang, node, pod, priority_class, queue
+from tests.unit.framework.resting.watched_scheduler import Cluster, Watcher
+from tests.unit.state.watched import with_meta
+from volcano_py.api.effects import Evict
+from volcano_py.api.names import PREEMPTABLE
+from volcano_py.api.objects import ApiObject
+
+ACTIONS = "enqueue, allocate, preempt, reclaim"
+
+
+def running(name: str, on: str, **fields: Any) -> list[ApiObject]:
+    return gang(name, cpu="4", running_on=[on], group_phase="Running", **fields)
+
+
+def settled(
+    *objects: ApiObject, actions: str = ACTIONS, owner: str = "capacity", more: str = ", {name: priority}"
+) -> Cluster:
+    """Two nodes that are full, and two jobs that wait in the queue of what runs there."""
+    cluster = Cluster(
+        priority_class("high", 10),
+        *(node(name, cpu="4") for name in ("n1", "n2")),
+        *running("r1", "n1"),
+        *running("r2", "n2"),
+        *gang("w1", cpu="2"),
+        *gang("w2", cpu="3"),
+        *objects,
+        actions=actions,
+        owner=owner,
+        more=more,
+    )
+    cluster.settle()
+    return cluster
+
+
+def evicted(cluster: Cluster) -> list[str]:
+    return [effect.pod.name for effect in cluster.sent if isinstance(effect, Evict)]
+
+
+@pytest.mark.parametrize("actions", [ACTIONS, "enqueue, reclaim, preempt, allocate", "enqueue, allocate, gangpreempt"])
+def test_jobs_for_which_nothing_may_be_evicted_are_not_looked_at_and_reported_all_the_same(actions: str) -> None:
+    cluster = settled(actions=actions)
+    report = cluster.cycle()
+    assert Watcher.jobs == set()
+    assert [job.name for job in report.pending] == ["team/w1", "team/w2"]
+    assert all("evict" in job.message for job in report.pending)
+
+
+def test_a_job_that_comes_is_looked_at_alone() -> None:
+    cluster = settled()
+    cluster.put(*gang("w3", cpu="1"))
+    assert cluster.looked_at() == {"w3"}
+
+
+def test_a_job_that_may_take_from_others_does_so_and_the_next_cycle_looks_at_all() -> None:
+    cluster = settled()
+    cluster.put(*gang("urgent", cpu="4", priority_class="high", priority=10))
+    report = cluster.cycle()
+    assert (evicted(cluster), Watcher.jobs) == (["r2-0"], {"urgent"})
+    assert 0 < report.look_again_at - report.started < 1
+    assert {"w1", "w2"} <= cluster.looked_at()
+
+
+def test_a_pod_that_runs_and_changes_wakes_them() -> None:
+    cluster = settled()
+    one = cluster.pod("r1-0")
+    cluster.put(with_meta(one, annotations={**one.metadata.annotations, PREEMPTABLE: "false"}))
+    assert {"w1", "w2"} <= cluster.looked_at()
+
+
+def test_room_that_is_too_small_wakes_them() -> None:
+    cluster = settled(pod("stranger", cpu="1", on="n3", scheduler="default-scheduler"), node("n3", cpu="1"))
+    cluster.state.delete("Pod", cluster.pod("stranger"))
+    assert {"w1", "w2"} <= cluster.looked_at()
+
+
+def test_what_queues_deserve_wakes_them_when_it_follows_from_what_waits() -> None:
+    cluster = settled(queue("other"), owner="proportion")
+    cluster.put(*gang("claim", cpu="2", queue="other"))
+    assert cluster.looked_at() == {"w1", "w2", "claim"}
+
+
+@pytest.mark.parametrize("action", ["preempt", "reclaim"])
+def test_next_to_a_plugin_that_does_not_say_what_evictions_follow_from_they_do_not_rest(action: str) -> None:
+    cluster = settled(actions=f"enqueue, allocate, {action}", more=", {name: sla}")
+    assert {"w1", "w2"} <= cluster.looked_at()
