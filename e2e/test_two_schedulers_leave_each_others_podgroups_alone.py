@@ -34,6 +34,20 @@ async def _runs(namespace: Namespace, name: str, scheduler: str, selector: Mappi
     await namespace.cluster.eventually(f"the PodGroup of {name} counts it", counted)
 
 
+async def _settled(namespace: Namespace, **groups: tuple[str, int, str]) -> None:
+    """Wait until the scheduler of these PodGroups has written their whole status, which takes more than one cycle: the
+    phase, how many pods run, and the newest condition."""
+
+    async def written() -> None:
+        for name, (phase, running, condition) in groups.items():
+            group = await namespace.pod_group(name)
+            seen = {each["type"] for each in group.status.get("conditions") or [] if each["status"] == "True"}
+            assert (group.phase, group.status.get("running", 0)) == (phase, running), str(group)
+            assert condition in seen, str(group)
+
+    await namespace.cluster.eventually(f"{', '.join(groups)} have their statuses", written)
+
+
 async def test_a_trial_writes_nothing_about_podgroups_of_volcano(
     namespace: Namespace, simulated_nodes: SimulatedNodes, start_daemon: StartDaemon
 ) -> None:
@@ -52,7 +66,7 @@ async def test_a_trial_writes_nothing_about_podgroups_of_volcano(
 
     await start_daemon()
     await _runs(namespace, "ours", "volcano", pool.selector)
-    await namespace.wait_pod_group("theirs", "Running")
+    await _settled(namespace, theirs=("Running", 2, "Scheduled"), empty=("Inqueue", 0, "Unschedulable"))
     before = await _versions(namespace)
     await _runs(namespace, "second", TRIAL, pool.selector)
     await _runs(namespace, "third", TRIAL, pool.selector)
