@@ -60,8 +60,9 @@ class Reason(StrEnum):
         "PodGroupNotFound",
         Rank.MISCONFIGURED,
         (
-            "The pod names a PodGroup that does not exist in its namespace. Create it, or recreate the pod with "
-            "another name, or without one: then a PodGroup is generated for it."
+            "The pod names a PodGroup that does not exist in its namespace. Create the PodGroup, or recreate the pod "
+            "with another one in its annotation `scheduling.k8s.io/group-name`. Without the annotation, a PodGroup is "
+            "generated for the pod."
         ),
     )
     QUEUE_NOT_FOUND = (
@@ -175,7 +176,7 @@ class Reason(StrEnum):
         "RefusedByPlugin",
         Rank.OVER_CEILING,
         (
-            "A rule refuses the job: a plugin's, or the one that two jobs must not evict each other without end. "
+            "A rule refuses the job: a plugin's rule, or the rule against two jobs evicting each other in turn. "
             "The message says which rule, and what would help."
         ),
     )

@@ -105,7 +105,11 @@ def deserve_more_than_the_queue_above(above: Standing, deserved_below: int) -> s
 
 def no_lesser_job(action: str, queue: str, *, equals_may_give: bool = False) -> str:
     """No job of a lower priority gives anything; `equals_may_give`: others would, as far as their shares allow it."""
-    shares = ", and evicting enough from other jobs would leave them with smaller shares" if equals_may_give else ""
+    shares = (
+        ", and evicting enough surplus of jobs of equal priority would leave them with smaller shares than this job"
+        if equals_may_give
+        else ""
+    )
     return f"{action} finds nothing to evict: no job of a lower priority holds anything useful in queue {queue}{shares}"
 
 

@@ -1,4 +1,4 @@
-"""Which queues or jobs hold how much of a resource that others wait for."""
+"""Which queues hold how much of a resource that others wait for."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from volcano_py.api.wording.amounts import amount
-from volcano_py.api.wording.summarize import MOST_LISTED, summarize
+from volcano_py.api.wording.summarize import MOST_LISTED, plural
 
 _NONE: Final = frozenset[str]()
 
 
 class Holders:
-    """The holders of one resource. Many messages of a cycle name them, so they are ordered once."""
+    """The queues that hold one resource. Many messages of a cycle name them, so they are ordered once."""
 
     def __init__(self, resource: str, parts: Iterable[tuple[str, int]]) -> None:
         """`parts`: name → units, each name once; those without units are left out."""
@@ -23,7 +23,9 @@ class Holders:
         self._names = frozenset(name for name, _ in self._largest_first)
 
     def summary(self, left_out: Collection[str] = _NONE) -> str:
-        """`train: 20 cpu, web: 4 cpu and 2 more`, the most first; without the names in `left_out`."""
+        """`train: 20 cpu, web: 4 cpu, and 2 more queues`, the most first; without the names in `left_out`."""
         candidates = self._largest_first[: MOST_LISTED + len(left_out)]
         parts = [f"{name}: {amount(self._resource, units)}" for name, units in candidates if name not in left_out]
-        return summarize(parts, total=len(self._names) - len(self._names.intersection(left_out)))
+        listed = parts[:MOST_LISTED]
+        more = len(self._names) - len(self._names.intersection(left_out)) - len(listed)
+        return ", ".join([*listed, *([f"and {more} more {plural('queue', more)}"] if more else [])])

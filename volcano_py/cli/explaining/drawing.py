@@ -173,8 +173,8 @@ def _staying(holders: Sequence[Holder]) -> Iterator[str]:
         by_reason.setdefault(each.stays, []).append(each.job)
     for why, jobs in by_reason.items():
         names = summarize(jobs, most=5)
-        yield f"{names} stay{'s' * (len(jobs) == 1)}: {why}" if why else f"{names}: may be evicted, but that would "
-        "not make enough room"
+        stay = f"{names} stay{'s' * (len(jobs) == 1)}: {why}"
+        yield stay if why else f"{names}: may be evicted, but that would not make enough room"
 
 
 def _forecast(forecast: Forecast) -> str:
@@ -191,14 +191,14 @@ def _queue(queue: QueueExplanation) -> Iterator[str]:
     if queue.children:
         yield from _part("Queues below it", _standings(queue.children), wrap=False)
     if queue.lent:
-        yield from _part("What it can have back", [*_lent(queue), *([queue.note] if queue.note else [])])
+        yield from _part("What it can reclaim", [*_lent(queue), *([queue.note] if queue.note else [])])
     if queue.unread:
         yield from _part("Not read", queue.unread)
 
 
 def _lent(queue: QueueExplanation) -> Iterator[str]:
     asks = f"asks for {amounts(queue.short)} of that" if queue.short else "asks for nothing of that"
-    yield f"it holds {amounts(queue.lent)} less than it deserves, and {asks}"
+    yield f"deserved, but not held: {amounts(queue.lent)}; it {asks}"
     for each in queue.borrowers:
         over = f"queue {each.queue} holds {amounts(each.over)} beyond what it deserves"
         if not each.reclaimable:

@@ -40,8 +40,8 @@ def _in_short(found: Difference) -> str:
     starts, stops = sum(work.starts for work in found.work), sum(work.stops for work in found.work)
     more = sum(max(work.waiting[1] - work.waiting[0], 0) for work in found.work)
     counts = (
-        (starts, "more placed"),
-        (stops, "fewer placed"),
+        (starts, "newly placed"),
+        (stops, "no longer placed"),
         (more, "more waiting"),
         (len(found.evictions), "more evicted"),
         (len(found.spared), "fewer evicted"),

@@ -77,7 +77,8 @@ class Tdm(Plugin):
     def predicate_advice(self, task_class: TaskClass, refused: Refused) -> list[str]:  # noqa: ARG002
         if _NOT_ALLOWED not in refused:
             return []
-        return [f'A pod that may be evicted after hours can use these nodes: annotate it {REVOCABLE_ZONE}: "*"']
+        allowed = "These nodes take only pods that may be evicted when the hours of the zone end"
+        return [f'{allowed}: annotate the pod {REVOCABLE_ZONE}: "*"']
 
     def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
         return self._scores.take(view.rows) if self.name in task_class.variant else np.zeros(len(view))

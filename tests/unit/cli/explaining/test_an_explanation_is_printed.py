@@ -76,6 +76,37 @@ def test_what_runs_is_said_to_run_and_where(manifests: Path) -> None:
     assert explained(manifests, "pod", "web").output == ("default/web: Starting, 1 of 1 pod placed\n  On n1 (1 pod)\n")
 
 
+def test_jobs_that_may_be_evicted_in_vain_are_said_to_make_too_little_room(tmp_path: Path) -> None:
+    work = [
+        {"kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+        for name, value in {"low": 1, "high": 9}.items()
+    ]
+    for name, cpu, priority, node in (
+        ("small", "2", "low", "n1"),
+        ("large", "6", "high", "n1"),
+        ("due", "8", "high", ""),
+    ):
+        spec = {"queue": "default", "minMember": 1, "priorityClassName": priority}
+        container = {"name": "main", "image": "pause", "resources": {"requests": {"cpu": cpu}}}
+        pod: dict[str, Any] = {"schedulerName": "volcano", "priorityClassName": priority, "containers": [container]}
+        annotations = {"scheduling.k8s.io/group-name": name}
+        work += [
+            {"kind": "PodGroup", "metadata": {"name": name}, "spec": spec},
+            {
+                "kind": "Pod",
+                "metadata": {"name": f"{name}-0", "annotations": annotations},
+                "spec": pod | ({"nodeName": node} if node else {}),
+                "status": {"phase": "Running" if node else "Pending"},
+            },
+        ]
+    cluster, conf = tmp_path / "cluster.yaml", tmp_path / "scheduler.conf"
+    cluster.write_text(CLUSTER.partition("---")[0] + "---\n" + yaml.safe_dump_all(work), encoding="utf-8")
+    tiers = [{"plugins": [{"name": "priority"}, {"name": "gang"}]}, {"plugins": [{"name": "predicates"}]}]
+    conf.write_text(yaml.safe_dump({"actions": "enqueue, allocate, preempt", "tiers": tiers}), encoding="utf-8")
+    result = explained(cluster, "podgroup", "due", "--scheduler-conf", str(conf))
+    assert "default/small: may be evicted, but that would not make enough room" in " ".join(result.output.split())
+
+
 def test_json_has_the_same(manifests: Path) -> None:
     found = json.loads(explained(manifests, "podgroup", "train", "-o", "json").output)
     assert found["now"]["reason"] == "OverCapability"

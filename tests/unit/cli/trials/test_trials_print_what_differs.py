@@ -43,7 +43,7 @@ def test_what_starts_is_printed_and_the_status_says_that_something_changes(clust
     assert result.exit_code == 3
     assert "│ team/train │ 2 wait: OverCapability │ 2 placed │" in result.output
     assert "│ research │ allocated cpu  │ 6       │ 14   │" in result.output
-    assert result.output.endswith("Pods: 2 more placed\n")
+    assert result.output.endswith("Pods: 2 newly placed\n")
 
 
 def test_no_difference_is_a_sentence_and_status_0(cluster: str) -> None:

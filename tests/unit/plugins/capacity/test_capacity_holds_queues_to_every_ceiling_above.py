@@ -145,7 +145,7 @@ def test_the_queues_with_the_largest_guarantees_are_named_without_what_they_hold
         jobs("yj", "y", 60, running=59),
         cpu=99,
     )  # fmt: skip
-    assert "> 59 left by other queues' guarantees (a1: 10 cpu, large: 8 cpu, small: 5 cpu and 3 more);" in (
+    assert "> 59 left by other queues' guarantees (a1: 10 cpu, large: 8 cpu, small: 5 cpu, and 3 more queues);" in (
         refusal(session, "yj-59")
     )
 

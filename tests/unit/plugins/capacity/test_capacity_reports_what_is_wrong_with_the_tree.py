@@ -76,7 +76,7 @@ def test_children_that_are_given_more_than_their_parent_are_reported_on_it(field
 def test_of_many_queues_below_those_with_the_most_are_named() -> None:
     below = [queue(f"a{number}", "a", deserved=number) for number in range(8)]
     found = events(queue("a", deserved=5), *below)
-    assert "28 cpu together (a7: 7 cpu, a6: 6 cpu, a5: 5 cpu and 4 more)" in found["a"][0]
+    assert "28 cpu together (a7: 7 cpu, a6: 6 cpu, a5: 5 cpu, and 4 more queues)" in found["a"][0]
 
 
 def test_a_parent_that_says_nothing_has_nothing_to_give() -> None:

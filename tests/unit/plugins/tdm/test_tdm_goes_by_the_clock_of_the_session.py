@@ -69,7 +69,8 @@ def test_the_message_says_how_a_pod_may_use_revocable_nodes() -> None:
     opened = opened_with(gang("job", cpu="1"))
     message = opened.ssn.placer.misfit(opened.task("job-0").task_class).refusal.message
     assert message.endswith(
-        'A pod that may be evicted after hours can use these nodes: annotate it volcano.sh/revocable-zone: "*".'
+        "These nodes take only pods that may be evicted when the hours of the zone end: annotate the pod "
+        'volcano.sh/revocable-zone: "*".'
     )
 
 

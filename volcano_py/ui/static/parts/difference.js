@@ -34,8 +34,8 @@ const amount = (head) => ([names, value]) => html`<tr>
 function inShort(found) {
   const sum = (work) => found.work.reduce((total, each) => total + Math.max(0, work(each)), 0);
   const counts = [
-    [sum((each) => each.after.placed - each.before.placed), "more placed"],
-    [sum((each) => each.before.placed - each.after.placed), "fewer placed"],
+    [sum((each) => each.after.placed - each.before.placed), "newly placed"],
+    [sum((each) => each.before.placed - each.after.placed), "no longer placed"],
     [sum((each) => each.after.waiting - each.before.waiting), "more waiting"],
     [found.evictions.length, "more evicted"],
     [found.noLongerEvicted.length, "fewer evicted"],
