@@ -11,10 +11,12 @@ from volcano_py.admission.dependencies import dependency_violations
 from volcano_py.admission.network import topology_violations
 from volcano_py.admission.policies import policy_violations
 from volcano_py.admission.violation import NOT_SET, Violation
+from volcano_py.api.dns_names import is_label
 from volcano_py.api.objects import ResourceList
 from volcano_py.api.quantity import QuantityError, parse_quantity
 from volcano_py.jobs.model import Task
 from volcano_py.jobs.names import LONGEST_LABEL, pod_name
+from volcano_py.state.terms.label_syntax import LABEL_KEY, LABEL_VALUE
 
 _NO_NUMA: Final = frozenset({"", "none"})
 
@@ -91,8 +93,11 @@ def pod_name_violations(job: str, field: str, task: Task) -> Iterator[Violation]
 
 
 def _pod(field: str, task: Task) -> Iterator[Violation]:
-    """The pod template, as far as a job depends on it; the API server checks the rest when pods are created."""
+    """The pod template, by the rules of Kubernetes that are broken most often: the API server would refuse each pod,
+    and the Job would end after some tries."""
     containers = containers_of(task.template)
+    yield from _labels(f"{field}.template.metadata.labels", task.template)
+    yield from _containers(f"{field}.template.spec", task.template)
     if not containers:
         where = f"{field}.template.spec.containers"
         yield Violation(field=where, value="", rule="at least one container is required", fix="add one")
@@ -102,6 +107,34 @@ def _pod(field: str, task: Task) -> Iterator[Violation]:
     if task.topology_policy not in _NO_NUMA:
         for index, container in enumerate(containers):
             yield from _whole_cpus(f"{field}.template.spec.containers[{index}]", task.topology_policy, container)
+
+
+def _labels(field: str, template: Mapping[str, Any]) -> Iterator[Violation]:
+    metadata = template.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, Mapping) else None
+    for key, value in labels.items() if isinstance(labels, Mapping) else ():
+        if not LABEL_KEY.fullmatch(str(key)):
+            rule, fix = "is not the key of a label", "write a key such as app or example.com/app"
+            yield Violation(field=field, value=str(key), rule=rule, fix=fix)
+        if not isinstance(value, str) or not LABEL_VALUE.fullmatch(value):
+            rule, fix = "is not the value of a label", "write up to 63 letters, digits, -, _ and . in quotes"
+            yield Violation(field=f"{field}[{key}]", value=str(value), rule=rule, fix=fix)
+
+
+def _containers(field: str, template: Mapping[str, Any]) -> Iterator[Violation]:
+    """Each container has an image, and a name that no other one has."""
+    names: dict[str, str] = {}
+    for kind in ("initContainers", "containers"):
+        for index, container in enumerate(containers_of(template, kind)):
+            where, name = f"{field}.{kind}[{index}]", str(container.get("name") or "")
+            if not container.get("image"):
+                yield Violation(field=f"{where}.image", value="", rule="an image is required", fix="name one")
+            if not is_label(name):
+                rule, fix = "is not a name of a container", "write up to 63 lower-case letters, digits and -"
+                yield Violation(field=f"{where}.name", value=name or NOT_SET, rule=rule, fix=fix)
+            elif (other := names.setdefault(name, where)) != where:
+                rule, fix = f"is already the name of {other}", "give each container its own name"
+                yield Violation(field=f"{where}.name", value=name, rule=rule, fix=fix)
 
 
 def _whole_cpus(field: str, policy: str, container: Mapping[str, Any]) -> Iterator[Violation]:
@@ -122,7 +155,7 @@ def _whole_cpus(field: str, policy: str, container: Mapping[str, Any]) -> Iterat
 
 
 def _amounts(field: str, resources: Any) -> Iterator[Violation]:
-    """Kubernetes' own rules for amounts, which it would apply to each pod: the Job would try and end a minute later."""
+    """Kubernetes' own rules for amounts."""
     if not isinstance(resources, Mapping):
         return
     given = {kind: _list_of(resources.get(kind)) for kind in ("requests", "limits")}

@@ -13,7 +13,7 @@ _SUBDOMAIN: Final = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*", re.ASC
 
 
 def is_label(text: str) -> bool:
-    """Whether a namespace can have this name."""
+    """Whether a namespace or a container can have this name."""
     return len(text) <= LONGEST_LABEL and _LABEL.fullmatch(text) is not None
 
 

@@ -53,14 +53,25 @@ def created(content: dict[str, Any], name: str = "train") -> list[str]:
 
 
 def numa(cpu: str | None) -> dict[str, Any]:
-    container: dict[str, Any] = {"name": "main"} | ({"resources": {"limits": {"cpu": cpu}}} if cpu else {})
+    container: dict[str, Any] = {"name": "main", "image": "busybox"} | (
+        {"resources": {"limits": {"cpu": cpu}}} if cpu else {}
+    )
     return task(topologyPolicy="restricted", template={"spec": {"containers": [container]}})
 
 
 def asking(resources: dict[str, Any], where: str = "containers") -> dict[str, Any]:
     """A task whose pods ask for so much in a container of that list."""
-    containers = {"containers": [{"name": "main"}], where: [{"name": "main", "resources": resources}]}
-    return task(template={"spec": containers})
+    main = {"name": "main", "image": "busybox"}
+    return task(template={"spec": {"containers": [main], where: [{**main, "name": "asking", "resources": resources}]}})
+
+
+def labelled(**labels: Any) -> dict[str, Any]:
+    return task(template={"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "a"}]}})
+
+
+def containing(*containers: dict[str, Any], **lists: list[dict[str, Any]]) -> dict[str, Any]:
+    """A task whose pods have these containers; `lists` by the name of the list."""
+    return task(template={"spec": {"containers": list(containers), **lists}})
 
 
 EVENTS = "*, PodFailed, PodEvicted, PodPending, Unknown, TaskCompleted, TaskFailed, JobUpdated"
@@ -99,6 +110,49 @@ ACTIONS = "AbortJob, RestartJob, RestartTask, RestartPod, RestartPartition, Term
             spec(task(template={})),
             "spec.tasks[0].template.spec.containers: at least one container is required; add one",
             id="no containers",
+        ),
+        pytest.param(
+            spec(containing({"name": "main"})),
+            "spec.tasks[0].template.spec.containers[0].image: an image is required; name one",
+            id="no image",
+        ),
+        pytest.param(
+            spec(containing({"image": "busybox"})),
+            "spec.tasks[0].template.spec.containers[0].name: (not set) is not a name of a container; write up to 63 "
+            "lower-case letters, digits and -",
+            id="no name of a container",
+        ),
+        pytest.param(
+            spec(containing({"name": "Main_1", "image": "busybox"})),
+            "spec.tasks[0].template.spec.containers[0].name: Main_1 is not a name of a container; write up to 63 "
+            "lower-case letters, digits and -",
+            id="a name that no container can have",
+        ),
+        pytest.param(
+            spec(
+                containing({"name": "main", "image": "a"}, initContainers=[{"name": "main", "image": "b"}]),
+            ),
+            "spec.tasks[0].template.spec.containers[0].name: main is already the name of "
+            "spec.tasks[0].template.spec.initContainers[0]; give each container its own name",
+            id="a container's name twice",
+        ),
+        pytest.param(
+            spec(labelled(**{"my app": "train"})),
+            "spec.tasks[0].template.metadata.labels: my app is not the key of a label; write a key such as app or "
+            "example.com/app",
+            id="a key that no label can have",
+        ),
+        pytest.param(
+            spec(labelled(team="R&D")),
+            "spec.tasks[0].template.metadata.labels[team]: R&D is not the value of a label; write up to 63 letters, "
+            "digits, -, _ and . in quotes",
+            id="a value that no label can have",
+        ),
+        pytest.param(
+            spec(labelled(number=7)),
+            "spec.tasks[0].template.metadata.labels[number]: 7 is not the value of a label; write up to 63 letters, "
+            "digits, -, _ and . in quotes",
+            id="a value that is no text",
         ),
         pytest.param(
             spec(task("w" * 55, 101)),

@@ -18,7 +18,7 @@ CUSTOMS = JobContext(JobRules(), JobPlugins.of(BUILTIN))
 
 
 def spec(replicas: int = 2, **fields: Any) -> dict[str, Any]:
-    template = {"spec": {"containers": [{"name": "main"}]}}
+    template = {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}
     return {"tasks": [{"name": "worker", "replicas": replicas, "minAvailable": 1, "template": template}], **fields}
 
 

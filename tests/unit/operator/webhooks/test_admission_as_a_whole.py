@@ -320,7 +320,11 @@ async def test_kinds_may_come_while_it_runs(door: Door) -> None:
 async def test_a_job_that_is_applied_again_is_filled_in_again(door: Door) -> None:
     """As kubectl does it: the list of tasks comes as it is in the manifest."""
     door.api.serves_jobs = True
-    task = {"name": "worker", "replicas": 2, "template": {"spec": {"containers": [{"name": "main"}]}}}
+    task = {
+        "name": "worker",
+        "replicas": 2,
+        "template": {"spec": {"containers": [{"name": "main", "image": "busybox"}]}},
+    }
     applied = {"queue": "default", "tasks": [task]}
     first = await door.ask("mutate-jobs", JOB_KIND, raw("train", applied, namespace="ns"))
     filled = {**applied, "schedulerName": "volcano", "maxRetry": 3, "minAvailable": 2}
@@ -339,7 +343,11 @@ async def test_a_job_that_is_applied_again_is_filled_in_again(door: Door) -> Non
 async def test_a_job_older_than_the_webhooks_can_be_scaled(door: Door) -> None:
     """The API server asks the one that fills in first; what it answers is applied before the other is asked."""
     door.api.serves_jobs = True
-    task = {"name": "worker", "replicas": 2, "template": {"spec": {"containers": [{"name": "main"}]}}}
+    task = {
+        "name": "worker",
+        "replicas": 2,
+        "template": {"spec": {"containers": [{"name": "main", "image": "busybox"}]}},
+    }
     old = raw("train", {"queue": "default", "tasks": [task]}, namespace="ns")
     new = raw("train", {"queue": "default", "tasks": [{**task, "replicas": 3}]}, namespace="ns")
     patch = json.loads(base64.b64decode((await door.ask("mutate-jobs", JOB_KIND, new, old))["patch"]))
@@ -351,7 +359,10 @@ async def test_a_job_older_than_the_webhooks_can_be_scaled(door: Door) -> None:
 
 async def test_what_was_stored_and_cannot_be_read_can_be_corrected(door: Door) -> None:
     door.api.serves_jobs = True
-    job = {"queue": "default", "tasks": [{"replicas": 1, "template": {"spec": {"containers": [{"name": "main"}]}}}]}
+    job = {
+        "queue": "default",
+        "tasks": [{"replicas": 1, "template": {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}}],
+    }
     cron = raw("nightly", {"schedule": "@daily", "jobTemplate": {"spec": job}}, namespace="ns")
     odd = raw("nightly", {"schedule": "@daily", "jobTemplate": {"spec": {**job, "maxRetry": "two"}}}, namespace="ns")
     refused = await door.ask("validate-cronjobs", CRON_KIND, odd)
