@@ -307,7 +307,7 @@ async def test_the_pods_of_a_pytorch_job_know_their_master_and_rank(
     ("spec", "message"),
     [
         ({"schedule": "* * * *"}, "must have five fields"),
-        ({"schedule": "@noon"}, "known are @hourly"),
+        ({"schedule": "@noon"}, "known schedules are @hourly"),
         ({"schedule": "TZ=UTC * * * * *"}, "write it into spec.timeZone"),
         ({"timeZone": "Local"}, "name a time zone such as Europe/Berlin"),
         ({"timeZone": "../etc"}, "should match"),

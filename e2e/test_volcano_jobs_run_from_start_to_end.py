@@ -278,12 +278,15 @@ async def test_two_jobs_may_not_share_a_name_of_a_pod_and_the_other_goes_on(
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({"policies": [{"event": "PodFailed", "exitCode": 3, "action": "AbortJob"}]}, "give event, events or exitCode"),
+        (
+            {"policies": [{"event": "PodFailed", "exitCode": 3, "action": "AbortJob"}]},
+            "give event or events, or else exitCode",
+        ),
         ({"policies": [{"exitCode": 0, "action": "AbortJob"}]}, "exit code 0 is success"),
         ({"policies": [{"event": "PodExploded", "action": "AbortJob"}]}, "Unsupported value"),
         ({"volumes": [{"mountPath": "/data"}]}, "there is nothing to mount"),
         ({"tasks": []}, "should have at least 1 items"),
-        ({"tasks": [{"name": "a", "replicas": 1, "minAvailable": 2, "template": {}}]}, "minAvailable is more than"),
+        ({"tasks": [{"name": "a", "replicas": 1, "minAvailable": 2, "template": {}}]}, "minAvailable is larger than"),
         ({"maxRetry": -1}, "should be greater than or equal to 0"),
     ],
 )

@@ -102,8 +102,8 @@ class Reason(StrEnum):
         "NeverFits",
         Rank.NEVER_FITS,
         (
-            "The pod asks for more than any node that may take it has, even an empty one: waiting does not help. Ask "
-            "for less, or add a larger node."
+            "The pod asks for more than any node that may take it has in total, so waiting does not help. Ask for "
+            "less, or add a larger node."
         ),
     )
     SCHEDULING_GATED = (
@@ -192,17 +192,17 @@ class Reason(StrEnum):
         "PlacesHeld",
         Rank.NODES,
         (
-            "Nodes that could take the pod are held for a job that has waited for long (plugin `reservation`), and the "
-            "others are full. The message names the job, and when it is to start, if that is known. Wait, or declare "
-            "how long the pod runs: what ends in time may use held nodes."
+            "Nodes that could take the pod are held for a job that has waited for a long time (plugin `reservation`), "
+            "and the others are full. The message names the job, and says when it is to start, if that is known. Wait, "
+            "or declare how long the pod runs: pods that end in time may use held nodes."
         ),
     )
     GANG_INCOMPLETE = (
         "GangIncomplete",
         Rank.WAITS_FOR_OTHERS,
         (
-            "This pod has a place, but not enough pods of its gang have one, so none is bound. Look at why the others "
-            "have none: the message says it, and so do their own."
+            "This pod has a place, but not enough pods of its gang have one, so none is bound. The message says why "
+            "the others have none, and so do their own messages."
         ),
     )
     WAITING_FOR_RELEASE = (

@@ -48,7 +48,7 @@ gangs of 1 to 128, in the shares that published traces of GPU clusters have; pod
 arrival, gangs come at a steady rate: latency. bare, backlog of pods without PodGroup. restart, 1,000 pods wait among
 bound ones: from process start to the bindings. rest, bound pods and nothing to do: CPU, and the latency of a gang of
 20, without and with 3,000 stuck pods. tenants, one tenant attacks with the rights of its namespace: how soon the pods
-of others are bound before, during and after each attack, by two replicas with a Lease. Control: the same objects, of a
+of others are bound before, during and after each attack, by two replicas with a Lease. Control: the same objects, for a
 scheduler that does not run.
 
 Loads (mode decide): backlog, equal pods. mixed, as in mode api. classes, pods of 500 classes, all mixed. strategy,
@@ -129,7 +129,7 @@ Timings of a shared machine are noisy: compare within one run and quote ratios.
     help="Divide the cluster into this many shards. Each shard decides in its own process, one after the other (mode "
     "decide, load backlog).",
 )
-@click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="How often, in turn.")
+@click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of runs, in turn.")
 @click.option(
     "--scheduler-conf",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),

@@ -16,9 +16,9 @@ Examples:
   volcano-py capture --from cluster.capture --anonymize for-a-bug-report.capture
   volcano-py simulate --from cluster.capture              # what the scheduler decides on it
 
-The file has what decisions follow from, of one moment: no Secrets, no environment, no commands, no other annotations
-than the scheduler's. For histories, it has the newest events of workloads, queues and nodes. Nothing is written to the
-cluster.
+The file has what decisions follow from at one moment. It has no Secrets, no environments and no commands, and of
+annotations only the scheduler's. For histories, it has the newest events of workloads, queues and nodes. Nothing is
+written to the cluster.
 """
 
 
@@ -27,13 +27,13 @@ cluster.
 @click.option(
     "--anonymize",
     is_flag=True,
-    help="Replace each name and label value by the same other one everywhere; keep numbers.",
+    help="Replace each name and label value by another one, the same everywhere; keep numbers.",
 )
 @source_options
 def capture(file: Path, anonymize: bool, source: Source) -> None:
     """Write everything that scheduling decisions follow from into one compressed FILE (- is standard output).
 
-    What your rights do not let you read is reported, and what follows from that; the file has it, too.
+    What you may not read is reported, with what follows from that, and noted in the file.
     """
     from volcano_py.capture.anonymous import anonymized
     from volcano_py.capture.file import written

@@ -27,7 +27,7 @@ Examples:
   volcano-py config check volcano-scheduler.conf
   volcano-py config check -o json cm.yaml
   volcano-py config check --live                    # the cluster's ConfigMap, against its queues
-  volcano-py config check --live capacity.conf      # what this file would ignore of them
+  volcano-py config check --live capacity.conf      # which of their fields this file ignores
 """
 
 _PLAN = """\b
@@ -40,7 +40,7 @@ Examples:
 
 @click.group()
 def config() -> None:
-    """Check a volcano-scheduler.conf, or try it."""
+    """Check a volcano-scheduler.conf, or try it out."""
 
 
 @config.command(epilog=_EXAMPLES)
@@ -49,8 +49,8 @@ def config() -> None:
 @click.option(
     "--live",
     is_flag=True,
-    help="Also list what the configuration ignores of the cluster's queues. Without FILE, check the scheduler's"
-    " ConfigMap.",
+    help="Also list the fields of the cluster's queues that the configuration ignores. Without FILE, check the"
+    " scheduler's ConfigMap.",
 )
 @config_namespace_option
 @cluster_options
@@ -111,8 +111,8 @@ def _print_findings(
 def plan(file: Path, source: Source, fail_on: tuple[str, ...], cycles: int, output: str) -> None:
     """Show what FILE (a bare configuration or a ConfigMap) would change in a cluster: the live one, or a capture.
 
-    The scheduler runs in memory until nothing changes, by the cluster's configuration and by FILE. Exits 3 when
-    something changes, or what --fail-on names.
+    The scheduler runs in memory until nothing changes, once with the cluster's configuration and once with FILE.
+    Exits 3 when something changes, or when something happens that --fail-on names.
     """
     from volcano_py.cli.trials.running import run_trial
 

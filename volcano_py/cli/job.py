@@ -71,9 +71,9 @@ def job() -> None:
     "-m",
     "min_available",
     type=click.IntRange(min=1),
-    help="Pods that start together or not at all. [default: 1]",
+    help="Number of pods that start together or not at all. [default: 1]",
 )
-@click.option("--replicas", "-r", type=click.IntRange(min=1), help="Pods. [default: 1]")
+@click.option("--replicas", "-r", type=click.IntRange(min=1), help="Number of pods. [default: 1]")
 @click.option(
     "--requests",
     "-R",

@@ -55,7 +55,7 @@ for _verb in VERBS:
 def tree(filenames: tuple[Path, ...], source: Source, scheduler_conf: Path | None, output: str) -> None:
     """Draw the tree of queues: what each holds, waits for, is guaranteed, deserves and may have.
 
-    What the configuration ignores of their fields is listed below it.
+    Fields of queues that the configuration ignores are listed below the tree.
     """
     from volcano_py.cli.queues.sources import of_capture, of_cluster, of_manifests
 

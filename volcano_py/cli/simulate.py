@@ -38,7 +38,7 @@ Examples:
   volcano-py simulate -f nodes.yaml -f stream.yaml --play 2h
 
 A cycle is one second of virtual time. Between cycles bound pods run and evicted pods are gone. With --play, objects
-come at their creation times, pods end, and how much was used and how long each object waited is printed.
+are created at their creation times and pods end; then what was used and how long each object waited is printed.
 """
 
 

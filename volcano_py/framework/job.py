@@ -46,7 +46,7 @@ class Job(msgspec.Struct, eq=False):
             self.best_effort_pending = counted
 
     def placed(self, task_class: TaskClass, count: int) -> None:
-        """This many more of its tasks of the class have places; fewer, when negative."""
+        """Record that `count` more tasks of the class have places, or fewer if it is negative."""
         if task_class.best_effort:
             self.best_effort_pending -= count
 
@@ -79,7 +79,7 @@ class Job(msgspec.Struct, eq=False):
         return Phase(int(self.ledger.jobs.phase[self.row]))
 
     def enter(self, phase: Phase) -> None:
-        """Its PodGroup is in this phase from now on."""
+        """Move its PodGroup into this phase."""
         self.ledger.jobs.phase[self.row] = phase
 
     @property
@@ -167,12 +167,12 @@ class Placement(msgspec.Struct, frozen=True, eq=False):
 
 
 class FitError(msgspec.Struct, frozen=True):
-    """Why tasks of a class found no node: how many nodes gave which reason."""
+    """Why tasks of a class found no node: each reason, with the number of nodes that gave it."""
 
     nodes: int
     counts: Mapping[str, int]
     refusal: Refusal
-    """The reason that is reported, with the sentence."""
+    """The reason that is reported, with its sentence."""
 
     @classmethod
     def of_all(cls, nodes: int, refusal: Refusal) -> FitError:

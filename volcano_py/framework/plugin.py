@@ -75,32 +75,33 @@ class Plugin:
     """Whether its no to a victim ends with time. Such a no is ignored when checking whether two jobs would evict each
     other in turn: they would do so all the same, only more slowly."""
     judges_units: ClassVar[bool] = False
-    """Whether it judges what goes together as a whole (`judge_unit`), rather than pod by pod."""
+    """Whether it judges a unit of victims as a whole (`judge_unit`), rather than pod by pod."""
     preempts_equals: ClassVar[bool] = False
-    """Whether jobs that it names at `preemptable` may go whole though their priority is not below the preemptor's."""
+    """Whether jobs that it names at `preemptable` may be evicted whole even if their priority is not below that of the
+    preemptor."""
     predicate_lasts: ClassVar[bool] = False
     """Whether `predicate` answers with reach STATIC follow from the class, the nodes (without their pods), the queues
     and the plugin's arguments alone, claims of the class apart: not from the time, measured load, or other jobs. If all
-    plugins say so, jobs that wait for nothing but room are not looked at while no change of nodes concerns them."""
+    plugins say so, jobs that wait only for room are not evaluated until a change of nodes concerns them."""
     sees_jobs_alike: ClassVar[bool] = False
-    """Whether all its answers are the same for waiting jobs of one queue and namespace that are equal but for their
+    """Whether all its answers are the same for waiting jobs of one queue and namespace that differ only in their
     names, ages, labels and annotations. When all plugins say so, preempt and reclaim do not search again for a job
     after they found nothing for an equal one."""
     evictions_last: ClassVar[bool] = False
     """Whether all its answers about jobs that starve, their places and victims follow from that job, the nodes, the
     queues, its arguments, and pods that have nodes, with their jobs: not from the time, nor from other jobs that wait.
-    While none of that changes, and all plugins say so, jobs for which preempt and reclaim found nothing are not looked
-    at."""
+    If all plugins say so, jobs for which preempt and reclaim found nothing are not evaluated again until some of that
+    changes."""
     hierarchy_points: ClassVar[frozenset[str]] = frozenset()
     """Points that the plugin fills with `enableHierarchy` only."""
     queue_fields: ClassVar[frozenset[QueueField]] = frozenset()
-    """Fields of a Queue by which the plugin divides the cluster. Those that a queue has and no configured plugin reads
-    are reported on the queue."""
+    """Fields of a Queue by which the plugin divides the cluster. Fields that a queue has, but no configured plugin
+    reads, are reported on the queue."""
     hierarchy_queue_fields: ClassVar[frozenset[QueueField]] = frozenset()
-    """Fields that it reads as well with `enableHierarchy`."""
+    """Further fields that it reads with `enableHierarchy`."""
     unsupported_flags: ClassVar[Mapping[str, str]] = {}
-    """Field of `Flags` → what is not supported yet. A configuration that switches one on is refused, as it would be
-    scheduled by other rules than those written."""
+    """Field of `Flags` → what is not supported yet. A configuration that switches one on is refused, because
+    scheduling would not follow the rules that it has."""
 
     def __init__(self, arguments: Any, flags: Flags) -> None:
         """`arguments` is an instance of `arguments_type`; `flags` are the switches of this entry."""
@@ -134,8 +135,8 @@ class Plugin:
         return {}
 
     def evictions_follow_from(self) -> Hashable:
-        """For plugins some of whose answers follow from more than `evictions_last` allows: that, as things stood when
-        the session opened. None when it cannot be said, as with the time."""
+        """What the plugin's answers follow from beyond what `evictions_last` allows, as it was when the session opened,
+        to be compared between cycles. None if that cannot be said: if they follow from the time, for example."""
         return () if self.evictions_last else None
 
     # -- order -----------------------------------------------------------------------------------------------------
@@ -175,7 +176,7 @@ class Plugin:
         raise NotImplementedError
 
     def branch_epoch(self) -> int:
-        """A number that grows when keys changed of nodes that are not on the path of the queue that was just served."""
+        """A number that grows when keys change for nodes off the path of the queue that was just served."""
         return 0
 
     def task_order(self, rows: Rows) -> NDArray[np.float64]:
@@ -209,13 +210,13 @@ class Plugin:
         raise NotImplementedError
 
     def job_pipelined(self, job: Job) -> Ballot:
-        """Would the job be ready once what is being released is free? Votes; before pods are evicted for it, a REJECT
-        of any tier counts."""
+        """Would the job be ready once what is being released is free? Votes; before pods are evicted for the job, one
+        REJECT in any tier means no."""
         raise NotImplementedError
 
     def job_starving(self, job: Job) -> bool:
         """May the job ask for victims of the action that runs (`ssn.action`)? All plugins of the first tier that has
-        any must agree; with none it is no."""
+        any must agree; without any, the answer is no."""
         raise NotImplementedError
 
     # -- what a queue may take ---------------------------------------------------------------------------------------
@@ -238,11 +239,11 @@ class Plugin:
     # -- nodes -----------------------------------------------------------------------------------------------------
 
     def task_variants(self, cluster: ClusterCopy, job_row: int, rows: Rows) -> Sequence[str] | None:
-        """[K] what this plugin's answers about nodes depend on, apart from the pods themselves, for pending tasks
-        `rows` of the job in that row: its queue, say. None or "" for nothing.
+        """[K] what this plugin's answers about nodes depend on besides the pod itself, such as its queue, for each of
+        the pending tasks `rows` of the job in row `job_row`. None or "" for nothing.
 
         Tasks that differ only in this are then of different classes, and `task_class.variant[name]` has the text.
-        Asked before the session opens, hence of the copy of the cluster that it is built on. Every further
+        Asked before the session opens, so `cluster` is the copy that the session is built on. Every further
         variant costs another evaluation of all nodes, so return as few different texts as possible.
         """
         raise NotImplementedError
@@ -273,10 +274,10 @@ class Plugin:
         return None
 
     def predicate_room(self, task_class: TaskClass, view: NodeView) -> Counts | None:
-        """[K] how many tasks of the class each node takes one after the other before `predicate` says no.
+        """[K] how many tasks of the class each node takes, one after the other, before `predicate` says no.
 
-        Asked for classes whose `predicate_reach` is not STATIC, so that a gang can be placed in one sweep. With too
-        large a number tasks break the predicate; with one too small they go to other nodes than they should. For a
+        Asked for classes whose `predicate_reach` is not STATIC, so that a gang can be placed in one sweep. If a number
+        is too large, tasks break the predicate; if it is too small, they go to other nodes than they should. For a
         class of reach DOMAIN the numbers also promise that its tasks, placed within them, change no answer of any other
         node. None, or no such method: nodes are asked after each task.
         """
@@ -309,8 +310,8 @@ class Plugin:
     def node_orders(self, view: ClassesView) -> Scores:
         """[C, K] `node_order` of several classes at once: each row to the last bit what `node_order` says of its class.
 
-        Optional; it makes gangs cheap whose pods are all different. What nodes have in use is to be read from `view`,
-        which may show tasks on them that are not placed yet.
+        Optional; it makes it cheap to place gangs of pods that are all different. Read what nodes have in use from
+        `view`, which may show tasks on them that are not placed yet.
         """
         raise NotImplementedError
 
@@ -392,16 +393,16 @@ class Plugin:
         raise NotImplementedError
 
     def is_guaranteed(self, need: Need, unit: Unit) -> bool:  # noqa: ARG002
-        """Whether a queue would be left with less than it is guaranteed if the unit went.
+        """Whether the eviction of the unit would leave a queue with less than it is guaranteed.
 
-        Not a point of its own: asked at the point of victims, of plugins that do more than protect pods, where gangs
-        are deadlocked and shares have no say.
+        Not a point of its own: where gangs block each other, so that shares do not matter, it is asked instead of the
+        point, of plugins that do more than protect pods.
         """
         return False
 
     def protected_by(self, rows: Rows) -> str:  # noqa: ARG002
-        """What keeps these task rows, which the plugin does not give up, from being evicted, for the message of a job
-        that waits: `4 pods are protected …`. Asked of plugins that only protect."""
+        """What protects these task rows, which the plugin does not give up, as words for the message of a job that
+        waits: `4 pods are protected …`. Asked of plugins that only protect."""
         return f"by plugin {self.name}"
 
     def victim_queue_order(self, queue: QueueInfo, preemptor: QueueInfo) -> Key:
@@ -412,7 +413,7 @@ class Plugin:
         raise NotImplementedError
 
     def victim_tasks(self, running: Rows) -> Mapping[int, str]:
-        """Rows of running tasks to evict, no matter what waits, each with the sentence that says why.
+        """Rows of running tasks to evict, whatever waits, each with the sentence that says why.
 
         Asked by shuffle. Inside a tier the answers unite; the first tier with any decides.
         """

@@ -88,7 +88,7 @@ class Session(ClusterCopy):
         tell_apart(self, self.dispatch)
         resting = resting or Resting()
         self.resting: dict[int, PendingJob] = resting.recall(self, configuration)
-        # Each was admitted when it came to rest; that of one whose PodGroup is not stored yet is known here alone.
+        # Each was admitted when it came to rest. If its PodGroup is not stored yet, no other place says so.
         self.ledger.jobs.phase[list(self.resting)] = Phase.INQUEUE
         self._barred = Barred(self, self.dispatch, self.ask, resting.classes)
         self._pending = self._collect_pending()
@@ -128,7 +128,7 @@ class Session(ClusterCopy):
         return rows[np.argsort(tasks.job[rows], kind="stable")]
 
     def wake(self, resting: Resting) -> None:
-        """Jobs do not rest in this cycle that what has changed concerns."""
+        """End the rest of jobs that a change concerns, for this cycle."""
         if woken := resting.wake(self, self.ask, self.dispatch):
             self.resting = {row: reported for row, reported in self.resting.items() if row not in woken}
             self._pending = self._collect_pending()
@@ -155,7 +155,7 @@ class Session(ClusterCopy):
 
     def is_set_aside(self, job: Job, rows: Rows) -> bool:
         """Whether an admitted job gets no turn for its tasks `rows`: it is not valid, or no node will take any of
-        them, whatever is placed or leaves. Why is noted. A task that was promised a place keeps its turn.
+        them, whatever is placed or leaves. The reason is noted. A task that was promised a place keeps its turn.
         """
         if job.row in self.findings.set_aside:
             return True
@@ -188,7 +188,7 @@ class Session(ClusterCopy):
 
     @property
     def leaving(self) -> Leaving:
-        """The pods that are terminating on each node at this moment of the cycle; worked out when first asked for."""
+        """The pods that are terminating on each node at this moment of the cycle; computed when first asked for."""
         if self._leaving is None or self._leaving[0] != self.moves.count:
             self._leaving = (self.moves.count, Leaving(self))
         return self._leaving[1]
@@ -204,7 +204,7 @@ class Session(ClusterCopy):
         return self._memories.setdefault(plugin, {})
 
     def shared(self, make: Callable[[Session], T]) -> T:
-        """What `make` returned when it was first asked for in this cycle: one object for all plugins that need it."""
+        """What `make` returned when it was first called in this cycle: one object for all plugins that need it."""
         if make not in self._shared:
             self._shared[make] = make(self)
         found: T = self._shared[make]
@@ -219,5 +219,5 @@ class Session(ClusterCopy):
         self.findings.placed(job, placed, waiting)
 
     def statement(self) -> Statement:
-        """A new one, with nothing in it."""
+        """A new, empty statement."""
         return self.statements.new()

@@ -12,7 +12,7 @@ from volcano_py.state.task_class import Refusal
 
 
 class Vote(IntEnum):
-    """Tier by tier: a REJECT ends the vote with no, a tier with a PERMIT ends it with yes; at the end it is yes."""
+    """Tier by tier: a REJECT ends the vote with no, a PERMIT without REJECT in its tier with yes. Else it is yes."""
 
     REJECT = -1
     ABSTAIN = 0
@@ -43,10 +43,10 @@ class Room(msgspec.Struct, frozen=True):
     short: tuple[int, int] | None = None
     """(position on the resource axis, units) that must be given back for one more; None when that would not help."""
     ceiling: str = ""
-    """The queue above whose ceiling it is: any queue below that one may give back. Empty: the queue's own ceiling."""
+    """The queue above that has the ceiling: any queue below it may give back. Empty: the ceiling is the queue's own."""
     meanwhile: Room | None = None
     """The room until the pods that are leaving are gone; None when it is the same. A task that is promised a place for
-    later needs `count`, a task that is bound at once needs both."""
+    later needs room in `count`, a task that is bound at once in both."""
 
     @property
     def at_once(self) -> Room:

@@ -63,11 +63,10 @@ def _different(configuration: SchedulerConfiguration, about: str) -> Iterator[Fi
         if name in DIFFERENT:
             pages.setdefault(DIFFERENT[name], []).append(name)
     for page, names in pages.items():
-        them = "them" if len(names) > 1 else "it"
         yield Finding(
             Level.NOTE,
             about,
-            f"{', '.join(names)}: the page says where volcano-py decides otherwise by {them}",
+            f"{', '.join(names)}: the page says what volcano-py decides differently",
             "",
             page,
         )

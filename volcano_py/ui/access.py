@@ -23,7 +23,7 @@ from volcano_py.ui.web.visitor import Door
 
 
 class Shared(msgspec.Struct, frozen=True):
-    """A page for many users, who sign in. Without certificates, a proxy ends TLS.
+    """A page for many users, who sign in. Without certificates, a proxy terminates TLS.
 
     Attributes:
         config_namespace: where the ConfigMap of the scheduler is.

@@ -26,8 +26,8 @@ def test_what_decides_otherwise_is_named_with_the_page() -> None:
     stock.configure('actions: "allocate, reclaim"\ntiers:\n- plugins:\n  - name: capacity\n  - name: gang\n')
     found = {each.page: each.message for each in stock.findings(Level.NOTE, "volcano-scheduler-configmap")}
     assert found == {
-        "docs/differences-from-volcano.md#victims": "reclaim: the page says where volcano-py decides otherwise by it",
-        "docs/differences-from-volcano.md#queues": "capacity: the page says where volcano-py decides otherwise by it",
+        "docs/differences-from-volcano.md#victims": "reclaim: the page says what volcano-py decides differently",
+        "docs/differences-from-volcano.md#queues": "capacity: the page says what volcano-py decides differently",
     }
 
 

@@ -228,7 +228,7 @@ def _targets(objects: Sequence[JsonObject]) -> list[tuple[str, str]]:
     for each in objects:
         name = each["metadata"].get("name")
         if not SUBDOMAIN.allows(name):
-            raise CannotMakeError(f"metadata.name is {name!r}: only an object that has a name can be deleted by it")
+            raise CannotMakeError(f"metadata.name is {name!r}: only objects with a name can be deleted")
     return [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in objects]
 
 

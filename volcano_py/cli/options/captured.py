@@ -82,7 +82,7 @@ class Source(msgspec.Struct, frozen=True):
             raise click.UsageError("--from names files, the other options a live cluster: use only one of them")
         captures = [file for file in self.files if is_capture(file)]
         if captures and len(self.files) > 1:
-            raise click.UsageError(f"{captures[0]} is a capture, a whole cluster: name no other file with --from")
+            raise click.UsageError(f"{captures[0]} is a capture of a whole cluster: name no other file with --from")
         try:
             found = read(captures[0]) if captures else of_manifests(read_documents(self.files))
         except CaptureError as error:
@@ -178,6 +178,6 @@ def scheduler_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     queue = click.option(
         "--default-queue",
-        help="Queue of work that names none, or `default`. [default: that of the capture, or else default]",
+        help="Queue for work that names none, or names `default`. [default: that of the capture, or else default]",
     )
     return names(queue(command))

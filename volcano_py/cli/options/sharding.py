@@ -19,7 +19,7 @@ def sharding_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--scheduler-sharding-mode",
         "sharding_mode",
         type=click.Choice(_MODES),
-        help="hard: use only the nodes of our NodeShard; soft: use others only where none of them will do. "
+        help="hard: use only the nodes of our NodeShard; soft: use other nodes only if none of those will do. "
         "[default: none; hard where a shard is named]",
     )
     name = click.option(

@@ -22,7 +22,7 @@ def trial_options(command: Callable[..., Any]) -> Callable[..., Any]:
         default=("changes",),
         show_default=True,
         help="Exit 3 when something changes, when pods are evicted, when work that would run does not, or when more"
-        " work waits, or for another reason (repeatable).",
+        " work waits or waits for another reason. nothing: always exit 0 (repeatable).",
     )
     cycles = click.option(
         "--cycles",

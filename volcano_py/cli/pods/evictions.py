@@ -35,11 +35,11 @@ and what became of each eviction.
 @click.option(
     "--record",
     type=click.Path(path_type=Path, file_okay=False),
-    help="List those of this record, which `volcano-py run --record` writes, instead of the cluster's events.",
+    help="List the evictions in this record of `volcano-py run --record`, not those in the cluster's events.",
 )
 @list_options
 def evictions(since: float | None, record: Path | None, listed: Listed) -> None:
-    """List the pods that the scheduler has evicted: when, for which pod, by which action, and why they could go."""
+    """List the pods that the scheduler has evicted: when, for which pod, by which action, and why that was allowed."""
     begin = time.time() - since if since is not None else 0.0
     if record is not None:
         if listed.watch:

@@ -32,7 +32,7 @@ _CONNECTIONS: Final = 32
 @click.option("--context", help="Context of the kubeconfig. [default: its current one]")
 @click.option("--scheduler-name", default="volcano", show_default=True, help="schedulerName of jobs that name none.")
 @click.option(
-    "--default-queue", default="default", show_default=True, help="Queue of work that names none, or `default`."
+    "--default-queue", default="default", show_default=True, help="Queue for work that names none, or names `default`."
 )
 @click.option(
     "--resync-period", type=DURATION, default="1h", show_default=True, help="How often to list everything again."

@@ -50,12 +50,14 @@ _FLAGS = (
         flag_value=True,
         default=True,
         show_default=True,
-        help="Create and renew certificates, and write the CA bundle; otherwise they come from --admission-cert-dir.",
+        help="Create and renew certificates, and write the CA bundle; without it, certificates come from"
+        " --admission-cert-dir.",
     ),
     click.option(
         "--admission-cert-dir",
         type=click.Path(path_type=Path, file_okay=False, exists=True),
-        help="Directory with tls.crt and tls.key, read again when they change; for managed ones, of temporary files.",
+        help="Directory with tls.crt and tls.key, read again when they change. With managed certificates: a directory"
+        " for temporary files.",
     ),
     click.option(
         "--admission-client-ca-file",

@@ -116,7 +116,7 @@ def _without_effect(command: F) -> F:
     help="How often to list everything again, in case a watch missed something; 0: never.",
 )
 @click.option(
-    "--default-queue", default="default", show_default=True, help="Queue of work that names none, or `default`."
+    "--default-queue", default="default", show_default=True, help="Queue for work that names none, or names `default`."
 )
 @click.option(
     "--listen-address", "listen_addresses", multiple=True, help="Metrics and health (repeatable). [default: :8080]"
@@ -218,7 +218,7 @@ def _without_effect(command: F) -> F:
 def run(**flags: Any) -> None:
     """Run the scheduler daemon until SIGTERM or Ctrl-C.
 
-    It then stops deciding, carries out what was decided and gives its Lease back.
+    The daemon then stops deciding, carries out what was decided and releases its Lease.
     """
     collect_seldom()
     os.environ.setdefault(*NO_HELPING_THREADS)

@@ -75,7 +75,7 @@ class Address(click.ParamType["ListenAddress"]):
     help="Show a record that `volcano-py run --record` has written: its timeline, and the cluster at its end.",
 )
 @click.option("--at", type=click.IntRange(min=1), metavar="CYCLE", help="With --record: as this cycle found it.")
-@click.option("--sign-in", is_flag=True, help="Serve many users: each signs in with a token of Kubernetes.")
+@click.option("--sign-in", is_flag=True, help="Serve many users: each signs in with a Kubernetes token.")
 @click.option(
     "--tls-cert-dir",
     type=click.Path(path_type=Path, file_okay=False),
@@ -84,7 +84,7 @@ class Address(click.ParamType["ListenAddress"]):
 @click.option(
     "--behind-tls-proxy",
     is_flag=True,
-    help="With --sign-in: a proxy ends TLS, and is the only way to this address; serve plain HTTP to it.",
+    help="With --sign-in: a proxy terminates TLS and is the only way to this address; serve plain HTTP to it.",
 )
 @source_options
 def ui(
@@ -145,8 +145,8 @@ def _check_sign_in(sign_in: bool, certificates: Path | None, *, behind_tls_proxy
         raise click.UsageError("--sign-in is for a live cluster: leave out --from and --record")
     if (certificates is not None) == behind_tls_proxy:
         raise click.UsageError(
-            "--sign-in takes TLS, because tokens and cookies are sent: name a directory with tls.crt and tls.key"
-            " (--tls-cert-dir), or say that a proxy ends TLS (--behind-tls-proxy)"
+            "--sign-in requires TLS, because tokens and cookies are sent: name a directory with tls.crt and tls.key"
+            " (--tls-cert-dir), or say that a proxy terminates TLS (--behind-tls-proxy)"
         )
 
 

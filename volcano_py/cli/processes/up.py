@@ -62,7 +62,9 @@ def _checked(_context: click.Context, parameter: click.Parameter, flags: tuple[s
     from volcano_py.cli.processes.run import run
 
     if flags and not flags[0].startswith("-"):
-        raise click.BadParameter(f"{flags[0]} is no flag; flags of the scheduler come after --", param=parameter)
+        raise click.BadParameter(
+            f"{flags[0]} is not a flag; only flags of the scheduler come after --", param=parameter
+        )
     try:
         context = run.make_context("volcano-py run", list(flags))
     except click.UsageError as error:
@@ -70,7 +72,7 @@ def _checked(_context: click.Context, parameter: click.Parameter, flags: tuple[s
     for name in _GIVEN:
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             option = next(each for each in run.params if each.name == name)
-            raise click.BadParameter(f"{option.opts[0]} is given by up itself; leave it out", param=parameter)
+            raise click.BadParameter(f"volcano-py up sets {option.opts[0]} itself; leave it out", param=parameter)
     return flags
 
 

@@ -168,7 +168,7 @@ def list_(watch: bool, output: str, kubeconfig: Path | None, context: str | None
 @config_namespace_option
 @cluster_options
 def get(name: str, output: str, config_namespace: str, kubeconfig: Path | None, context: str | None) -> None:
-    """Show one queue: what it is, what it holds and may have, and what of it the configuration ignores."""
+    """Show one queue: what it is, what it holds and may have, and which of its fields the configuration ignores."""
     from volcano_py.cli.queues import operations
 
     async def work(client: KubernetesClient) -> tuple[JsonObject, list[str]]:
@@ -217,7 +217,7 @@ def close(name: str, kubeconfig: Path | None, context: str | None) -> None:
 )
 @cluster_options
 def operate(name: str, action: str | None, weight: int | None, kubeconfig: Path | None, context: str | None) -> None:
-    """Open or close a queue or change its weight, in vcctl's words."""
+    """Open or close a queue or change its weight, with vcctl's options."""
     from volcano_py.operator.queues.states import QueueAction
 
     asked = {"open": QueueAction.OPEN, "close": QueueAction.CLOSE}.get(action or "")

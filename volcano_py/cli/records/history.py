@@ -17,8 +17,8 @@ Examples:
   volcano-py history queue research --record /var/lib/volcano-py/record --plot research.svg
   volcano-py history podgroup team/train --record /var/lib/volcano-py/record --plot train.svg
 
-A picture needs matplotlib: pip install 'volcano-py[plot]'. The end of the file's name says its format, such as .svg
-or .png.
+A picture needs matplotlib: pip install 'volcano-py[plot]'. The end of the file's name says its format: .svg or
+.png, for example.
 """
 
 

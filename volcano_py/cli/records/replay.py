@@ -20,20 +20,21 @@ if TYPE_CHECKING:
 EPILOG: Final = """\b
 Examples:
   volcano-py replay /var/lib/volcano-py/record
-  volcano-py replay record --with-scheduler-conf new.conf   # what it would have decided in each moment
+  volcano-py replay record --with-scheduler-conf new.conf   # what it would have decided each time
   volcano-py replay record --at 412 explain podgroup train --namespace team
   volcano-py replay record --at 412 --capture then.capture  # for other verbs: --from then.capture
   volcano-py replay record --at 412 capture --anonymize for-a-bug-report.capture
 
 The files are those of `volcano-py run --record`. Exits 0 when every cycle decides the same again, 3 when one does not,
-and 1 or 2 on errors. With --with-scheduler-conf it exits 0, and with a verb as that does.
+and 1 or 2 on errors. With --with-scheduler-conf it exits 0, and with a verb it exits as the verb
+does.
 """
 ASKED: Final = ("explain", "what-if", "simulate", "capture")
 """Verbs that may be asked about a moment."""
 
 
 class _Replay(click.Command):
-    """All that stands behind the name of another verb is for that verb, its options, too."""
+    """Everything after the name of another verb is for that verb, options included."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         for place in range(1, len(args)):
@@ -62,13 +63,13 @@ class _Replay(click.Command):
     "--capture",
     "capture_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write it into this file, for the option --from of explain, what-if and simulate (with --at).",
+    help="Write the cluster into this file, for the option --from of explain, what-if and simulate (with --at).",
 )
 @click.option(
     "--export",
     "scenario_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write it as a scenario test into this file (with --at).",
+    help="Write the cluster as a scenario test into this file (with --at).",
 )
 @output_option()
 @click.pass_context

@@ -42,8 +42,8 @@ def run_trial(
     capture = source.capture()
     if missing := [each.what for each in capture.unread if each.what in ESSENTIAL]:
         raise click.ClickException(
-            f"nothing can be tried without {' and '.join(missing)} objects: the right to list them in all namespaces is"
-            " part of the ClusterRole view, but for nodes"
+            f"nothing can be tried without {' and '.join(missing)} objects: the ClusterRole view has the right to list"
+            " them in all namespaces, except for nodes"
         )
     try:
         found = tried(

@@ -33,7 +33,7 @@ from volcano_py.state.task_class import TaskClass
 
 
 class Reservation(Plugin):
-    """The first job in order that has waited for long has the earliest place held for it that can be foreseen.
+    """Hold the earliest place that can be foreseen for the first job in order that has waited for a long time.
 
     Other jobs use the held nodes if they end before it is to start, or fit alongside it. One job at a time has its
     turn, which lapses. How long pods run is declared by activeDeadlineSeconds or a running estimate; without, nodes are

@@ -39,7 +39,7 @@ class SignInDoor:
     """Sessions for tokens. Scripts and styles of the page are for everyone; they are the same everywhere."""
 
     def __init__(self, tokens: Tokens, files: Files, *, behind_proxy: bool) -> None:
-        """`behind_proxy`: a proxy ends TLS, and names the client by `X-Forwarded-For` and `X-Forwarded-Proto`."""
+        """`behind_proxy`: a proxy terminates TLS, and names the client by `X-Forwarded-For` and `X-Forwarded-Proto`."""
         self._tokens, self._files, self._behind_proxy = tokens, files, behind_proxy
         self._sessions, self._attempts = Sessions(tokens.holder), Attempts()
         self._checking = asyncio.Semaphore(_AT_ONCE)

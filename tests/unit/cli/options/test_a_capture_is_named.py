@@ -109,7 +109,7 @@ def test_a_capture_is_a_whole_cluster(file: str, tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["show", "--from", file, "--from", str(tmp_path)])
 
     assert result.exit_code == 2
-    assert "is a capture, a whole cluster: name no other file with --from" in result.output
+    assert "is a capture of a whole cluster: name no other file with --from" in result.output
 
 
 @pytest.mark.real_time

@@ -239,8 +239,8 @@ def test_what_follows_two_dashes_are_flags_of_the_scheduler(stage: Stage, up: Up
     [
         (["--", "--contrlers=none"], "volcano-py run: No such option '--contrlers'"),
         (["--", "--schedule-period", "soon"], "volcano-py run: Invalid value for '--schedule-period'"),
-        (["jobs/"], "jobs/ is no flag; flags of the scheduler come after --"),
-        (["--", "--kubeconfig=other"], "--kubeconfig is given by up itself; leave it out"),
+        (["jobs/"], "jobs/ is not a flag; only flags of the scheduler come after --"),
+        (["--", "--kubeconfig=other"], "volcano-py up sets --kubeconfig itself; leave it out"),
     ],
 )
 def test_wrong_flags_of_the_scheduler_end_it_before_anything_starts(

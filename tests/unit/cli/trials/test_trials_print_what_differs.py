@@ -192,4 +192,7 @@ async def test_nothing_is_tried_where_too_little_can_be_read(user: UserOfCluster
     result = await user.run("what-if", "--set", "queue/default.spec.weight=7")
 
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "Error: nothing can be tried without Pod and Node objects: the right to list them" in result.stderr
+    assert (
+        "Error: nothing can be tried without Pod and Node objects: the ClusterRole view has the right to list them"
+        in result.stderr
+    )
