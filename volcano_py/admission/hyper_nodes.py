@@ -80,7 +80,7 @@ def warnings(hyper_node: HyperNode, tiers: Mapping[str, int]) -> Iterator[str]:
     for number, member in enumerate(spec.members):
         field, selector = f"spec.members[{number}].selector", member.selector
         if member.type == _HYPER_NODE and selector.exact_match is None:
-            yield f"{field} selects no HyperNode: they are selected by exactMatch alone; name them one by one"
+            yield f"{field} selects no HyperNode: only exactMatch selects HyperNodes; name them one by one"
         elif member.type == _NODE and selector.regex_match is not None:
             pattern = selector.regex_match.pattern
             if not _ANCHORED.fullmatch(pattern):
@@ -91,7 +91,7 @@ def warnings(hyper_node: HyperNode, tiers: Mapping[str, int]) -> Iterator[str]:
         elif selector.label_match is not None:
             match = selector.label_match
             if not match.match_labels and not match.match_expressions:
-                yield f"{field}.labelMatch is empty, so that it selects no node; name a label"
+                yield f"{field}.labelMatch is empty, so it selects no node; name a label"
     for child in sorted(children(hyper_node)):
         if (tier := tiers.get(child)) is not None and tier >= spec.tier:
             yield (

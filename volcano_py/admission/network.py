@@ -41,7 +41,7 @@ def group_warnings(spec: PodGroupSpec) -> Iterator[str]:
     for number, policy in enumerate(spec.sub_group_policy):
         if not policy.get("matchLabelKeys"):
             yield (
-                f"spec.subGroupPolicy[{number}].matchLabelKeys is empty, so that the policy divides no pods; "
+                f"spec.subGroupPolicy[{number}].matchLabelKeys is empty, so the policy divides no pods; "
                 f"name the labels that its sub-groups differ in"
             )
 
@@ -73,7 +73,7 @@ def _no_limit(field: str, topology: Any) -> Iterator[str]:
     if not isinstance(topology, Mapping) or not _is_hard(topology):
         return
     if topology.get("highestTierAllowed") is None and not topology.get("highestTierName"):
-        yield f"{field} is hard and names no tier, so that it limits nothing; set highestTierAllowed or highestTierName"
+        yield f"{field} is hard and names no tier, so it limits nothing; set highestTierAllowed or highestTierName"
 
 
 def _hard_tier(topology: Any) -> int | None:

@@ -196,7 +196,7 @@ def _flat_owners_together(subject: _Subject) -> None:
         if other.flags.hierarchy and subject.hierarchical("capacity"):
             continue  # refused already
         message = (
-            f"{other.name} ({other.path}) and capacity both divide the cluster among queues; where they differ a "
+            f"{other.name} ({other.path}) and capacity both divide the cluster among queues; where they differ, a "
             f"queue gets the smaller part; keep one"
         )
         subject.contradiction(subject.origins.at(capacity.path), message)
@@ -212,7 +212,7 @@ def _actions_that_cannot_start(subject: _Subject) -> None:
 
 def _nothing_is_placed(subject: _Subject) -> None:
     if subject.config.actions and "allocate" not in subject.config.actions:
-        message = "without the action allocate no pod that requests resources is placed; add it"
+        message = "without the action allocate, no pod that requests resources is placed; add it"
         subject.contradiction(subject.origins.at("actions"), message)
 
 

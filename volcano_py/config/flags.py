@@ -26,7 +26,7 @@ class Flags(Arguments):
     )
     job_ready: bool = argument("enableJobReady", True, "Enables the plugin's test of whether a job is ready.")
     job_pipelined: bool = argument(
-        "enableJobPipelined", True, "Enables the plugin's vote on keeping what a job waits for reserved."
+        "enableJobPipelined", True, "Enables the plugin's vote on whether what a job waits for is kept."
     )
     task_order: bool = argument("enableTaskOrder", True, "Enables the plugin's order of the tasks of a job.")
     preemptable: bool = argument(
@@ -79,7 +79,7 @@ class Flags(Arguments):
         "enabledSubJobReady", True, "Enables the plugin's test of whether a sub-group of a job is ready."
     )
     sub_job_pipelined: bool = argument(
-        "enabledSubJobPipelined", True, "Enables the plugin's vote on keeping what a sub-group waits for reserved."
+        "enabledSubJobPipelined", True, "Enables the plugin's vote on whether what a sub-group waits for is kept."
     )
     sub_job_order: bool = argument("enabledSubJobOrder", True, "Enables the plugin's order of the sub-groups of a job.")
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Action:
-    """An action class has a `name`, a model of its arguments, and `execute`. A new instance is made for every cycle."""
+    """An action class has a `name`, a model of its arguments, and `execute`. Every cycle has a new instance."""
 
     name: ClassVar[str]
     arguments_type: ClassVar[type[Arguments]] = NoArguments

@@ -32,8 +32,8 @@ class Findings:
         self._conditions: dict[int, dict[str, Condition]] = {}
         self._keepers: set[int] = set()
         self.nodes_held_for: int | None = None
-        """Row of the job for which a plugin keeps others from nodes. It need not be kept from them by its promise, too:
-        they could not use what ends in time, or what is left of the nodes. Set as sessions open."""
+        """Row of the job for which a plugin holds nodes. Its promise need not keep other jobs off these nodes, too:
+        then pods that end in time, or fit alongside it, could not use them. Set as sessions open."""
 
     @property
     def notes(self) -> Mapping[int, Refusal]:
@@ -101,8 +101,8 @@ class Findings:
         self._set_aside[job.row] = rows
 
     def explain_no_evictions(self, job: Job, why: str, *, has_victims: bool) -> None:
-        """Nothing was evicted for the job. Of several actions, one that has victims (which something keeps) says why,
-        else the last."""
+        """Nothing was evicted for the job. If several actions say why, the reason of one that found victims (which
+        something protects) is kept, or else the last one."""
         if has_victims or job.row not in self._having_victims:
             self._no_evictions[job.row] = why
         if has_victims:
@@ -119,8 +119,8 @@ class Findings:
             self._no_evictions.pop(job.row, None)
 
     def set_condition(self, job: Job, condition: Condition) -> None:
-        """The PodGroup gets this condition, in place of one of the same type that says something else. The time is kept
-        while text and status are the same, so it may be that of each cycle."""
+        """The PodGroup gets this condition, in place of one of the same type that says something else. While text and
+        status stay the same, the first time is kept, so callers may give the time of the cycle."""
         self._conditions.setdefault(job.row, {})[condition.type] = condition
 
     @property

@@ -213,6 +213,6 @@ class Statements:
         return made
 
     def undo_open(self, since: int) -> None:
-        """Discard what was neither committed nor discarded of the statements made since there were so many."""
+        """Discard the statements after the first `since` that were neither committed nor discarded."""
         for statement in reversed(self._made[since:]):
             statement.discard()

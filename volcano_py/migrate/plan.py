@@ -78,7 +78,7 @@ def _install(theirs: Workload | None) -> Iterator[Step]:
         )
         return
     yield Step(
-        "Install volcano-py without replicas. Name your image in a kustomization of your own before.",
+        "Name your image in a kustomization of your own, and install volcano-py without replicas.",
         (
             "volcano-py manifests --directory volcano-py",
             "kubectl apply -k volcano-py/manifests/overlays/take-over-from-volcano",

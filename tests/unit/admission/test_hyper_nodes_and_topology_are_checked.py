@@ -72,11 +72,11 @@ UNREADABLE: list[dict[str, Any]] = [
 WARNED: list[tuple[dict[str, Any], str]] = [
     (
         raw(regex("rack-.*", "HyperNode")),
-        "spec.members[0].selector selects no HyperNode: they are selected by exactMatch alone; name them one by one",
+        "spec.members[0].selector selects no HyperNode: only exactMatch selects HyperNodes; name them one by one",
     ),
     (
         raw(label({"matchLabels": {"a": "b"}}, "HyperNode")),
-        "spec.members[0].selector selects no HyperNode: they are selected by exactMatch alone; name them one by one",
+        "spec.members[0].selector selects no HyperNode: only exactMatch selects HyperNodes; name them one by one",
     ),
     (
         raw(FINE, regex("node-1")),
@@ -92,7 +92,7 @@ WARNED: list[tuple[dict[str, Any], str]] = [
             "node-10; write ^ before and $ after it"
         ),
     ),
-    (raw(label({})), "spec.members[0].selector.labelMatch is empty, so that it selects no node; name a label"),
+    (raw(label({})), "spec.members[0].selector.labelMatch is empty, so it selects no node; name a label"),
     (
         raw(exact("below", "HyperNode"), tier=1),
         "spec.tier is 1, not above 1 of its member below, which is not put below it; write 2 or more",
@@ -188,14 +188,14 @@ UNWANTED: list[tuple[dict[str, Any], str]] = [
     (
         {"networkTopology": {"mode": "hard"}},
         (
-            "spec.networkTopology is hard and names no tier, so that it limits nothing; "
+            "spec.networkTopology is hard and names no tier, so it limits nothing; "
             "set highestTierAllowed or highestTierName"
         ),
     ),
     (
         {"networkTopology": {}},
         (
-            "spec.networkTopology is hard and names no tier, so that it limits nothing; "
+            "spec.networkTopology is hard and names no tier, so it limits nothing; "
             "set highestTierAllowed or highestTierName"
         ),
     ),
@@ -212,7 +212,7 @@ UNWANTED: list[tuple[dict[str, Any], str]] = [
     (
         {"subGroupPolicy": [{"name": "workers"}]},
         (
-            "spec.subGroupPolicy[0].matchLabelKeys is empty, so that the policy divides no pods; "
+            "spec.subGroupPolicy[0].matchLabelKeys is empty, so the policy divides no pods; "
             "name the labels that its sub-groups differ in"
         ),
     ),

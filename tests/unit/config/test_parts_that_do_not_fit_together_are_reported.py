@@ -251,7 +251,7 @@ def test_limits_of_the_network_that_are_switched_off() -> None:
 def test_nothing_is_placed_without_allocate(parse: Parse) -> None:
     (problem,) = parse(configuration("enqueue, backfill")).problems
     assert problem.path == "actions"
-    assert problem.message == "without the action allocate no pod that requests resources is placed; add it"
+    assert problem.message == "without the action allocate, no pod that requests resources is placed; add it"
 
 
 def test_reclaim_that_ignores_what_queues_deserve(parse: Parse) -> None:

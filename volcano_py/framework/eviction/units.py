@@ -30,7 +30,7 @@ class Unit(msgspec.Struct, frozen=True, eq=False):
         is_whole: everything that the job holds. Otherwise one pod, or all pods of a sub-group, without which the job
             keeps its minimums.
         sub_group: the name of the sub-group; "" for other units.
-        core: [R] what goes last of it: what the job cannot give pod by pod.
+        core: [R] the part that goes last: what the job cannot give pod by pod.
     """
 
     job: Job
@@ -52,7 +52,7 @@ class Need(msgspec.Struct, frozen=True, eq=False):
     Attributes:
         task: the first task of the job that has no place yet.
         request: [R] the sum of what all its tasks without a place request.
-        lacking: [R] of which resources there is too little for it.
+        lacking: [R] the resources of which there is too little for the job.
         among_deadlocked: its job and those of the units are deadlocked gangs.
     """
 
@@ -72,7 +72,7 @@ class Verdict(IntEnum):
 
 
 class Consent(msgspec.Struct, frozen=True):
-    """That a unit may go.
+    """Consent to the eviction of a unit.
 
     Attributes:
         given_by: the plugins that gave it up, without those that only protect pods.
@@ -84,7 +84,7 @@ class Consent(msgspec.Struct, frozen=True):
 
 
 class UnitRules(msgspec.Struct, frozen=True):
-    """What the configuration says of units.
+    """What the configuration says about units.
 
     Attributes:
         minimums: a job keeps its minimums or goes whole; otherwise each pod is a unit.

@@ -284,7 +284,7 @@ async def test_hyper_nodes_are_judged_and_what_is_hardly_meant_is_said(door: Doo
     answer = await door.ask("validate-podgroups", GROUP_KIND, work)
     assert answer["warnings"] == [
         (
-            "spec.networkTopology is hard and names no tier, so that it limits nothing; "
+            "spec.networkTopology is hard and names no tier, so it limits nothing; "
             "set highestTierAllowed or highestTierName"
         )
     ]
