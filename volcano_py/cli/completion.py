@@ -78,8 +78,8 @@ Examples:
   volcano-py completion zsh > ~/.zfunc/_volcano-py
   volcano-py completion fish > ~/.config/fish/completions/volcano-py.fish
 
-The shell then asks volcano-py itself what may come next. zsh looks in the folders of its fpath: with the line
-fpath=(~/.zfunc $fpath) before compinit in ~/.zshrc it finds this one.
+The shell then asks volcano-py itself what may come next. zsh looks in the folders of its fpath: write
+fpath=(~/.zfunc $fpath) before compinit in ~/.zshrc, so that it finds this file.
 """
 
 

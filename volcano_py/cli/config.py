@@ -27,7 +27,7 @@ Examples:
   volcano-py config check volcano-scheduler.conf
   volcano-py config check -o json cm.yaml
   volcano-py config check --live                    # the cluster's ConfigMap, against its queues
-  volcano-py config check --live capacity.conf      # which of their fields this file ignores
+  volcano-py config check --live capacity.conf      # fields of the queues that this file ignores
 """
 
 _PLAN = """\b

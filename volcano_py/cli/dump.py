@@ -10,8 +10,8 @@ import click
 EPILOG = """\b
 Examples:
   volcano-py dump > state.json
-  kubectl -n volcano-system port-forward POD 8080         # of the one that leads: the Lease names it
-  volcano-py dump --output-file state.json                # elsewhere
+  kubectl -n volcano-system port-forward POD 8080         # POD: the leader, which the Lease names
+  volcano-py dump --output-file state.json                # in another terminal
 """
 
 

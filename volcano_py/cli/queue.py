@@ -21,7 +21,7 @@ Examples:
 With --filename the manifests are simulated first, as `volcano-py simulate` does. With --from the queues are shown as
 they were.
 
-A cluster's queues are worked out from its nodes, queues, PodGroups and pods, which you must be allowed to list, by the
+A cluster's queues are computed from its nodes, queues, PodGroups and pods, which you must be allowed to list, by the
 configuration in the scheduler's ConfigMap. Nothing is written.
 """
 

@@ -62,7 +62,7 @@ class ClusterCopy:
         self.absent_node = self.refusal(Reason.NODES_REFUSE, "node(s) did not exist", resolvable=False)
 
     def split_classes(self, classes: list[TaskClass | None]) -> None:
-        """From now on these are the classes [C]; the ledger has their rows."""
+        """Use these classes [C] from now on; the ledger has their rows."""
         self.snapshot = replace(self.snapshot, classes=classes)
         self._classes = _ClassColumns(self.snapshot)
 
@@ -193,7 +193,7 @@ class ClusterCopy:
         return order[first_of[job_row] : first_of[job_row + 1]]
 
     def sub_groups(self, job: Job) -> SubGroups | None:
-        """The sub-groups of the job; None when it has no policies, as most."""
+        """The sub-groups of the job; None when it has no policies, as most jobs."""
         if job.info.topology is None:
             return None
         if job.row not in self._sub_groups:
@@ -233,7 +233,7 @@ class ClusterCopy:
         return self._refusals.resolvable(codes)
 
     def transient(self, codes: Codes) -> NDArray[np.bool_]:
-        """[K] where the refusal may pass by itself."""
+        """[K] where the refusal may end by itself."""
         return self._refusals.transient(codes)
 
     def refusal_of(self, code: int) -> Refusal:

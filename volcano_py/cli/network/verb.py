@@ -14,7 +14,7 @@ Examples:
   volcano-py topology tree --from cluster.capture
   volcano-py topology tree --from nodes.yaml --from hypernodes.yaml
 
-A cluster's tree is worked out from its HyperNodes, nodes, PodGroups and pods, which you must be allowed to list.
+A cluster's tree is computed from its HyperNodes, nodes, PodGroups and pods, which you must be allowed to list.
 Nothing is written.
 """
 

@@ -25,7 +25,7 @@ Examples:
   volcano-py evictions -A -o json
   volcano-py evictions --record /var/lib/volcano-py/record --since 12h
 
-The API server keeps events for an hour, unless it is configured otherwise. A record has the queues of both sides, too,
+The API server keeps events for an hour, unless it is configured otherwise. A record also has the queues of both sides,
 and what became of each eviction.
 """
 

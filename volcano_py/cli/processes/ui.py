@@ -34,7 +34,7 @@ Examples:
 The page follows the cluster by watches of its own and writes nothing. Only the address that is printed opens it: the
 token in it is new at each start. Ctrl-C ends it.
 
-With --sign-in, users sign in with a token of Kubernetes, and each sees what a SubjectAccessReview lets that user list.
+With --sign-in, users sign in with a Kubernetes token, and each sees what a SubjectAccessReview lets that user list.
 """
 
 

@@ -33,7 +33,7 @@ Examples:
   volcano-py up --scheduler-conf volcano-scheduler.conf
   volcano-py up -- --controllers=-podgroup --log-level debug
 
-What follows -- are flags of the scheduler, see volcano-py run --help.
+Flags after -- are for the scheduler: see volcano-py run --help.
 
 The control plane is a real one: etcd, kube-apiserver, kube-controller-manager and kubectl, and KWOK, which plays the
 kubelets of simulated nodes. Binaries in $KUBEBUILDER_ASSETS or on PATH are used; what is missing is built once, which

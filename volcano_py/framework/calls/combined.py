@@ -210,7 +210,7 @@ class CombinedAnswers:
 
     @property
     def preempts_equals(self) -> bool:
-        """Whether jobs may be preempted as a whole though their priority is not below the preemptor's."""
+        """Whether jobs may be preempted whole although their priority is not below the preemptor's."""
         return any(call.plugin.preempts_equals for call in self._dispatch.calls("preemptable"))
 
     def gives(self, point: str, need: Need, unit: Unit, *, in_time: bool = False) -> Judgement:
@@ -219,7 +219,7 @@ class CombinedAnswers:
         return judge(self._dispatch, point, need, unit, in_time=in_time)
 
     def protected(self, point: str, task: Task, candidates: Rows) -> Iterator[tuple[Plugin, Rows]]:
-        """Each plugin that does nothing but protect pods, with the candidates that it keeps if they go one after the
+        """Each plugin that only protects pods, with the candidates that it would keep if all were evicted one after the
         other; those that plugins before it keep are left out."""
         for call in self._dispatch.calls(point):
             may_go = call(task, candidates) if call.plugin.only_protects else None
