@@ -31,7 +31,7 @@ from volcano_py.framework.eviction.planning.cost import Costs
 from volcano_py.framework.eviction.planning.draft import Draft
 from volcano_py.framework.eviction.planning.few_choices import improve_among_few, search_few_choices
 from volcano_py.framework.eviction.planning.fill_back import fill_back
-from volcano_py.framework.eviction.planning.recurrence import find_avenger
+from volcano_py.framework.eviction.planning.recurrence import recurring_victim
 from volcano_py.framework.eviction.planning.replacement import replace_one, retry_with_one_later
 from volcano_py.framework.eviction.planning.search import Search
 from volcano_py.framework.eviction.scheme import Scheme
@@ -59,7 +59,7 @@ class EvictionPlan:
         self._scheme = scheme
         self._job = job
         self._draft = Draft(ssn, job, scheme)
-        self._avenger: int | None = None
+        self._recurring: int | None = None
         """Row of the pod that could evict in turn what it would be evicted for, in a plan that was dropped."""
         self._found_candidates = False
         """Whether pods came into question in the last search."""
@@ -75,11 +75,11 @@ class EvictionPlan:
         tentative = ssn.findings.tentative
         given_back = {row: tentative[row] for row in tasks.tolist() if row in tentative}
         is_complete = self._search(tasks)
-        self.found_nothing = not is_complete and self._avenger is None
+        self.found_nothing = not is_complete and self._recurring is None
         worth_it = bool(draft.evictions) or (bool(draft.places) and keep_without_victims)
         if not worth_it or not is_complete:
-            if not is_complete and self._avenger is not None:
-                why = wording.would_come_back(self._scheme.action, ssn.task_info(self._avenger).key)
+            if not is_complete and self._recurring is not None:
+                why = wording.would_come_back(self._scheme.action, ssn.task_info(self._recurring).key)
                 ssn.findings.explain_no_evictions(self._job, why, has_victims=True)
             self._give_up()
             ssn.findings.reset_tentative(tasks, given_back)
@@ -96,12 +96,12 @@ class EvictionPlan:
         ssn, job = self._ssn, self._job
         domains = eviction_domains(ssn, self._pool, job, tasks)
         if domains is None and ssn.sub_groups(job) is None:
-            return self._search_without_avengers(tasks)
+            return self._search_without_recurrence(tasks)
         found = [ROOT] if domains is None else domains
         passes = (_SURPLUS, LEVELS) if len(found) > 1 and self._spares_gangs() else (LEVELS,)
         return any(self._search_in_each(found, tasks, levels) for levels in passes)
 
-    def _search_without_avengers(self, tasks: Rows) -> bool:
+    def _search_without_recurrence(self, tasks: Rows) -> bool:
         """Draft the best plan that no victim would undo; jobs that would are left out, a few at most."""
         scheme, jobs = self._scheme, self._ssn.ledger.tasks.job
         left_out: list[int] = []
@@ -110,7 +110,7 @@ class EvictionPlan:
                 return True
             if len(left_out) == _MOST_LEFT_OUT:
                 break
-            left_out.append(int(jobs[self._avenger]))
+            left_out.append(int(jobs[self._recurring]))
 
             def without(task: Task) -> Rows:
                 rows = scheme.candidates(task)
@@ -212,9 +212,9 @@ class EvictionPlan:
         placed = self._pool.spares(draft.placed)
         if not draft.evictions or not len(placed) or not self._scheme.may_lose(self._job.queue):
             return False
-        avenger = find_avenger(self._ssn, self._pool.gangs, self._scheme, draft.evictions, self._job, placed)
-        self._avenger = self._avenger if avenger is None else avenger
-        return avenger is not None
+        victim = recurring_victim(self._ssn, self._pool.gangs, self._scheme, draft.evictions, self._job, placed)
+        self._recurring = self._recurring if victim is None else victim
+        return victim is not None
 
     def _give_up(self) -> None:
         """Take everything back. Only places that no pod has to leave are held if allocate is to give them: otherwise

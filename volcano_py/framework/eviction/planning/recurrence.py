@@ -16,7 +16,7 @@ from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.table import Rows
 
 
-def find_avenger(
+def recurring_victim(
     ssn: Session, gangs: Gangs, scheme: Scheme, evictions: Sequence[Eviction], evictor: Job, placed: Rows
 ) -> int | None:
     """A victim that could evict some of the tasks `placed`, for which it was evicted: the row of its pod; None when
