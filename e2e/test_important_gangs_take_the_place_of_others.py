@@ -49,6 +49,6 @@ async def test_a_gang_of_higher_priority_gets_the_nodes_of_one_of_lower_priority
     reported = await namespace.wait_event(
         "Evict", "Pod/low-0", saying=f"preempt: {name}/low (priority 0) makes room for {name}/high-"
     )
-    why, _, returns = reported.message.partition("; the place is free again when ")
+    why, _, returns = reported.message.partition("; the room is free again when ")
     assert why.endswith("the whole gang is evicted, 2 pods (minimum 2); allowed by priority"), reported.message
     assert returns.removeprefix(f"{name}/high-")[1:] == " ends (declared run time: 2h)", reported.message
