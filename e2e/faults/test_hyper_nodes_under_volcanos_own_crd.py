@@ -82,4 +82,4 @@ async def test_jobs_are_kept_together_and_statuses_are_written(
     group, *pods = gang("wide", 3, cpu="4", node_selector=pool.selector)
     group["spec"]["networkTopology"] = {"highestTierName": "rack"}
     await namespace.apply([group, *pods])
-    await namespace.wait_reported("wide-0", saying="spine, tier 2, is not allowed")
+    await namespace.wait_reported("wide-0", saying="not allowed by networkTopology: spine, tier 2")
