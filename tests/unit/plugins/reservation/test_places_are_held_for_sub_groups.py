@@ -10,17 +10,12 @@ from msgspec.structs import replace
 from tests.support.hyper_nodes import hyper_node
 from tests.support.sessions import node
 from tests.support.timeline import Timeline, job
+from tests.unit.plugins.reservation.racks import TIERS, busy, held
 from volcano_py.api.objects import ApiObject, Pod, PodGroup
 
-TIERS = [["priority", "gang", "reservation"], ["predicates", "nodeorder", "network-topology-aware"]]
 RACKS = [hyper_node(name.upper(), 1, nodes=[f"{name}1", f"{name}2"]) for name in "abc"]
 SPINES = [hyper_node("S", 2, children=["A", "B"]), hyper_node("T", 2, children=["C"])]
 NODES = [node(f"{rack}{number}", cpu="4") for rack in "abc" for number in (1, 2)]
-
-
-def busy(**runs: int | None) -> list[ApiObject]:
-    """Node → for how long the pod there runs that fills it."""
-    return [each for name, seconds in runs.items() for each in job(f"on-{name}", cpu="4", on=[name], runs=seconds)]
 
 
 def partitioned(objects: list[ApiObject], *sizes: int, limit: dict[str, Any] | None = None) -> list[ApiObject]:
@@ -37,10 +32,6 @@ def partitioned(objects: list[ApiObject], *sizes: int, limit: dict[str, Any] | N
             labels = {"part": parts.pop(0)} if parts else {}
             found.append(replace(each, metadata=replace(each.metadata, labels=labels)))
     return found
-
-
-def held(timeline: Timeline, group: str = "large") -> str:
-    return (timeline.condition(group) or ("", "", ""))[2]
 
 
 def test_each_sub_group_has_its_places_in_one_rack() -> None:

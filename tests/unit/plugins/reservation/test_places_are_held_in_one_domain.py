@@ -9,16 +9,11 @@ from msgspec.structs import replace
 from tests.support.hyper_nodes import hyper_node
 from tests.support.sessions import node
 from tests.support.timeline import Timeline, job
+from tests.unit.plugins.reservation.racks import TIERS, busy, held
 from volcano_py.api.objects import ApiObject, PodGroup
 
-TIERS = [["priority", "gang", "reservation"], ["predicates", "nodeorder", "network-topology-aware"]]
 RACKS = [hyper_node("A", 1, nodes=["a1", "a2"]), hyper_node("B", 1, nodes=["b1", "b2"])]
 NODES = [node(name, cpu="4") for name in ("a1", "a2", "b1", "b2")]
-
-
-def busy(**runs: int | None) -> list[ApiObject]:
-    """Node → for how long the pod there runs that fills it."""
-    return [each for name, seconds in runs.items() for each in job(f"on-{name}", cpu="4", on=[name], runs=seconds)]
 
 
 def gathered(objects: list[ApiObject], **topology: Any) -> list[ApiObject]:
@@ -49,16 +44,14 @@ def test_without_a_limit_it_takes_nodes_of_both_racks() -> None:
     large = job("large", pods=2, cpu="4", at=10)
     timeline = Timeline(*NODES, *RACKS, *busy(a1=600, a2=3600, b1=1200, b2=600), *large, tiers=TIERS)
     timeline.at(311)
-    _, _, message = timeline.condition("large") or ("", "", "")
-    assert message.startswith("2 nodes held (a1, b2)")
+    assert held(timeline).startswith("2 nodes held (a1, b2)")
 
 
 def test_without_declared_runtimes_the_rack_is_held_in_which_the_least_is_missing() -> None:
     large = gathered(job("large", pods=2, cpu="4", at=10), highestTierAllowed=1)
     timeline = Timeline(*NODES, *RACKS, *busy(a1=None, a2=None, b2=None), *large, tiers=TIERS, maxIdle="60%")
     timeline.at(311)
-    _, _, message = timeline.condition("large") or ("", "", "")
-    assert message.startswith("2 nodes held (b1, b2)")
+    assert held(timeline).startswith("2 nodes held (b1, b2)")
 
 
 def test_where_no_rack_is_large_enough_nothing_is_held() -> None:
@@ -72,7 +65,7 @@ def test_places_move_with_the_edge_of_a_rack() -> None:
     large = gathered(job("large", pods=2, cpu="4", at=10), highestTierAllowed=1)
     timeline = Timeline(*NODES, *RACKS, *busy(a1=600, a2=3600, b1=600, b2=600), *large, tiers=TIERS)
     timeline.at(311)
-    assert (timeline.condition("large") or ("",) * 3)[2].startswith("2 nodes held (b1, b2)")
+    assert held(timeline).startswith("2 nodes held (b1, b2)")
     timeline.add(hyper_node("A", 1, nodes=["a1", "b1"]), hyper_node("B", 1, nodes=["a2", "b2"]))
     timeline.at(312)
-    assert (timeline.condition("large") or ("",) * 3)[2].startswith("2 nodes held (a1, b1)")
+    assert held(timeline).startswith("2 nodes held (a1, b1)")
