@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from volcano_py.framework.placement.placer import Placer
 from volcano_py.framework.placement.pod_counts import PodCounts
 from volcano_py.framework.placement.variants import tell_apart
 from volcano_py.framework.registry import Registry
+from volcano_py.framework.resting.eviction_basis import EvictionBasis
 from volcano_py.framework.resting.resting import Resting
 from volcano_py.framework.statement import Emit, Statement, Statements
 from volcano_py.framework.status.promise_times import PROMISES, PromiseTimes
@@ -127,9 +129,14 @@ class Session(ClusterCopy):
         rows = rows[free & ~self.hopeless_classes[tasks.task_class[rows]] & ~rests[tasks.job[rows]]]
         return rows[np.argsort(tasks.job[rows], kind="stable")]
 
+    @cached_property
+    def eviction_basis(self) -> EvictionBasis | None:
+        """What actions that evict go by, as things stood when the session opened; None when that cannot be said."""
+        return EvictionBasis.of(self, self.dispatch)
+
     def wake(self, resting: Resting) -> None:
         """End the rest of jobs that a change concerns, for this cycle."""
-        if woken := resting.wake(self, self.ask, self.dispatch):
+        if woken := resting.wake(self, self.ask, lambda: self.eviction_basis):
             self.resting = {row: reported for row, reported in self.resting.items() if row not in woken}
             self._pending = self._collect_pending()
 

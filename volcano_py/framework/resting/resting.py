@@ -19,7 +19,6 @@ import numpy as np
 from volcano_py.api.report import PendingJob
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.combined import CombinedAnswers
-from volcano_py.framework.calls.dispatch import Dispatch
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.resting.eviction_basis import EVICTING_NOTHING, EvictionBasis, has_moved
 from volcano_py.framework.resting.lack_of_room import LackOfRoom
@@ -57,11 +56,14 @@ class Resting:
         self._awake = set()
         return {job.row: job.reported for job in self._recalled}
 
-    def wake(self, cluster: ClusterCopy, ask: CombinedAnswers, dispatch: Dispatch) -> Set[int]:
+    def wake(
+        self, cluster: ClusterCopy, ask: CombinedAnswers, eviction_basis: Callable[[], EvictionBasis | None]
+    ) -> Set[int]:
         """Rows of jobs that do not rest in this cycle after all: room that has come or gone may concern them, or pods
-        may be evicted for them, or their queue may hold no more by now. Only once the plugins are open."""
+        may be evicted for them (`eviction_basis` as it is now), or their queue may hold no more by now. Only once the
+        plugins are open."""
         if (waiting := self._rest_for_room()) and self._evicts:
-            if self._evictions is None or self._evictions != EvictionBasis.of(cluster, dispatch):
+            if self._evictions is None or self._evictions != eviction_basis():
                 self._awake.update(waiting)
         elif self._memory is not None:
             concerned = self._memory.concerned(cluster)

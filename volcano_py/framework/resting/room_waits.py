@@ -32,7 +32,7 @@ class RoomWaits:
 
     def eviction_basis(self) -> EvictionBasis | None:
         """What it follows from that no action evicts for a job; None if none can, or that is not known."""
-        return EvictionBasis.of(self._ssn, self._ssn.dispatch) if self._others and self._may_rest else None
+        return self._ssn.eviction_basis if self._others and self._may_rest else None
 
     @property
     def _others(self) -> frozenset[str]:
