@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from volcano_py.api.wording.amounts import amount
-from volcano_py.api.wording.summarize import MOST_LISTED, plural
+from volcano_py.api.wording.summarize import MOST_LISTED, summarize
 
 _NONE: Final = frozenset[str]()
 
@@ -26,6 +26,4 @@ class Holders:
         """`train: 20 cpu, web: 4 cpu, and 2 more queues`, the most first; without the names in `left_out`."""
         candidates = self._largest_first[: MOST_LISTED + len(left_out)]
         parts = [f"{name}: {amount(self._resource, units)}" for name, units in candidates if name not in left_out]
-        listed = parts[:MOST_LISTED]
-        more = len(self._names) - len(self._names.intersection(left_out)) - len(listed)
-        return ", ".join([*listed, *([f"and {more} more {plural('queue', more)}"] if more else [])])
+        return summarize(parts, total=len(self._names) - len(self._names.intersection(left_out)), noun="queue")

@@ -8,12 +8,15 @@ from typing import Final
 MOST_LISTED: Final = 3
 
 
-def summarize(parts: Sequence[str], *, total: int | None = None, most: int = MOST_LISTED) -> str:
-    """`a, b, c and 2 more`. `total`: how many there are, where only the first are given; `most`: how many to list."""
+def summarize(parts: Sequence[str], *, total: int | None = None, most: int = MOST_LISTED, noun: str = "") -> str:
+    """`a, b, c and 2 more`. `total`: how many there are, where only the first are given; `most`: how many to list;
+    `noun`: what they are, where the parts end with amounts: `a: 1 cpu, and 2 more queues`."""
     first = parts[:most]
     more = (len(parts) if total is None else total) - len(first)
     text = ", ".join(first)
-    return f"{text} and {more} more" if more > 0 else text
+    if more <= 0:
+        return text
+    return f"{text}, and {more} more {plural(noun, more)}" if noun else f"{text} and {more} more"
 
 
 def plural(word: str, count: int) -> str:
