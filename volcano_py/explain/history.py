@@ -17,9 +17,12 @@ Story = Callable[[str], Iterable[Entry]]
 """What is known besides of a PodGroup, given as namespace/name: in the order of what happened."""
 
 
-def history(
-    world: World, target: Target, events: Sequence[Entry] = (), story: Story = lambda _group: ()
-) -> tuple[Entry, ...]:
+def no_story(_group: str) -> Iterable[Entry]:
+    """Nothing, where there is no record."""
+    return ()
+
+
+def history(world: World, target: Target, events: Sequence[Entry] = (), story: Story = no_story) -> tuple[Entry, ...]:
     """Conditions of the Job, the PodGroup and its pods as the cluster has them, those of the events that are about
     them, and the story, oldest first. Conditions without a time are left out."""
     group, pods = captured_group(world, target), as_captured(world, target)

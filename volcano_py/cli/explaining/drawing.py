@@ -173,8 +173,10 @@ def _staying(holders: Sequence[Holder]) -> Iterator[str]:
         by_reason.setdefault(each.stays, []).append(each.job)
     for why, jobs in by_reason.items():
         names = summarize(jobs, most=5)
-        stay = f"{names} stay{'s' * (len(jobs) == 1)}: {why}"
-        yield stay if why else f"{names}: may be evicted, but that would not make enough room"
+        if why:
+            yield f"{names} stay{'s' * (len(jobs) == 1)}: {why}"
+        else:
+            yield f"{names}: may be evicted, but that would not make enough room"
 
 
 def _forecast(forecast: Forecast) -> str:

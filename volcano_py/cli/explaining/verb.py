@@ -114,6 +114,7 @@ def _explained(
     capture: Capture,
     record: Path | None,
 ) -> Any:
+    from volcano_py.explain.history import no_story
     from volcano_py.explain.of_node import explain_node
     from volcano_py.explain.of_queue import explain_queue
     from volcano_py.explain.of_workload import explain_workload
@@ -126,13 +127,9 @@ def _explained(
     else:
         where, events, refused = surroundings(source, namespace, capture)
         unread += [refused] if refused is not None else []
-        story = _nothing if record is None else _story_in(record, capture.taken)
+        story = no_story if record is None else _story_in(record, capture.taken)
         found = explain_workload(world, kind, f"{where}/{name}", events, story)
     return msgspec.structs.replace(found, unread=tuple(map(str, unread)))
-
-
-def _nothing(_group: str) -> Iterable[Entry]:
-    return ()
 
 
 def _story_in(directory: Path, until: float) -> Callable[[str], Iterable[Entry]]:
