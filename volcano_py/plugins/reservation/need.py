@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from functools import partial
+
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -92,10 +95,10 @@ def _limited_groups(ssn: Session, job: Job, rows: Rows) -> Rows:
 def _largest_first(ssn: Session, needs: list[Need]) -> list[Need]:
     """By the largest part of the cluster that a sub-group, and in it one task, asks of any resource."""
     total = np.maximum(ssn.total, 1)
-    size = dict[int, float]()
-    for group in {need.group for need in needs}:
-        asked = sum(need.count * need.task_class.request for need in needs if need.group == group)
-        size[group] = float((asked / total).max())
+    asked = defaultdict[int, NDArray[np.int64]](partial(np.zeros_like, total))
+    for need in needs:
+        asked[need.group] += need.count * need.task_class.request
+    size = {group: float((amounts / total).max()) for group, amounts in asked.items()}
 
     def place(need: Need) -> tuple[bool, float, int, float]:
         return need.group == WHOLE, -size[need.group], need.group, -float((need.task_class.request / total).max())
