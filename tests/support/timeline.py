@@ -131,6 +131,11 @@ class Timeline:
     def reported(self, pod: str) -> str:
         return why_pod_waits(self.pod(pod))
 
+    def group_reported(self, name: str) -> str:
+        """The message of the condition Unschedulable of a PodGroup."""
+        conditions = self.group(name).status.conditions
+        return next((each.message for each in conditions if each.type == "Unschedulable"), "")
+
     def group(self, name: str) -> PodGroup:
         found = self._simulation.cluster.get("PodGroup", f"{NAMESPACE}/{name}", PodGroup)
         assert found is not None, name

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 
+import msgspec
+
 from volcano_py.api.effects import ClaimBinding
 from volcano_py.api.objects import Condition
 from volcano_py.framework.job import FitError, Job
@@ -13,6 +15,20 @@ from volcano_py.state.task_class import Refusal, TaskClass
 
 ClaimBindings = tuple[tuple[ClaimBinding, ...], float]
 """The volumes that the claims of a task get with its place, and how many seconds that may take."""
+
+
+class NodesHeld(msgspec.Struct, frozen=True):
+    """The job for which a plugin holds nodes.
+
+    Attributes:
+        row: of the job.
+        priority: jobs of a higher one may use these nodes; None if priorities order nothing.
+        when: what is known of the start of the job, in words that may follow its name.
+    """
+
+    row: int
+    priority: int | None
+    when: str
 
 
 class Findings:
@@ -31,9 +47,9 @@ class Findings:
         """Rows of jobs whose entry in `_no_evictions` is about victims."""
         self._conditions: dict[int, dict[str, Condition]] = {}
         self._keepers: set[int] = set()
-        self.nodes_held_for: int | None = None
-        """Row of the job for which a plugin holds nodes. Its promise need not keep other jobs off these nodes, too:
-        then pods that end in time, or fit alongside it, could not use them. Set as sessions open."""
+        self.nodes_held: NodesHeld | None = None
+        """Set as sessions open. The job's promise need not keep other jobs off these nodes, too: then pods that end in
+        time, or fit alongside it, could not use them."""
 
     @property
     def notes(self) -> Mapping[int, Refusal]:
@@ -122,6 +138,11 @@ class Findings:
         """The PodGroup gets this condition, in place of one of the same type that says something else. While text and
         status stay the same, the first time is kept, so callers may give the time of the cycle."""
         self._conditions.setdefault(job.row, {})[condition.type] = condition
+
+    @property
+    def nodes_held_for(self) -> int | None:
+        """Row of the job for which a plugin holds nodes."""
+        return None if self.nodes_held is None else self.nodes_held.row
 
     @property
     def keepers(self) -> Set[int]:

@@ -205,6 +205,24 @@ def test_while_it_keeps_places_for_a_job_the_others_are_reported_for_which() -> 
     assert "held for" not in timeline.reported("gang-0") + timeline.reported("gang-1"), "not for itself"
 
 
+def test_a_job_that_is_not_admitted_is_reported_for_which_job_places_are_kept() -> None:
+    timeline = Timeline(
+        node("n1", cpu="4"),
+        node("n2", cpu="4"),
+        *job("runs", cpu="3", on=["n2"]),
+        *job("gang", pods=2, cpu="3", at=10, min_resources={"cpu": "6"}, group_phase="Inqueue"),
+        tiers=[["sla"], ["gang", "predicates", "overcommit"]],
+        others={"sla": {"sla-waiting-time": "1m"}},
+    )
+    small, _ = job("small", cpu="2", at=100, min_resources={"cpu": "2"}, group_phase="Pending")
+    timeline.add(small)
+    for seconds in (110, 120):
+        timeline.at(seconds)
+        assert timeline.group_reported("small").endswith(
+            "wait until jobs finish, add nodes or raise the factor.\nPlaces on nodes are held for team/gang."
+        )
+
+
 def test_who_is_too_large_for_the_rest_of_a_kept_node_anyway_is_reported_that() -> None:
     timeline = Timeline(
         node("n1", cpu="8"),

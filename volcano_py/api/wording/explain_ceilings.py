@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from fractions import Fraction
 from typing import Final
@@ -9,6 +10,7 @@ from typing import Final
 from volcano_py.api.names import QUEUE_ALLOCATION_GATE
 from volcano_py.api.wording.amounts import numbers, with_name
 from volcano_py.api.wording.explain_nodes import no_node_offers
+from volcano_py.api.wording.summarize import summarize
 
 _OPEN: Final = "volcano-py queue open --name"
 _ITS_JOBS: Final = "wait until jobs of the queue finish"
@@ -112,6 +114,16 @@ def cluster_overcommitted(
         f"{whole}: {with_name(resource, held)} used + {promised} promised + {wanted} asked > {most} "
         f"({total} allocatable x overcommit-factor {factor:g}); {evictions}{first}, add nodes or raise the factor"
     )
+
+
+def nodes_held_for(job: str, when: str = "") -> str:
+    """Follows the refusal of a job that is not admitted: `Nodes are held for ml/train, which is expected …`."""
+    return f"Nodes are held for {job}{f', {when}' if when else ''}."
+
+
+def places_held_for(jobs: Sequence[str]) -> str:
+    """The same where jobs keep the places that they find."""
+    return f"Places on nodes are held for {summarize(jobs)}."
 
 
 def over_quota(

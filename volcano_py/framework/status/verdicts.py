@@ -15,6 +15,7 @@ from volcano_py.api.wording.explain_gangs import held_up, waiting_for_another_tr
 from volcano_py.framework.eviction.reservations import HELD_FOR
 from volcano_py.framework.job import Job
 from volcano_py.framework.roles import short_roles
+from volcano_py.framework.status.held_places import held_for_others
 from volcano_py.state.status import STATUS_COUNT, TaskStatus
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import Refusal
@@ -55,7 +56,10 @@ class PodVerdict(msgspec.Struct, frozen=True):
 
 def job_verdict(ssn: Session, job: Job) -> Refusal:
     """Why the whole job does not run: of several reasons the one to fix first, by rank."""
-    return _and_no_evictions(ssn, job, min(_reasons(ssn, job), key=lambda refusal: refusal.reason.rank))
+    refusal = min(_reasons(ssn, job), key=lambda refusal: refusal.reason.rank)
+    if held := held_for_others(ssn, job, refusal):
+        refusal = _with_line(refusal, held)
+    return _and_no_evictions(ssn, job, refusal)
 
 
 def _and_no_evictions(ssn: Session, job: Job, refusal: Refusal) -> Refusal:
@@ -63,8 +67,13 @@ def _and_no_evictions(ssn: Session, job: Job, refusal: Refusal) -> Refusal:
     why = ssn.findings.no_evictions.get(job.row)
     if why is None or refusal.reason not in _EVICTIONS_HELP:
         return refusal
+    return _with_line(refusal, f"{why[0].upper()}{why[1:]}.")
+
+
+def _with_line(refusal: Refusal, sentence: str) -> Refusal:
+    """The refusal with a sentence on a line of its own."""
     message = refusal.message if refusal.message.endswith(".") else f"{refusal.message}."
-    return Refusal(refusal.reason, f"{message}\n{why[0].upper()}{why[1:]}.")
+    return Refusal(refusal.reason, f"{message}\n{sentence}")
 
 
 def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:

@@ -15,6 +15,7 @@ import numpy as np
 from volcano_py.api.reasons import Reason
 from volcano_py.config.flags import Flags
 from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.findings import NodesHeld
 from volcano_py.framework.job import Job, Placement
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.plugin import Plugin, Reach
@@ -25,7 +26,7 @@ from volcano_py.plugins.reservation.arguments import ReservationArguments
 from volcano_py.plugins.reservation.choice import Choice
 from volcano_py.plugins.reservation.hold import FIRST, HOLDER, IN_TIME, Hold
 from volcano_py.plugins.reservation.turns import Turn, Turns
-from volcano_py.plugins.reservation.wording import declare_runtimes, refusal
+from volcano_py.plugins.reservation.wording import declare_runtimes, expected_start, refusal
 from volcano_py.state.status import READY_STATUSES
 from volcano_py.state.table.runtimes import runtimes
 from volcano_py.state.table.table import Rows
@@ -165,5 +166,5 @@ class Reservation(Plugin):
         assert turn.places is not None, "nothing to hold"
         window = self._ssn.now + self.arguments.window.total_seconds()
         self._hold = Hold(self._ssn, turn.places, window)
-        self._ssn.findings.nodes_held_for = turn.row
+        self._ssn.findings.nodes_held = NodesHeld(turn.row, turn.priority, expected_start(turn.places))
         self._code = self._ssn.refusal(Reason.PLACES_HELD, refusal(turn.key, turn.places))

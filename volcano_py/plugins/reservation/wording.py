@@ -16,7 +16,12 @@ _UNFORESEEN: Final = "it is not known when these nodes will be free"
 
 def refusal(job: str, places: Places) -> str:
     """What a held node says."""
-    return held_for(job, f"which is expected to start by {_moment(places.start)}" if places.is_foreseen else "")
+    return held_for(job, expected_start(places))
+
+
+def expected_start(places: Places) -> str:
+    """What may follow the job's name; empty if its start is not foreseen."""
+    return f"which is expected to start by {_moment(places.start)}" if places.is_foreseen else ""
 
 
 def declare_runtimes(job: str) -> str:

@@ -198,6 +198,54 @@ def test_others_are_kept_from_the_nodes_and_not_out_of_the_cluster(voters: list[
     assert timeline.reported("long-0").startswith("PlacesHeld")
 
 
+def test_a_job_that_is_not_admitted_is_reported_for_which_job_nodes_are_held() -> None:
+    """It has no pods, so no node refuses it: only the message of its PodGroup can say so."""
+    tiers = [["priority", "gang", "reservation"], ["predicates", "overcommit"]]
+    urgent: dict[str, Any] = {
+        "priority_class": "high",
+        "priority": 100,
+        "min_resources": {"cpu": "4"},
+        "group_phase": "Pending",
+    }
+    classes = priority_class("high", 100)
+    timeline = Timeline(*NODES, *BUSY, classes, *job("large", pods=2, cpu="4", at=10), tiers=tiers)
+    timeline.at(311)
+    small, _ = job("small", cpu="4", at=312, min_resources={"cpu": "4"}, group_phase="Pending")
+    first, _ = job("urgent", cpu="4", at=312, **urgent)
+    timeline.add(small, first)
+    timeline.at(320)
+    assert timeline.group_reported("small") == (
+        "ClusterOvercommitted: 1/1 tasks in gang unschedulable: cluster: 8 cpu used + 0 promised + 4 asked > 9.6 (8 "
+        "allocatable x overcommit-factor 1.2); wait until jobs finish, add nodes or raise the factor.\nNodes are held "
+        "for team/large, which is expected to start by 2026-11-02 12:30 UTC."
+    )
+    assert "held" not in timeline.group_reported("urgent"), "a higher priority goes first"
+    timeline.at(400)
+    assert timeline.group_reported("small").endswith("12:30 UTC."), "it changes with the facts only"
+
+
+@pytest.mark.parametrize(("queue_of_large", "is_reported"), [("q", True), ("default", False)])
+def test_a_job_that_its_queue_keeps_out_is_reported_that_only_for_a_job_of_the_queue(
+    queue_of_large: str, is_reported: bool
+) -> None:
+    large = job("large", pods=2, cpu="4", at=10, min_resources={"cpu": "8"}, queue=queue_of_large)
+    others = [
+        *job("c", cpu="4", on=["n3"], runs=3600, queue="q", min_resources={"cpu": "4"}),
+        *job("d", cpu="4", on=["n4"], runs=3600),
+    ]
+    tiers = [["priority", "gang", "reservation"], ["predicates", "capacity"]]
+    limited = queue("q", capability={"cpu": "12"})
+    nodes = [*NODES, node("n3", cpu="4"), node("n4", cpu="4")]
+    timeline = Timeline(*nodes, limited, *BUSY, *others, *large, tiers=tiers, maxIdle=1.0)
+    timeline.at(311)
+    assert timeline.holders == ["large"]
+    timeline.add(*job("small", pods=3, cpu="4", at=312, min_resources={"cpu": "12"}, group_phase="Pending", queue="q"))
+    timeline.at(320)
+    said = timeline.reported("small-0")
+    assert said.startswith("OverCapability: queue q: 4 cpu allocated")
+    assert ("Nodes are held for team/large" in said) is is_reported
+
+
 @pytest.mark.parametrize("owner", ["proportion", "capacity"])
 def test_in_a_queue_that_may_not_have_the_whole_cluster_they_wait_for_its_promise(owner: str) -> None:
     """Else they could take what the queue has left, and the large job would find its nodes free and its queue full."""
