@@ -101,8 +101,8 @@ def choices_of(stock: Stock, first: Rows, most: int = MOST_CHOICES) -> Found:
             break
         positions = np.flatnonzero(stock.job == job)
         positions = positions[np.argsort(stock.turn[positions])]
-        atoms, found = _of_job(stock, positions, len(at), most)
-        if not found or count * len(found) > most:
+        atoms, found = _of_job(stock, positions, len(at), most, count)
+        if not found:
             are_all = False
             continue
         count *= len(found)
@@ -119,31 +119,44 @@ def _in_order(stock: Stock, first: Rows) -> list[int]:
     return list(dict.fromkeys(stock.job[order].tolist()))
 
 
-def _of_job(stock: Stock, positions: Rows, start: int, most: int) -> tuple[list[int], list[tuple[int, ...]]]:
-    """The atoms of a job with pods at these positions, the first of which gets the number `start`, and sets of them,
-    none if they are more than `most`."""
+def _of_job(
+    stock: Stock, positions: Rows, start: int, most: int, others: int
+) -> tuple[list[int], list[tuple[int, ...]]]:
+    """The atoms of a job with pods at these positions, the first of which gets the number `start`, and sets of them;
+    none if they are more than `most` together with the `others` of other jobs."""
     spare = positions[stock.spare[positions]].tolist()
     groups: dict[tuple[int, bytes], list[int]] = {}
     for place, position in enumerate(spare, start):
         alike = (int(stock.node[position]), stock.request[position].tobytes())
         groups.setdefault(alike, []).append(place)
-    found = _options(list(groups.values()), int(stock.spares[positions[0]]), most)
-    if not found or not stock.whole[positions[0]]:
+    is_whole = bool(stock.whole[positions[0]])
+    each, spares = list(groups.values()), int(stock.spares[positions[0]])
+    ways = prod(min(len(group), spares) + 1 for group in each)
+    if ways > most or (_count(each, spares) + is_whole) * others > most:
+        return spare, []
+    found = _options(each, spares)
+    if not is_whole:
         return spare, found
     return [*spare, int(positions[0])], [*found, (start + len(spare),)]
 
 
-def _options(groups: Sequence[Sequence[int]], spares: int, most: int) -> list[tuple[int, ...]]:
-    """What a job can give pod by pod, `spares` pods in all; empty if those are more than `most` choices. Of each group
-    the first go first."""
-    if prod(min(len(group), spares) + 1 for group in groups) > most:
-        return []
+def _options(groups: Sequence[Sequence[int]], spares: int) -> list[tuple[int, ...]]:
+    """What a job can give pod by pod, `spares` pods in all. Of each group the first go first."""
     counts = product(*(range(min(len(group), spares) + 1) for group in groups))
     return [
         tuple(atom for group, count in zip(groups, each, strict=True) for atom in group[:count])
         for each in counts
         if sum(each) <= spares
     ]
+
+
+def _count(groups: Sequence[Sequence[int]], spares: int) -> int:
+    """How many choices `_options` would list."""
+    ways = [1] + [0] * spares
+    """How many choices of the groups so far take no pod, one pod, …"""
+    for group in groups:
+        ways = [sum(ways[max(taken - len(group), 0) : taken + 1]) for taken in range(spares + 1)]
+    return sum(ways)
 
 
 def _combined(options: Sequence[Sequence[tuple[int, ...]]], size: int) -> Flags:

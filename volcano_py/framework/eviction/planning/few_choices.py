@@ -44,6 +44,8 @@ def search_few_choices(attempt: Attempt) -> tuple[Search | None, bool]:
     """Draft a plan that begins with the best choice for what the gang lacks. The search that went on with it, and
     whether more may go as a last resort."""
     attempt.draft.reset()
+    if _has_asked_enough(attempt):
+        return None, False
     few = FewChoices(attempt, [attempt.task(row) for row in attempt.rest().tolist()])
     if not few.find():
         return None, few.found_last_resorts
@@ -54,6 +56,8 @@ def search_few_choices(attempt: Attempt) -> tuple[Search | None, bool]:
 
 def improve_among_few(attempt: Attempt) -> bool:
     """Replace the plan by the best one for the same tasks. Whether all were compared."""
+    if _has_asked_enough(attempt):
+        return False
     draft = attempt.draft
     evictions, places = draft.evictions.copy(), draft.places.copy()
     draft.reset()
@@ -121,8 +125,6 @@ class FewChoices:
         if scheme.among_deadlocked or not scheme.may_take(job.queue, rows):
             return None
         if any(ssn.task_info(row).preemption_policy == NEVER for row in rows.tolist()):
-            return None
-        if self._attempt.pool.choices_asked >= _MOST_ASKED_IN_ALL:
             return None
         candidates = self._some(scheme.candidates(first), first_jobs)
         self._dims = np.unique(np.concatenate([task.task_class.requested for task in self._tasks]))
@@ -218,6 +220,11 @@ class FewChoices:
             if fits.any():
                 found.append(left[here[: int(fits.argmax()) + 1]])
         return min(found, key=lambda each: (float(atoms.size[each].sum()), atoms.turn[each].tolist()), default=left)
+
+
+def _has_asked_enough(attempt: Attempt) -> bool:
+    """Whether this run of the action compares no more choices."""
+    return attempt.pool.choices_asked >= _MOST_ASKED_IN_ALL
 
 
 def _bundle(atoms: Atoms, chosen: Rows) -> Bundle:

@@ -106,3 +106,13 @@ def test_the_cheapest_comes_first_and_what_was_refused_comes_no_more() -> None:
         seen.append(each.tolist())
         by_priority.leave_out(np.array([1]))
     assert seen == [[2], [0]]
+
+
+@pytest.mark.parametrize(("most", "jobs"), [(11, 1), (12, 2), (23, 2), (24, 3)])
+def test_a_job_is_left_out_only_if_its_choices_are_too_many_with_those_of_others(most: int, jobs: int) -> None:
+    """The first can give one of two pods or everything: 4 choices. The second can give one of two: 3; the third all."""
+    pods = [Pod(0, node=node, spares=1, whole=True) for node in (0, 1)]
+    pods += [Pod(1, node=node, spares=1) for node in (0, 1)] + [Pod(2, whole=True)]
+    sets = choices_of(stock_of(pods), NONE, most)
+    assert sets.are_all is (jobs == 3)
+    assert len(sets.chosen) == {1: 8, 2: 12, 3: 24}[jobs]
