@@ -18,10 +18,12 @@ from hypothesis import strategies as st
 from tests.property.answering_cluster import AnsweringCluster, group_of
 from tests.property.histories import NAMESPACES, QUEUES, History
 from tests.property.test_at_rest_another_cycle_changes_nothing import CONFIGURATIONS
+from tests.support.hyper_nodes import hyper_node
 from tests.support.sessions import gang, queue
 from tests.unit.daemon.cycling import REGISTRY
 from tests.unit.state.watched import with_meta, with_spec, with_status
 from volcano_py.api.effects import Effect, Event, ObjectRef, PodCondition, PodGroupStatusUpdate
+from volcano_py.api.hyper_nodes import HyperNode
 from volcano_py.api.objects import (
     LabelSelector,
     Node,
@@ -72,8 +74,20 @@ tiers:
   - {name: resource-strategy-fit}
 """,
 }
+NETWORK: Final = """
+actions: "enqueue, allocate, preempt, reclaim, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang, enablePreemptable: false, enableReclaimable: false}]
+- plugins: [{name: predicates}, {name: capacity}, {name: network-topology-aware}]
+"""
 WITHOUT_EVICTIONS: Final = ("default", "capacities without evictions", "waiting times without evictions")
-WITH_EVICTIONS: Final = ("overcommit and proportion", "a tree of capacities", "shares of jobs")
+WITH_EVICTIONS: Final = (
+    "overcommit and proportion",
+    "a tree of capacities",
+    "shares of jobs",
+    "cooldown and budgets",
+    "hierarchical fair share",
+)
 """Those of whose plugins it is known what evictions follow from."""
 _COMPARED: Final = (
     "binds",
@@ -203,6 +217,23 @@ class InAFullCluster(ForWhichNodesAreMissing):
         return queue(name, weight=self._rng.randint(1, 3), capability=capability)
 
 
+class InANetwork(InAFullCluster):
+    """Racks come and go."""
+
+    def __init__(self, rng: Random, cluster: AnsweringCluster) -> None:
+        super().__init__(rng, cluster)
+        self._steps += [self.a_rack_comes_or_goes] * 2
+
+    def a_rack_comes_or_goes(self) -> str:
+        known = self._cluster.find(HyperNode, "rack")
+        if known is not None:
+            self._cluster.remove(known)
+            return "it goes"
+        one = self._any(Node)
+        self._cluster.new(hyper_node("rack", 1, nodes=[] if one is None else [one.metadata.name]))
+        return "it comes"
+
+
 class _Forgetful(Scheduler):
     """Keeps nothing of jobs and classes between cycles."""
 
@@ -320,7 +351,11 @@ async def live(
 
 
 def configured(name: str) -> SchedulerConfiguration:
-    configuration = parse_configuration(MORE_CONFIGURATIONS[name], REGISTRY.catalogue()).config
+    return parsed(MORE_CONFIGURATIONS[name])
+
+
+def parsed(text: str) -> SchedulerConfiguration:
+    configuration = parse_configuration(text, REGISTRY.catalogue()).config
     assert configuration is not None
     return configuration
 
@@ -347,4 +382,15 @@ def test_what_waits_for_room_is_decided_and_reported_as_if_it_were_new(name: str
 @pytest.mark.parametrize("name", WITHOUT_EVICTIONS + WITH_EVICTIONS)
 def test_there_are_jobs_that_rest_for_room_in_such_histories(name: str) -> None:
     lived = [asyncio.run(live(Random(seed), configured(name), InAFullCluster)) for seed in range(3)]
+    assert sum(each.rested_for_room for each in lived) > 0
+
+
+@FEW
+@given(rng=st.randoms(use_true_random=True))
+def test_what_waits_for_room_in_a_network_is_decided_and_reported_as_if_it_were_new(rng: Random) -> None:
+    asyncio.run(live(rng, parsed(NETWORK), InANetwork))
+
+
+def test_there_are_jobs_that_rest_for_room_in_a_network() -> None:
+    lived = [asyncio.run(live(Random(seed), parsed(NETWORK), InANetwork)) for seed in range(3)]
     assert sum(each.rested_for_room for each in lived) > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from datetime import UTC, datetime
 
 import numpy as np
@@ -31,6 +32,12 @@ class Cdp(Plugin):
         self._tasks = ssn.ledger.tasks
         self._cooldown = np.full(self._tasks.size, np.nan)
         """[T] seconds; NaN where it has not been read yet."""
+
+    def evictions_follow_from(self) -> Hashable:
+        """Which pods are protected at this time, or would be if they ran."""
+        tasks, now = self._tasks, self._ssn.now
+        with_cooldown = ((row, info) for row, info in enumerate(self._ssn.snapshot.tasks) if info and info.cooldown)
+        return tuple(row for row, info in with_cooldown if tasks.scheduled_at.item(row) + _cooldown(info) > now)
 
     def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
         for row in candidates[np.isnan(self._cooldown[candidates])].tolist():

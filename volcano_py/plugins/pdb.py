@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,8 @@ from volcano_py.state.budgets import Budget
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.table import Rows
 from volcano_py.state.terms.selectors import selects
+
+_UNKNOWN: Final = -1
 
 
 class Pdb(Plugin):
@@ -33,6 +37,11 @@ class Pdb(Plugin):
         self._ssn = ssn
         self._before = ssn.snapshot.ledger.tasks.status[: ssn.ledger.tasks.size]
         self._matching: dict[int, tuple[Budget, ...]] = {}
+        self._goes_alone = np.full(ssn.ledger.tasks.size, _UNKNOWN, dtype=np.int8)
+        """[T] whether the pod could be evicted if no other was."""
+
+    def evictions_follow_from(self) -> Hashable:
+        return tuple(self._ssn.snapshot.budgets.values())
 
     def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
         return self._within_budgets(candidates)
@@ -57,13 +66,13 @@ class Pdb(Plugin):
         return allowed
 
     def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
-        return np.array(
-            [
-                bool(self._ssn.task_info(row).labels) and all(budget.allowed > 0 for budget in self._budgets_of(row))
-                for row in candidates.tolist()
-            ],
-            dtype=np.bool_,
-        )
+        """Those that would go alone, whatever waits; found once for each pod."""
+        for row in candidates[self._goes_alone[candidates] == _UNKNOWN].tolist():
+            self._goes_alone[row] = bool(self._ssn.task_info(row).labels) and all(
+                budget.allowed > 0 for budget in self._budgets_of(row)
+            )
+        possible: NDArray[np.bool_] = self._goes_alone[candidates] == 1
+        return possible
 
     def protected_by(self, rows: Rows) -> str:
         unlabelled = "by plugin pdb (they have no labels)"

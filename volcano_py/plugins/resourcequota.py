@@ -34,6 +34,7 @@ class ResourceQuota(Plugin):
 
     name = "resourcequota"
     sees_jobs_alike = True
+    evictions_last = True
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn

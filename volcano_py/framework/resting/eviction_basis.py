@@ -15,7 +15,7 @@ import numpy as np
 
 from volcano_py.framework.calls.dispatch import Dispatch
 from volcano_py.framework.cluster_copy import ClusterCopy
-from volcano_py.state.infos import JobInfo
+from volcano_py.state.infos import JobInfo, TaskInfo
 from volcano_py.state.table.columns import JobTable, NodeTable, TaskTable
 from volcano_py.state.table.table import NOWHERE
 
@@ -34,11 +34,13 @@ class EvictionBasis(msgspec.Struct, frozen=True):
 
     Attributes:
         numbers: a digest of the rows of nodes, of pods that have one, and of their jobs.
+        pods: those pods.
         jobs: those jobs.
         plugins: what the plugins say (`Plugin.evictions_follow_from`).
     """
 
     numbers: bytes
+    pods: tuple[TaskInfo | None, ...]
     jobs: tuple[JobInfo | None, ...]
     plugins: tuple[Hashable, ...]
 
@@ -65,8 +67,9 @@ class EvictionBasis(msgspec.Struct, frozen=True):
         ):
             for name in names:
                 digest.update(np.ascontiguousarray(getattr(table, name)[places]).data)
+        pods = tuple(map(cluster.snapshot.tasks.__getitem__, rows.tolist()))
         jobs = tuple(map(cluster.snapshot.jobs.__getitem__, owners.tolist()))
-        return cls(digest.digest(), jobs, answers)
+        return cls(digest.digest(), pods, jobs, answers)
 
 
 def has_moved(cluster: ClusterCopy) -> bool:

@@ -157,8 +157,9 @@ class Drf(Plugin):
         return self._tree.reclaimable(reclaimer, candidates)
 
     def evictions_follow_from(self) -> Hashable:
-        """In the tree, shares follow from what waits."""
-        return None if self.flags.hierarchy else tuple(sorted(self._ssn.snapshot.namespace_weights.items()))
+        """In the tree, shares follow from what waits, too."""
+        weights = tuple(sorted(self._ssn.snapshot.namespace_weights.items()))
+        return weights if self._queues is None else (weights, self._queues.follow_from())
 
     # -- victims ---------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -49,6 +51,11 @@ class QueueShares:
         wanted = sums_by_group(np.zeros(len(requests), dtype=np.intp), requests, 1)[0]
         scarce: NDArray[np.bool_] = wanted >= self._jobs.total
         return scarce
+
+    def follow_from(self) -> Hashable:
+        """What shares follow from beyond what pods with nodes hold: which jobs there are, and all that they ask for."""
+        leaves = self._tree.leaves
+        return leaves.rows.tobytes(), leaves.requests.tobytes(), tuple(leaves.parents)
 
     def book(self, job: Job, amount: IntVector) -> None:
         """The job holds `amount` [R] more, or less where it is negative; its own share is up to date already."""

@@ -7,7 +7,7 @@ best by the job is tried first (`hyper_node_order`). The search itself is part o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -71,6 +71,9 @@ class NetworkTopologyAware(Plugin):
         self._allocatable: NDArray[np.int64] | None = None
         self._placements: Mapping[int, Placement] = {}
         self._of_groups: Mapping[int, Mapping[int, Placement]] = {}
+
+    def evictions_follow_from(self) -> Hashable:
+        return self._ssn.snapshot.hyper_nodes_version
 
     # -- domains ---------------------------------------------------------------------------------------------------
 

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from tests.support.sessions import gang, node, pod, priority_class, queue
+from tests.support.hyper_nodes import hyper_node
+from tests.support.sessions import NAMESPACE, NOW, gang, node, pod, priority_class, queue
 from tests.unit.framework.resting.watched_scheduler import Cluster, Watcher
-from tests.unit.state.watched import with_meta
+from tests.unit.state.watched import with_meta, with_status
 from volcano_py.api.effects import Evict
 from volcano_py.api.names import PREEMPTABLE
-from volcano_py.api.objects import ApiObject
+from volcano_py.api.objects import ApiObject, Condition, LabelSelector, ObjectMeta
+from volcano_py.api.workloads import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 
 ACTIONS = "enqueue, allocate, preempt, reclaim"
 
@@ -38,6 +40,14 @@ def settled(
     )
     cluster.settle()
     return cluster
+
+
+def budget(allowed: int) -> PodDisruptionBudget:
+    return PodDisruptionBudget(
+        metadata=ObjectMeta(namespace=NAMESPACE, name="b", uid="b"),
+        spec=PodDisruptionBudgetSpec(selector=LabelSelector(match_labels={"app": "web"})),
+        status=PodDisruptionBudgetStatus(disruptions_allowed=allowed),
+    )
 
 
 def evicted(cluster: Cluster) -> list[str]:
@@ -85,6 +95,61 @@ def test_what_queues_deserve_wakes_them_when_it_follows_from_what_waits() -> Non
     cluster = settled(queue("other"), owner="proportion")
     cluster.put(*gang("claim", cpu="2", queue="other"))
     assert cluster.looked_at() == {"w1", "w2", "claim"}
+
+
+@pytest.mark.parametrize("field", ["labels", "annotations"])
+def test_whatever_changes_of_a_pod_that_runs_wakes_them(field: str) -> None:
+    """Any plugin may read it."""
+    cluster = settled()
+    one = cluster.pod("r1-0")
+    cluster.put(with_meta(one, **{field: {**getattr(one.metadata, field), "volcano.sh/cooldown-time": "5m"}}))
+    assert {"w1", "w2"} <= cluster.looked_at()
+
+
+@pytest.mark.parametrize(
+    "plugin", ["{name: pdb}", "{name: cdp}", "{name: network-topology-aware}", "{name: drf}", "{name: resourcequota}"]
+)
+@pytest.mark.parametrize("actions", [ACTIONS, "enqueue, allocate, gangpreempt, gangreclaim"])
+def test_next_to_a_plugin_that_says_what_its_answers_follow_from_they_rest(plugin: str, actions: str) -> None:
+    cluster = settled(more=f", {{name: priority}}, {plugin}", actions=actions)
+    assert cluster.looked_at() == set()
+
+
+@pytest.mark.parametrize("allowed", [0, 2])
+def test_a_budget_that_changes_wakes_them(allowed: int) -> None:
+    cluster = settled(budget(1), more=", {name: priority}, {name: pdb}")
+    assert cluster.looked_at() == set()
+    cluster.put(budget(allowed))
+    assert {"w1", "w2"} <= cluster.looked_at()
+
+
+def test_a_budget_that_goes_wakes_them() -> None:
+    cluster = settled(budget(0), more=", {name: priority}, {name: pdb}")
+    cluster.state.delete("PodDisruptionBudget", budget(0))
+    assert {"w1", "w2"} <= cluster.looked_at()
+
+
+def test_a_hyper_node_that_comes_wakes_them() -> None:
+    cluster = settled(more=", {name: network-topology-aware}")
+    cluster.put(hyper_node("rack", 1, nodes=["n1"]))
+    assert {"w1", "w2"} <= cluster.looked_at()
+
+
+def test_in_the_tree_of_drf_they_rest_until_another_job_asks_for_something() -> None:
+    cluster = settled(owner="drf, enableHierarchy: true")
+    assert cluster.looked_at() == set()
+    cluster.put(*gang("claim", cpu="2"))
+    assert cluster.looked_at() == {"w1", "w2", "claim"}
+
+
+def test_a_cool_down_that_ends_wakes_them() -> None:
+    stranger = pod("s", cpu="1", on="n3", scheduler="other", labels={"volcano.sh/cooldown-time": "5m"})
+    since = Condition(type="PodScheduled", status="True", last_transition_time=NOW)
+    cluster = settled(node("n3", cpu="1"), with_status(stranger, conditions=[since]), more=", {name: cdp}")
+    cluster.now += 299
+    assert cluster.looked_at() == set()
+    cluster.now += 1
+    assert {"w1", "w2"} <= cluster.looked_at()
 
 
 @pytest.mark.parametrize("action", ["preempt", "reclaim"])

@@ -84,6 +84,7 @@ class Cluster:
         self.state = ClusterState()
         self.objects: dict[tuple[str, str], ApiObject] = {}
         self.sent: list[Effect] = []
+        self.now = NOW.timestamp()
         self._scheduler = Scheduler(registry, self.sent.extend)
         self.put(queue("default"), *objects)
 
@@ -100,7 +101,7 @@ class Cluster:
     def cycle(self) -> CycleReport:
         self.sent.clear()
         Watcher.jobs.clear()
-        report = self._scheduler.run_cycle(self.state.snapshot(NOW.timestamp()), self.configuration)
+        report = self._scheduler.run_cycle(self.state.snapshot(self.now), self.configuration)
         for effect in list(self.sent):
             match effect:
                 case Bind():
