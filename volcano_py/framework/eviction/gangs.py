@@ -125,6 +125,14 @@ class Gangs:
 
     def may_go_whole(self) -> Flags:
         """[J] jobs all of whose pods are candidates, while none of them is being bound or has a place promised."""
+        may_go = self.could_go_whole()
+        if self.rules.min_runtime > 0:
+            for row in np.flatnonzero(may_go & self.are_complete()).tolist():
+                may_go[row] = self._has_run_long_enough(row)
+        return may_go
+
+    def could_go_whole(self) -> Flags:
+        """The same, however short they have been complete."""
         if not self.take_whole:
             return np.zeros(self._jobs.size, dtype=np.bool_)
         counts = self._jobs.counts
@@ -132,11 +140,8 @@ class Gangs:
         still = self._candidates[EVICTABLE_STATUSES[self._tasks.status[self._candidates]]]
         offered = np.bincount(self._tasks.job[still], minlength=self._jobs.size)
         under_way = counts[:, _UNDER_WAY].any(axis=1)
-        may_go: Flags = (held > 0) & (offered == held) & (self._jobs.min_member > 0) & ~under_way
-        if self.rules.min_runtime > 0:
-            for row in np.flatnonzero(may_go & self.are_complete()).tolist():
-                may_go[row] = self._has_run_long_enough(row)
-        return may_go
+        could_go: Flags = (held > 0) & (offered == held) & (self._jobs.min_member > 0) & ~under_way
+        return could_go
 
     def is_deadlocked(self, job_row: int) -> bool:
         """Whether the job holds places, but fewer than its minimum, while its other pods wait for theirs."""
@@ -178,14 +183,18 @@ class Gangs:
 
     def _has_run_long_enough(self, job_row: int) -> bool:
         """Whether a complete gang has been so for the minimum time; otherwise a cycle is requested for then."""
+        until = self.stays_until(job_row)
+        if until > self._ssn.now:
+            self._ssn.wakeups.recheck_at(until)
+        return until <= self._ssn.now
+
+    def stays_until(self, job_row: int) -> float:
+        """When a complete gang has been so for the minimum time."""
         if job_row not in self._complete_since:
             rows = self._ssn.tasks_of_row(job_row)
             since = np.sort(self._tasks.scheduled_at[rows[READY_STATUSES[self._tasks.status[rows]]]])
             self._complete_since[job_row] = float(since[int(self._jobs.min_member[job_row]) - 1])
-        until = self._complete_since[job_row] + self.rules.min_runtime
-        if until > self._ssn.now:
-            self._ssn.wakeups.recheck_at(until)
-        return until <= self._ssn.now
+        return self._complete_since[job_row] + self.rules.min_runtime
 
     def whole(self, job: Job) -> Unit:
         """All that the job holds."""

@@ -8,13 +8,15 @@ import msgspec
 import numpy as np
 
 from volcano_py.api.wording import explain_evictions as wording
+from volcano_py.api.wording.explain_evictions import Standing
 from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.deadlocks import Deadlocks
 from volcano_py.framework.eviction.explaining.protections import Protections
-from volcano_py.framework.eviction.explaining.standings import Standings, holders
+from volcano_py.framework.eviction.explaining.standings import Standings, first_beyond, holders
 from volcano_py.framework.eviction.scheme import NEVER, Scheme
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
+from volcano_py.framework.status.queue_reports import standing
 from volcano_py.state.status import EVICTABLE_STATUSES
 from volcano_py.state.table.axis import PODS
 from volcano_py.state.table.table import Rows
@@ -62,9 +64,10 @@ class Causes:
         return self._why_no_reclaim(task, rows) if self._scheme.point == "reclaimable" else self._why_no_preempt(task)
 
     def _deadlock(self, task: Task) -> Cause | None:
-        """Why a gang that is deadlocked with the job keeps its places; None when there is none."""
+        """Why a gang that is deadlocked with the job keeps its places; None when there is none, or a ceiling would
+        leave the job no room without it either."""
         rivals = self._deadlocks.rivals(task)
-        if not rivals:
+        if not rivals or self._is_at_a_ceiling(task, rivals[-1]):
             return None
         last, tasks = rivals[-1], self._ssn.ledger.tasks
         comes_first = self._deadlocks.order(last) < self._deadlocks.order(task.job)
@@ -78,16 +81,23 @@ class Causes:
         )
         return Cause(wording.deadlocked(action, gang, found.most, otherwise), has_victims=True)
 
+    def _is_at_a_ceiling(self, task: Task, rival: Job) -> bool:
+        """Whether the queue of the task may hold no more, whatever places the rival gives up."""
+        ask = self._ssn.ask
+        room = ask.allocatable(task.job.queue, task.task_class)
+        if room.count > 0:
+            return False
+        return room.short is None or rival.queue.slot not in ask.below_ceiling(room, task.job.queue)
+
     # -- between queues --------------------------------------------------------------------------------------------
 
     def _why_no_reclaim(self, task: Task, rows: Rows) -> Cause:
         ssn, action = self._ssn, self._scheme.action
+        if not self._scheme.may_take(task.job.queue, rows):
+            return Cause(wording.claims_too_much(action, *self.claim(task, rows)), has_victims=False)
         dim = self.scarcest(task)
         standings = Standings(ssn, dim)
         own, donors = standings.of(task.job.queue.name), standings.donors(task.job.queue)
-        if not self._scheme.may_take(task.job.queue, rows):
-            asked = int(ssn.ledger.classes.request[ssn.ledger.tasks.task_class[rows], dim].sum())
-            return Cause(wording.claims_too_much(action, own, asked), has_victims=False)
         if not donors and own.deserved is not None:
             why = wording.no_donor(action, own, standings.promised_twice(own.queue))
             return Cause(why, has_victims=False)
@@ -137,6 +147,14 @@ class Causes:
     def protections(self, task: Task, held: Rows) -> Protections:
         """What keeps these pods."""
         return Protections(self._ssn, self._pool, self._scheme, task, held)
+
+    def claim(self, task: Task, rows: Rows) -> tuple[Standing, int]:
+        """What the queue holds and deserves of the resource of which the tasks `rows` ask for too much, and how much
+        that is."""
+        ssn, queue = self._ssn, task.job.queue.name
+        asked = ssn.ledger.classes.request[ssn.ledger.tasks.task_class[rows]].sum(axis=0)
+        dim = first_beyond(ssn, queue, asked, self.scarcest(task))
+        return standing(ssn, queue, dim), int(asked[dim])
 
     def scarcest(self, task: Task) -> int:
         """The resource that the pod asks for of which the cluster has the fewest places left."""

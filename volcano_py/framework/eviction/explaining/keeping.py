@@ -53,8 +53,7 @@ class Keeping:
         if ssn.task_info(self._task.row).preemption_policy == NEVER:
             return wording.never(action)
         if not self._scheme.may_take(job.queue, self._rows):
-            asked = int(ssn.ledger.classes.request[ssn.ledger.tasks.task_class[self._rows], self._dim].sum())
-            return wording.claims_too_much(action, standing(ssn, job.queue.name, self._dim), asked)
+            return wording.claims_too_much(action, *self._causes.claim(self._task, self._rows))
         return ""
 
     def _need(self) -> Need:

@@ -8,7 +8,7 @@ import numpy as np
 
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording import explain_evictions as wording
-from volcano_py.framework.eviction.explaining.standings import Standings, holders
+from volcano_py.framework.eviction.explaining.standings import Standings, first_beyond, holders
 from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
 from volcano_py.state.table.axis import PODS, IntVector
@@ -32,6 +32,7 @@ def explain_kept_out(ssn: Session, action: str, point: str) -> None:
                 return
             dim = _scarcest(ssn, job.min_resources)
             if point == "reclaimable":
+                dim = first_beyond(ssn, job.queue.name, job.min_resources, dim)
                 known[key] = _no_reclaim(ssn, action, job, dim, int(job.min_resources[dim]))
             else:
                 known[key] = _no_preempt(ssn, action, job, dim)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Final
 
 import numpy as np
@@ -44,7 +45,7 @@ class Protections:
         for plugin, kept in self._ssn.ask.protected(self._point, task, self.free):
             self._kept[tasks.job[kept]] = True
             yield Protection(self._take(kept), plugin.protected_by(kept))
-        yield self._by_gangs()
+        yield from self._by_gangs()
 
     def _by_queues(self) -> Protection:
         closed = {queue.slot: queue.name for queue in self._ssn.queues.values() if not queue.reclaimable}
@@ -54,18 +55,23 @@ class Protections:
         whose = f"by {plural('queue', len(names))} {summarize(names, most=2)} (reclaimable: false)"
         return Protection(self._take(self.free[is_closed]), whose)
 
-    def _by_gangs(self) -> Protection:
+    def _by_gangs(self) -> Iterator[Protection]:
         """Pods that their gang needs, where it may not go whole."""
         gangs, jobs = self._gangs, self._ssn.ledger.tasks.job
         needed = self.free[gangs.surplus()[jobs[self.free]] == 0]
         if not gangs.take_whole:
             why = "by the minimums of their gangs, which may not be evicted whole (allowWholeGangs: false)"
-            return Protection(self._take(needed), why)
-        stays = ~gangs.may_go_whole() | self._kept
+            yield Protection(self._take(needed), why)
+            return
+        stays = ~gangs.could_go_whole() | self._kept
         why = "some of their pods may not be evicted or are just starting"
-        if gangs.rules.min_runtime:
-            why = f"complete for less than minRuntime, or {why}"
-        return Protection(self._take(needed[stays[jobs[needed]]]), f"by their gangs ({why})")
+        yield Protection(self._take(needed[stays[jobs[needed]]]), f"by their gangs ({why})")
+        is_young = ~stays & ~gangs.may_go_whole()
+        young = needed[is_young[jobs[needed]]]
+        if len(young):
+            until = max(gangs.stays_until(row) for row in np.unique(jobs[young]).tolist())
+            when = f"{datetime.fromtimestamp(until, tz=UTC):%H:%M} UTC"
+            yield Protection(self._take(young), f"by minRuntime of their gangs until {when}")
 
     def _take(self, rows: Rows) -> int:
         """How many pods these are, which are free no longer."""

@@ -13,6 +13,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.status.queue_reports import queue_reports, standing
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import EVICTABLE_STATUSES
+from volcano_py.state.table.axis import PODS, IntVector
 from volcano_py.state.table.table import Rows
 
 
@@ -25,6 +26,17 @@ def holders(ssn: Session, dim: int) -> Rows:
         & (tasks.queue >= 0)
         & (classes.request[tasks.task_class, dim] > 0)
     )
+
+
+def first_beyond(ssn: Session, queue: str, asked: IntVector, scarcest: int) -> int:
+    """The resource of which the queue would hold more than it deserves if it got what is `asked` for [R]: `scarcest` if
+    that is one, or if there is none."""
+    dims = [dim for dim in np.flatnonzero(asked).tolist() if dim not in {PODS, scarcest}]
+    for dim in (scarcest, *dims):
+        own = standing(ssn, queue, dim)
+        if own.deserved is not None and own.held + int(asked[dim]) > own.deserved:
+            return dim
+    return scarcest
 
 
 class Standings:
