@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from volcano_py.actions import BUILTIN_ACTIONS
 from volcano_py.api.effects import Bind, Effect, Evict
-from volcano_py.api.report import CycleReport, NamespaceShare, PendingJob, TierUse
+from volcano_py.api.report import CycleReport, NamespaceShare, PendingJob, QueueReport, TierUse
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.answer_checks import is_interrupt, mapping_of
 from volcano_py.framework.plugin import Plugin
@@ -84,12 +84,14 @@ class Scheduler:
         *,
         seed: int | None = None,
         report_job_shares: bool = False,
+        report_queues_as_found: bool = False,
         cycles_before: int = 0,
     ) -> None:
         self.registry = registry
         self._emit = emit
         self._seed = seed
         self._report_job_shares = report_job_shares
+        self._report_queues_as_found = report_queues_as_found
         self._cycles = cycles_before
         self._node_index: NodeIndex | None = None
         self._memories: Memories = {}
@@ -138,6 +140,7 @@ class Scheduler:
             resting=self._resting,
         )
         times.open = times.so_far()
+        as_found = queue_reports(ssn) if self._report_queues_as_found else {}
 
         # 2. Decide: what rests wakes if need be, what is promised is kept, then the configured actions in their order.
         if decide:
@@ -160,7 +163,7 @@ class Scheduler:
                 self._look_again_at = earlier(self._look_again_at, snapshot.now + SOON)
 
         # 4. Report.
-        report = self._report(ssn, cycle, seed, tally, times, decided=decide)
+        report = self._report(ssn, cycle, seed, tally, times, as_found, decided=decide)
         ssn.dissolve()
         return report
 
@@ -170,7 +173,15 @@ class Scheduler:
         return self._resting.remember(ssn, ssn.findings.set_aside, closing.quiet, waits.lacks_of, waits.eviction_basis)
 
     def _report(
-        self, ssn: Session, cycle: str, seed: int, tally: _Tally, times: _Times, *, decided: bool
+        self,
+        ssn: Session,
+        cycle: str,
+        seed: int,
+        tally: _Tally,
+        times: _Times,
+        as_found: Mapping[str, QueueReport],
+        *,
+        decided: bool,
     ) -> CycleReport:
         tasks = ssn.ledger.tasks
         return CycleReport(
@@ -191,6 +202,7 @@ class Scheduler:
             evictions=tally.evictions,
             pipelined=int((tasks.status == TaskStatus.PIPELINED).sum()),
             queues=queue_reports(ssn),
+            queues_as_found=as_found,
             namespaces=_answers_of_all(ssn, "describe_namespaces", NamespaceShare),
             network=_answers_of_all(ssn, "describe_network", TierUse),
             job_shares=_answers_of_all(ssn, "describe_jobs", int | float) if self._report_job_shares else {},

@@ -99,6 +99,8 @@ class CycleReport(msgspec.Struct, frozen=True):
     evictions: int = 0
     pipelined: int = 0
     queues: Mapping[str, QueueReport] = msgspec.field(default_factory=dict)
+    queues_as_found: Mapping[str, QueueReport] = msgspec.field(default_factory=dict)
+    """The same before the actions; only where asked for."""
     namespaces: Mapping[str, NamespaceShare] = msgspec.field(default_factory=dict)
     job_shares: Mapping[str, float] = msgspec.field(default_factory=dict)
     """PodGroup (namespace/name) → the largest part it holds of any resource; only where asked for."""

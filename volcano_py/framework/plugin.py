@@ -119,7 +119,8 @@ class Plugin:
         """Called in tier order after the actions, before statuses are written."""
 
     def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
-        """Queue name → fields of `api.report.QueueReport` that this plugin computes. Asked at the end of a cycle."""
+        """Queue name → fields of `api.report.QueueReport` that this plugin computes. Asked at the end of a cycle,
+        and by the page also at its start."""
         return {}
 
     def describe_namespaces(self) -> Mapping[str, NamespaceShare]:

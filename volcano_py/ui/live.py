@@ -30,11 +30,13 @@ log = structlog.get_logger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_REST: Final = 0.03
+_REST: Final = 0.02
 """Seconds between two boards at least: a batch of bindings is then one change."""
 _SHARE: Final = 1.0
 """Rests for the CPU that making took: with thousands of jobs it would otherwise be all we do. Not for the time that it
 took: while the scheduler looks, that is longer, and the next change would wait for both."""
+_JUDGING_SHARE: Final = 3.0
+"""The same for judging. While it lasts, boards take twice as long, because one thread computes at a time."""
 _REMEMBERED: Final = 64
 """Changes that a browser which was away can still catch up with."""
 BEAT: Final = 15.0
@@ -51,7 +53,10 @@ class Update(msgspec.Struct, frozen=True):
 
 
 class Live:
-    """`board` is the newest one, `number` counts them from 1."""
+    """`board` is the newest one, `number` counts them from 1.
+
+    `unjudged` is set while there are changes that the scheduler has not looked at.
+    """
 
     def __init__(self, cluster: Cluster, recorded: Mapping[str, Sample] | None = None) -> None:
         """`recorded`: the timeline of a record."""
@@ -60,7 +65,8 @@ class Live:
         self._cluster = cluster
         self._maker, self._judge = BoardMaker(recorded), Judge(cluster.registry)
         self._judgement: Judgement | None = None
-        self._looked = asyncio.Event()
+        self._judged = 0  # what `Cluster.number` was then
+        self.unjudged = asyncio.Event()
         self._updates: deque[Update] = deque(maxlen=_REMEMBERED)
         self._news = asyncio.Condition()
         self._whole: tuple[int, bytes] = (0, b"")
@@ -69,40 +75,42 @@ class Live:
     async def run(self) -> NoReturn:
         """Follow the cluster without end; cancel to stop."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._every_change(self._cluster.changed, self.look))
-            group.create_task(self._every_change(self._looked, self.judge))
+            group.create_task(self._every_change(self._cluster.changed, self.look, _SHARE))
+            group.create_task(self._every_change(self.unjudged, self.judge, _JUDGING_SHARE))
         raise AssertionError("it follows without end")
 
     async def look(self) -> float:
         """Make the board as it is now, by the newest judgement; returns the seconds of CPU that it took."""
         self._cluster.changed.clear()
         if self._judgement is None:
-            return await self.judge()
-        spent = await self._publish(self._judgement)
-        self._looked.set()
-        return spent
+            return await self.judge() + await self.look()
+        if self._judged != self._cluster.number:
+            self.unjudged.set()
+        return await self._publish(self._judgement)
 
     async def judge(self) -> float:
-        """Have the scheduler look at the cluster as it is now, and make the board again; returns the seconds of CPU
-        that it took."""
-        self._looked.clear()
-        seen = self._cluster.seen()
-        judging, judgement = await asyncio.to_thread(_timed, self._judge.judge, seen.snapshot, seen.configuration)
-        self._judgement = judgement
-        return judging + await self._publish(judgement)
+        """Have the scheduler look at the cluster as it is now; returns the seconds of CPU that it took. The next board
+        shows what it says: of two boards at a time, the one with a change would wait for the other."""
+        self.unjudged.clear()
+        self._judged, seen = self._cluster.number, self._cluster.seen()
+        spent, self._judgement = await asyncio.to_thread(_timed, self._judge.judge, seen.snapshot, seen.configuration)
+        self._cluster.changed.set()
+        return spent
 
     async def _publish(self, judgement: Judgement) -> float:
-        async with self._news:
-            spent, board = await asyncio.to_thread(_timed, self._maker.make, self._cluster.seen(), judgement)
-            different = changes(self.board, board)
-            if different or not self.number:
+        spent, board = await asyncio.to_thread(_timed, self._maker.make, self._cluster.seen(), judgement)
+        different = changes(self.board, board)
+        if different or not self.number:
+            async with self._news:
                 self.board = board
                 self.number += 1
                 self._updates.append(Update(self.number, different, msgspec.json.encode(different)))
                 self._news.notify_all()
         return spent
 
-    async def _every_change(self, changed: asyncio.Event, work: Callable[[], Awaitable[float]]) -> NoReturn:
+    async def _every_change(
+        self, changed: asyncio.Event, work: Callable[[], Awaitable[float]], share: float
+    ) -> NoReturn:
         """Work once for all changes that have come meanwhile, and every ten seconds: some reasons follow the clock."""
         while True:
             with contextlib.suppress(TimeoutError):
@@ -115,7 +123,7 @@ class Live:
                 # A bug of ours, triggered by some object: the next change is another chance.
                 log.exception("the board could not be made")
                 spent = time.monotonic() - started
-            await asyncio.sleep(max(_REST, _SHARE * spent))
+            await asyncio.sleep(max(_REST, share * spent))
 
     def whole(self, sight: Sight) -> bytes:
         """The newest board, as far as it may be seen, as JSON: `{"number": …, "sight": …, "tables": {…}}`."""

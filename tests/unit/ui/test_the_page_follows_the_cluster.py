@@ -7,9 +7,13 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.unit.ui.cluster import cluster, cordon
+from volcano_py.api.objects import Node
 from volcano_py.ui import live as ui_live
+from volcano_py.ui.board.model import JobRow
+from volcano_py.ui.cluster import Cluster
 from volcano_py.ui.live import Live
 from volcano_py.ui.rights.sight import EVERYTHING, Sight
 
@@ -61,6 +65,37 @@ async def test_a_follower_waits_for_the_next_board() -> None:
     update = await waiting
     assert update is not None
     assert update.number == 2
+
+
+async def test_what_the_scheduler_says_is_shown_by_the_next_board() -> None:
+    shown = cluster()
+    live = Live(shown)
+    await live.look()
+    shown.upsert("Node", roomy := node(shown, "n1", cpu="32"))
+    await live.look()
+    assert (live.number, reason(live)) == (2, "NeverFits")
+    assert live.unjudged.is_set()
+    await live.judge()
+    assert live.number == 2, "a board of its own would keep the one with the next change waiting"
+    assert shown.changed.is_set()
+    await live.look()
+    assert (live.number, reason(live)) == (3, "")
+    assert not live.unjudged.is_set(), "nothing has changed since"
+    shown.upsert("Node", roomy)
+    await live.look()
+    assert live.unjudged.is_set()
+
+
+def node(shown: Cluster, name: str, cpu: str) -> Node:
+    """That one, with so much CPU."""
+    (found,) = (each for each in shown.objects("Node", Node) if each.metadata.name == name)
+    return replace(found, status=replace(found.status, allocatable={**found.status.allocatable, "cpu": cpu}))
+
+
+def reason(live: Live) -> str:
+    row = live.board["jobs"]["team/waits"]
+    assert isinstance(row, JobRow)
+    return row.reason
 
 
 async def test_it_goes_on_by_itself_when_the_cluster_changes() -> None:

@@ -32,16 +32,14 @@ class Judge:
     """The scheduler, whose decisions are not carried out."""
 
     def __init__(self, registry: Registry) -> None:
-        self._looking, self._deciding = (Scheduler(registry, _carry_out_nothing) for _ in range(2))
+        self._scheduler = Scheduler(registry, _carry_out_nothing, report_queues_as_found=True)
 
     def judge(self, snapshot: Snapshot, configuration: SchedulerConfiguration) -> Judgement:
-        """Takes as long as two cycles. In the first, jobs are tried; in the other one nothing is placed, so that queues
-        hold what they hold now."""
-        tried = self._deciding.run_cycle(snapshot, configuration)
-        now = self._looking.run_cycle(snapshot, configuration, decide=False)
+        """Takes as long as a cycle. Jobs are tried in it, but queues hold what they hold now."""
+        report = self._scheduler.run_cycle(snapshot, configuration)
         return Judgement(
-            pending={job.name: job for job in tried.pending},
-            standings=tuple(standings(now.queues, configuration)),
+            pending={job.name: job for job in report.pending},
+            standings=tuple(standings(report.queues_as_found, configuration)),
             jobs=frozenset(info.key for info in snapshot.jobs if info is not None),
         )
 

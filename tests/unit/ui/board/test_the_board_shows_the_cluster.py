@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 from msgspec.structs import replace
 
 from tests.unit.ui.cluster import OBJECTS, board, board_of, cluster
 from volcano_py.api.objects import ObjectMeta, Pod
+from volcano_py.api.report import CycleReport
 from volcano_py.cluster.kubernetes.watching.kinds import ConfigMap
+from volcano_py.scheduler import Scheduler
+from volcano_py.standing import standings
 from volcano_py.ui.board.board import BoardMaker
 from volcano_py.ui.board.judgement import Judge
 from volcano_py.ui.board.model import ConfigurationRow, JobRow
@@ -52,6 +56,34 @@ def test_a_job_that_the_next_cycle_places_is_starting() -> None:
 
 def test_what_the_next_cycle_places_is_not_held_yet() -> None:
     assert row("queues", "vision", OBJECTS.replace('cpu: "16"', 'cpu: "1"'))["allocated"]["cpu"] == 3_000
+
+
+@pytest.mark.parametrize("plugin", ["proportion", "capacity", "drf", "priority"])
+def test_queues_are_judged_as_found_in_the_one_cycle_that_tries_the_jobs(
+    plugin: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration = f'actions: "enqueue, allocate"\ntiers: [{{plugins: [{{name: gang}}, {{name: {plugin}}}]}}]'
+    shown = cluster(OBJECTS.replace('cpu: "16"', 'cpu: "1"').replace("phase: Inqueue", "phase: Pending"))
+    shown.upsert(
+        "ConfigMap",
+        ConfigMap(metadata=ObjectMeta(name="c", namespace="s"), data={"volcano-scheduler.conf": configuration}),
+    )
+    seen = shown.seen()
+    assert seen.parsed.config is not None
+    untouched = Scheduler(shown.registry, lambda effects: None).run_cycle(
+        seen.snapshot, seen.configuration, decide=False
+    )
+    cycles, run_cycle = [], Scheduler.run_cycle
+
+    def counted(scheduler: Scheduler, *args: Any, **kwargs: Any) -> CycleReport:
+        cycles.append(scheduler)
+        return run_cycle(scheduler, *args, **kwargs)
+
+    monkeypatch.setattr(Scheduler, "run_cycle", counted)
+    judgement = Judge(shown.registry).judge(seen.snapshot, seen.configuration)
+    assert judgement.standings == tuple(standings(untouched.queues, seen.configuration))
+    assert not judgement.pending, "the job has a place now"
+    assert len(cycles) == 1
 
 
 def test_pods_that_name_a_missing_podgroup_are_shown_with_their_reason() -> None:
