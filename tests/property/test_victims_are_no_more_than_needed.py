@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any, Final, NamedTuple
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -319,6 +320,44 @@ def test_in_small_clusters_the_best_choice_is_found() -> None:
         assert cost_of(world, victims) == cost_of(world, best), world
         if solvable == 120:
             break
+
+
+_TWO_NODES: Final = (8, 8)
+_ON_FIRST, _ON_SECOND = ((0, 2),) * 4, ((1, 2),) * 4
+_SINGLE_PODS: Final = tuple(Runs(1, ((0, 1),)) for _ in range(8))
+_WORKED: Final = {
+    "single pods": (World((8,), _SINGLE_PODS, (4, 0), (0, 0), waiting=2, size=1), {(7, 0), (6, 0)}),
+    "one of two gangs": (
+        World(_TWO_NODES, (Runs(4, _ON_FIRST), Runs(4, _ON_SECOND)), (8, 0), (0, 0), waiting=2, size=2),
+        {(1, pod) for pod in range(4)},
+    ),
+    "surplus": (
+        World(_TWO_NODES, (Runs(2, _ON_FIRST + _ON_SECOND),), (8, 0), (0, 0), waiting=2, size=2),
+        {(0, 7), (0, 6)},
+    ),
+    "a gang where surplus is too little": (
+        World(_TWO_NODES, (Runs(1, _ON_FIRST), Runs(4, _ON_SECOND)), (8, 0), (0, 0), waiting=4, size=2),
+        {(1, pod) for pod in range(4)},
+    ),
+    "the last resort": (
+        World((8,), (Runs(8, ((0, 1),) * 8),), (4, 0), (0, 0), waiting=2, size=1),
+        {(0, pod) for pod in range(8)},
+    ),
+    "a guarantee": (World((8,), (Runs(8, ((0, 1),) * 8),), (4, 0), (4, 0), waiting=2, size=1), set()),
+    "equal priority": (
+        World((4,), (Runs(1, ((0, 1),) * 4, priority=10),), (0, 0), (0, 0), waiting=2, size=1, action="preempt"),
+        set(),
+    ),
+}
+
+
+@pytest.mark.parametrize(("world", "victims"), _WORKED.values(), ids=_WORKED)
+def test_the_worked_examples_are_decided_as_by_the_search(world: World, victims: set[tuple[int, int]]) -> None:
+    best = best_choice(world)
+    assert decide(world) == victims
+    assert (best is None) == (not victims)
+    if best is not None:
+        assert cost_of(world, frozenset(victims)) == cost_of(world, best)
 
 
 def test_among_many_candidates_the_choices_of_those_that_go_first_are_compared() -> None:
