@@ -13,6 +13,7 @@ from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.deadlocks import Deadlocks
 from volcano_py.framework.eviction.explaining.protections import Protections
 from volcano_py.framework.eviction.explaining.standings import Standings, first_beyond, holders
+from volcano_py.framework.eviction.planning.attempt import lacking
 from volcano_py.framework.eviction.scheme import NEVER, Scheme
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
@@ -44,6 +45,7 @@ class Causes:
 
     def note(self, job: Job, rows: Rows) -> None:
         """Record why nothing was evicted for the job, whose tasks `rows` have no places."""
+        rows = lacking(self._ssn, job, rows)
         ssn, row = self._ssn, int(rows[0])
         policy, task_class = ssn.task_info(row).preemption_policy, ssn.task_class(row)
         task = Task(row, job, task_class, int(ssn.ledger.tasks.priority[row]))

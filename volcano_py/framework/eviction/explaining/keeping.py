@@ -9,6 +9,7 @@ from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.deadlocks import Deadlocks
 from volcano_py.framework.eviction.explaining.causes import Causes
 from volcano_py.framework.eviction.judging import judge
+from volcano_py.framework.eviction.planning.attempt import lacking
 from volcano_py.framework.eviction.scheme import NEVER, Scheme
 from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Task
@@ -25,7 +26,7 @@ class Keeping:
     """
 
     def __init__(self, ssn: Session, pool: Candidates, scheme: Scheme, job: Job, rows: Rows) -> None:
-        self._ssn, self._pool, self._scheme, self._rows = ssn, pool, scheme, rows
+        self._ssn, self._pool, self._scheme, self._rows = ssn, pool, scheme, lacking(ssn, job, rows)
         self._causes = Causes(ssn, pool, scheme, Deadlocks(ssn, pool, scheme, {}))
         row = int(rows[0])
         self._task = Task(row, job, ssn.task_class(row), int(ssn.ledger.tasks.priority[row]))

@@ -61,5 +61,9 @@ class Attempt(msgspec.Struct, frozen=True, eq=False):
 
     def rest(self) -> Rows:
         """The tasks without a place that the gang still lacks."""
-        lacking = max(1, self.ssn.ask.tasks_to_ready(self.job) - self.job.waiting)
-        return self.unplaced()[:lacking]
+        return lacking(self.ssn, self.job, self.unplaced())
+
+
+def lacking(ssn: Session, job: Job, unplaced: Rows) -> Rows:
+    """Of the job's tasks without a place, those that its gang lacks; of a complete one, the first."""
+    return unplaced[: max(1, ssn.ask.tasks_to_ready(job) - job.waiting)]
