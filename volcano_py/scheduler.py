@@ -75,6 +75,9 @@ class Scheduler:
 
     `seed` makes the random order among equal nodes; None takes the first by name, as simulations do. `cycles_before`
     have run elsewhere: the numbers, and with them the random orders, go on from there.
+
+    Attributes:
+        ignores_text: conditions of which only the message would change are left alone: no decision follows from it.
     """
 
     def __init__(
@@ -93,6 +96,7 @@ class Scheduler:
         self._report_job_shares = report_job_shares
         self._report_queues_as_found = report_queues_as_found
         self._cycles = cycles_before
+        self.ignores_text = False
         self._node_index: NodeIndex | None = None
         self._memories: Memories = {}
         self._resting = Resting()
@@ -109,8 +113,17 @@ class Scheduler:
     def forget(self) -> None:
         """Begin the next cycle as after a restart: from the state and from what conditions say. It has to decide."""
         self._node_index = None
+        self.go_on_from(Resting())
+
+    def resting(self) -> Resting:
+        """Which jobs rest now, for `go_on_from`."""
+        return self._resting.copy()
+
+    def go_on_from(self, resting: Resting) -> None:
+        """Begin the next cycle, which has to decide, without what plugins remember. Jobs that rested at some earlier
+        moment rest as far as everything about them is again as it was then."""
         self._memories = {}
-        self._resting = Resting()
+        self._resting = resting.copy()
         self._pending, self._look_again_at, self._recheck_at = (), 0.0, 0.0
 
     def run_cycle(
@@ -152,7 +165,7 @@ class Scheduler:
 
         # 3. Close: plugins first, then statuses.
         times.plugins_close = ssn.dispatch.life("on_session_close", ssn)
-        closing = Closing(ssn, cycle, decided=decide)
+        closing = Closing(ssn, cycle, decided=decide, ignores_text=self.ignores_text)
         tally(closing.effects())
         if decide:
             self._pending, self._look_again_at = tuple(closing.pending), closing.look_again_at

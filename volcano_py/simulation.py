@@ -20,6 +20,7 @@ from volcano_py.cluster.memory import MemoryCluster, Saved
 from volcano_py.cluster.memory_budgets import MemoryBudgets
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.registry import Registry
+from volcano_py.framework.resting.resting import Resting
 from volcano_py.operator.jobs.in_memory import JobsInMemory
 from volcano_py.operator.podgroups.generated_group import (
     GroupRules,
@@ -83,6 +84,7 @@ class Mark(msgspec.Struct, frozen=True):
     cluster: Saved
     reports: int
     now: float
+    resting: Resting
 
 
 class Simulation:
@@ -109,7 +111,6 @@ class Simulation:
         self.cluster = MemoryCluster(self.state)
         self.reports: list[CycleReport] = []
         self.now = EPOCH.timestamp() if live is None else live
-        self._registry = registry
         self._scheduler = Scheduler(registry, self.cluster.apply)
         self._at_rest: int | None = None
         """How many changes there had been when the controllers found nothing to do."""
@@ -147,8 +148,8 @@ class Simulation:
 
     @contextmanager
     def aside(self, configuration: SchedulerConfiguration | None = None) -> Iterator[None]:
-        """What happens inside, under another configuration if one is given, is undone at the end. The scheduler begins
-        without memories, inside and afterwards."""
+        """What happens inside, under another configuration if one is given, is undone at the end. Plugins begin without
+        memories, inside and afterwards."""
         mark, configured = self.mark(), self.configuration
         self.forget()
         self.configuration = configuration or configured
@@ -158,20 +159,24 @@ class Simulation:
             self.configuration = configured
             self.back_to(mark)
 
+    def ignore_texts(self) -> None:
+        """From here on, things are only tried: conditions of which only the message would change are left alone."""
+        self.cluster.ignores_text = self._scheduler.ignores_text = True
+
     def mark(self) -> Mark:
         """How all stands, for `back_to`."""
-        return Mark(self.cluster.saved(), len(self.reports), self.now)
+        return Mark(self.cluster.saved(), len(self.reports), self.now, self._scheduler.resting())
 
     def back_to(self, mark: Mark) -> None:
-        """What happened since is undone; the scheduler begins without memories."""
+        """What happened since is undone; plugins begin without memories."""
         self.cluster.restore(mark.cluster)
         del self.reports[mark.reports :]
         self.now = mark.now
-        self.forget()
+        self._scheduler.go_on_from(mark.resting)
 
     def forget(self) -> None:
-        """The scheduler goes on without memories."""
-        self._scheduler = Scheduler(self._registry, self.cluster.apply)
+        """Plugins go on without memories. Which jobs rest stays known: it follows from the cluster."""
+        self._scheduler.go_on_from(self._scheduler.resting())
 
     @property
     def look_again_at(self) -> float:

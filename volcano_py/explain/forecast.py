@@ -84,7 +84,9 @@ class _Search:
         self._known: dict[str, float] = {}
         self._most = ceil(known / self._parts)
         fine = ceil(self._most / self._parts**2)
-        self._portion, self._next = (max(likely - fine, 1), fine) if likely else (self._most, self._most)
+        self._portion = self._next = fine if likely else self._most
+        self._stops = self._around(likely, fine) if likely else []
+        """Moments up to which ends happen first, whatever the portion."""
 
     def through(self, last: float) -> list[_End] | None:
         """The ends at the moment at which the workload starts, up to `last`; None when it does not."""
@@ -93,20 +95,35 @@ class _Search:
             ends = [end for end in self._ends() if end.at <= last]
             if not ends:
                 return None
-            at = ends[min(self._portion, len(ends)) - 1].at
-            now = [end for end in ends if end.at <= at]
+            stop = self._stop(ends)
+            now = [end for end in ends if end.at <= stop]
             mark = simulation.mark()
             if self._starts_after(now):
-                if now[0].at == at:
+                if now[0].at == now[-1].at:
                     return now
                 simulation.back_to(mark)
+                self._stops.clear()
                 self._portion = self._next = self._most = ceil(len(now) / self._parts)
-                found = self.through(at)
+                found = self.through(stop)
                 if found is not None or self.left <= 0:
                     return found or now
-            else:
-                self._portion, self._next = self._next, min(2 * self._next, self._most)
         return None
+
+    def _around(self, likely: int, fine: int) -> list[float]:
+        """A little before that many ends, just before the moment of the last of them, and that moment: where the guess
+        is right, these three are all that is tried."""
+        moments = [end.at for end in self._ends()]
+        last = moments[likely - 1]
+        return [moments[max(likely - fine, 1) - 1], *moments[: bisect_left(moments, last)][-1:], last]
+
+    def _stop(self, ends: list[_End]) -> float:
+        while self._stops:
+            stop = self._stops.pop(0)
+            if stop >= ends[0].at:
+                return stop
+        at = ends[min(self._portion, len(ends)) - 1].at
+        self._portion, self._next = self._next, min(2 * self._next, self._most)
+        return at
 
     def _ends(self) -> list[_End]:
         """Those to come. An end is where it was when it was seen first: one that rests on no start moves with time."""

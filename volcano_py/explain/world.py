@@ -62,7 +62,7 @@ class World:
         self.evictions = tuple(self.simulation.cluster.evict_effects)
         """What the scheduler evicts next."""
         self.session = self._open()
-        self.simulation.cluster.ignores_text = True  # from here on, things are only tried
+        self.simulation.ignore_texts()
         self.pods_by_group: dict[str, list[Pod]] = {}
         for pod in self.objects("Pod", Pod):
             self.pods_by_group.setdefault(group_of(pod), []).append(pod)

@@ -11,6 +11,7 @@ from volcano_py.cluster.manifests import EPOCH
 from volcano_py.explain import forecast as module
 from volcano_py.explain.forecast import forecast
 from volcano_py.explain.target import find
+from volcano_py.explain.world import World
 
 
 def runs(name: str, cpu: str, *, deadline: int = 0, estimate: str = "", on: str = "n1", ago: int = 0) -> str:
@@ -127,3 +128,20 @@ def test_the_copy_is_as_it_was_afterwards() -> None:
     assert forecast(world, target) == forecast(world, target)
     assert (world.simulation.now, world.placed("default/train")) == (now, 0)
     assert datetime.fromtimestamp(now, UTC) < EPOCH + timedelta(minutes=1)
+
+
+def test_a_right_guess_costs_three_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A little before that moment, just before it, and the moment itself."""
+    tried: list[int] = []
+    starts_after = module._Search._starts_after
+
+    def counted(search: module._Search, ends: list[module._End]) -> bool:
+        tried.append(len(ends))
+        return starts_after(search, ends)
+
+    monkeypatch.setattr(module._Search, "_starts_after", counted)
+    monkeypatch.setattr(World, "affordable", lambda *_, **__: 12)  # as in a large cluster
+    found = explained(FULL + gang(1, "50")).forecast
+    assert found is not None
+    assert (found.after, sum(tried), tried[-1]) == (("default/r50",), 50, 1)
+    assert len(tried) <= 3

@@ -12,6 +12,7 @@ them after it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from copy import copy
 from typing import Final
 
 import numpy as np
@@ -83,6 +84,10 @@ class Resting:
     def forget(self) -> None:
         """Look at every job again in the next cycle."""
         self._memory = None
+
+    def copy(self) -> Resting:
+        """What is known now; later cycles of the one change nothing of the other."""
+        return copy(self)  # nothing that is kept is changed in place, but for answers, which are true for both
 
     def remember(
         self,

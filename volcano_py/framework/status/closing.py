@@ -49,11 +49,13 @@ _MAY_COME = frozenset({Reason.NOT_ENOUGH_TASKS, Reason.VOLUME_NOT_READY})
 class Closing:
     """Computes the statuses of one finished cycle."""
 
-    def __init__(self, ssn: Session, cycle: str, *, decided: bool = True) -> None:
-        """`decided`: whether the actions have run; only then it is known why jobs wait."""
+    def __init__(self, ssn: Session, cycle: str, *, decided: bool = True, ignores_text: bool = False) -> None:
+        """`decided`: whether the actions have run; only then it is known why jobs wait. `ignores_text`: another message
+        alone is not worth writing a condition."""
         self._ssn = ssn
         self._cycle = cycle
         self._decided = decided
+        self._ignores_text = ignores_text
         self._moment = datetime.fromtimestamp(ssn.now, tz=UTC)
         self.pending: list[PendingJob] = []
         self.quiet: dict[int, PendingJob] = {}
@@ -210,7 +212,9 @@ class Closing:
     def _with(self, conditions: Sequence[Condition], kind: str, reason: str, message: str) -> tuple[Condition, ...]:
         """The conditions with `kind` True; unchanged when it is there with the same text and is the latest."""
         known = next((condition for condition in conditions if condition.type == kind), None)
-        is_same = known is not None and (known.status, known.reason, known.message) == ("True", reason, message)
+        is_same = known is not None and self._is_said(
+            (known.status, known.reason, known.message), "True", reason, message
+        )
         if is_same and not _is_outdated(known, conditions):
             return tuple(conditions)
         made = Condition(
@@ -224,6 +228,10 @@ class Closing:
         if known is None or is_same:
             return (*(condition for condition in conditions if condition is not known), made)
         return tuple(made if condition is known else condition for condition in conditions)
+
+    def _is_said(self, known: tuple[str, ...], *new: str) -> bool:
+        """Whether a condition says that already; the last of its strings is its message."""
+        return known[:-1] == new[:-1] if self._ignores_text else known == new
 
     def _status(
         self, row: int, phase: Phase, conditions: tuple[Condition, ...], *, provisional: bool = False
@@ -306,10 +314,11 @@ class Closing:
 
     def _pod(self, info: TaskInfo, verdict: PodVerdict, nominated: str = "") -> Iterator[Effect]:
         reason, message = verdict.reported
+        is_said = self._is_said(info.reported, reason, message)
         # A nomination is written again with new evictions, even if the pod names the node already.
-        if info.reported != verdict.reported or nominated:
+        if not is_said or nominated:
             yield PodCondition(info.ref, reason, message, verdict.refusal.reason, nominated)
-        if info.reported != verdict.reported:
+        if not is_said:
             yield Event(info.ref, "Warning", "FailedScheduling", message)
 
     # -- queues ----------------------------------------------------------------------------------------------------
