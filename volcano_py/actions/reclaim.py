@@ -8,10 +8,11 @@ from volcano_py.actions.eviction_arguments import EvictionArguments, unit_rules
 from volcano_py.config.arguments import Arguments
 from volcano_py.framework.action import Action
 from volcano_py.framework.eviction.candidates import Candidates
+from volcano_py.framework.eviction.explaining.complete import explain_complete
 from volcano_py.framework.eviction.explaining.kept_out import explain_kept_out
 from volcano_py.framework.eviction.runs.eviction_run import EvictionRun
 from volcano_py.framework.eviction.scheme import Scheme
-from volcano_py.framework.eviction.starving import starving_jobs
+from volcano_py.framework.eviction.starving import waiting_jobs
 from volcano_py.framework.ordering.namespace_order import waiting_in
 from volcano_py.framework.ordering.queue_order import queue_order
 from volcano_py.framework.session import Session
@@ -27,7 +28,8 @@ class Reclaim(Action):
 
     def execute(self, ssn: Session) -> None:
         explain_kept_out(ssn, self.name, "reclaimable")
-        by_queue = starving_jobs(ssn)
+        by_queue, complete = waiting_jobs(ssn)
+        explain_complete(ssn, self.name, complete)
         if not by_queue:
             return
         pool = Candidates(ssn, unit_rules(ssn, self.arguments))

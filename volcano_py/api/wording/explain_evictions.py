@@ -50,6 +50,12 @@ def never(action: str) -> str:
     return f"{action} evicts nothing for its pods, because their preemptionPolicy is Never"
 
 
+def for_minimums_only(action: str, minimum: int) -> str:
+    """The job has its minimum, and what it has beyond that evicts nothing."""
+    has = "its minimum" if minimum < 1 else f"its minimum of {counted(minimum, 'pod')}"
+    return f"{action} evicts nothing for it: the job has {has}, and {action} evicts for minimums only"
+
+
 def claims_too_much(action: str, standing: Standing, asked: int) -> str:
     """The queue of the job has what it deserves, or would exceed it."""
     asks = with_name(standing.resource, number(standing.resource, asked))

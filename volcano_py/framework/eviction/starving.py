@@ -6,7 +6,7 @@ others, all its pods starve. So a job that comes late gets what its queue deserv
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -30,17 +30,33 @@ class Starving(msgspec.Struct, frozen=True, eq=False):
     tasks: Rows
 
 
-def starving_jobs(ssn: Session) -> dict[str, list[Starving]]:
-    """By queue: admitted, valid jobs that starve, unless pods are still being evicted for them."""
-    found: dict[str, list[Starving]] = {}
+class Waiting(NamedTuple):
+    """Admitted, valid jobs for which no pods are being evicted.
+
+    Attributes:
+        starving: those that starve, by queue.
+        complete: those that have their minimum, and for the rest of which the action evicts nothing.
+    """
+
+    starving: dict[str, list[Starving]]
+    complete: list[Starving]
+
+
+def waiting_jobs(ssn: Session) -> Waiting:
+    """The jobs with pods that wait for places."""
+    found = Waiting({}, [])
     for job, rows in ssn.jobs_with_pending_tasks():
-        if job.is_pending or not ssn.ask.job_starving(job) or ssn.is_set_aside(job, rows):
+        if job.is_pending:
             continue
-        if ssn.reservations.awaits_victims(job) or not _is_due(ssn, job, rows):
+        starves = ssn.ask.job_starving(job)
+        is_complete = not starves and job.ready + job.waiting >= job.min_member
+        if not (starves or is_complete) or ssn.is_set_aside(job, rows) or ssn.reservations.awaits_victims(job):
             continue
-        found.setdefault(job.queue.name, []).append(
-            Starving(job, minimums_first(ssn, job, ssn.ask.ordered_tasks(rows)))
-        )
+        if is_complete or not _is_due(ssn, job, rows):
+            found.complete.append(Starving(job, rows))
+        else:
+            work = Starving(job, minimums_first(ssn, job, ssn.ask.ordered_tasks(rows)))
+            found.starving.setdefault(job.queue.name, []).append(work)
     return found
 
 

@@ -1,0 +1,42 @@
+"""Why preempt or reclaim evict nothing for pods that jobs have beyond their minimum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from volcano_py.api.wording import explain_evictions as wording
+from volcano_py.framework.eviction.explaining.standings import first_beyond
+from volcano_py.framework.eviction.starving import Starving, counts_beyond_minimum
+from volcano_py.framework.session import Session
+from volcano_py.framework.status.queue_reports import standing
+from volcano_py.state.table.axis import PODS
+
+
+def explain_complete(ssn: Session, action: str, works: Sequence[Starving]) -> None:
+    """Record it for each of these jobs: between queues theirs is due nothing, and in a queue only minimums count."""
+    between_queues = counts_beyond_minimum(ssn)
+    known: dict[tuple[int, int], str] = {}
+    for work in works:
+        job = work.job
+        if not between_queues:
+            why = wording.for_minimums_only(action, job.min_member)
+        else:
+            key = job.queue.slot, int(ssn.ledger.tasks.task_class[work.tasks[0]])
+            if key not in known:
+                known[key] = _has_its_share(ssn, action, work)
+            why = known[key]
+        if why:
+            ssn.findings.explain_no_evictions(job, why, has_victims=False)
+
+
+def _has_its_share(ssn: Session, action: str, work: Starving) -> str:
+    """Of the first resource of which one more pod is too much; empty if a ceiling says so already."""
+    task_class, queue = ssn.task_class(int(work.tasks[0])), work.job.queue.name
+    if ssn.ask.allocatable(work.job.queue, task_class).count <= 0:
+        return ""
+    request = task_class.request
+    dims = [dim for dim in np.flatnonzero(request).tolist() if dim != PODS] or [PODS]
+    dim = first_beyond(ssn, queue, request, dims[0])
+    return wording.claims_too_much(action, standing(ssn, queue, dim), int(request[dim]))
