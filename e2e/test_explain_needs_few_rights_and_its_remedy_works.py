@@ -71,3 +71,27 @@ async def test_what_could_not_be_read_is_said_and_a_remedy_starts_the_job(
     await namespace.cluster.apply([queue(name, capability={"cpu": "4"})])
     await namespace.wait_phases(Running=2)
     assert (await explained()).startswith(f"{namespace.name}/train: Running, 2 of 2 pods placed")
+
+
+async def test_rights_in_one_namespace_are_enough_for_its_workloads(
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    create_queues: Callable[..., Awaitable[None]],
+    daemon: Daemon,
+    tmp_path: Path,
+) -> None:
+    pool = await simulated_nodes(2, cpu="4")
+    name = f"{namespace.name}-research"
+    await create_queues(queue(name, capability={"cpu": "2"}))
+    await namespace.apply(gang("train", 2, queue=name, cpu="2", node_selector=pool.selector))
+    await namespace.wait_reported("train-1", saying="capability")
+    async with viewer_of(namespace, tmp_path, everywhere=False) as viewer:
+        line = ("explain", "podgroup", "train", "-n", namespace.name, "--kubeconfig", str(viewer), "-o", "json")
+        result = await asyncio.to_thread(CliRunner().invoke, main, line, prog_name="volcano-py")
+    assert result.exit_code == 0, result.output
+    reported = json.loads(result.stdout)
+    assert (reported["now"]["state"], reported["now"]["reason"]) == ("Waiting", "OverCapability"), reported
+    unread = [text.partition(" not read: ")[0] for text in reported["unread"]]
+    assert f"Pod outside namespace {namespace.name}" in unread
+    assert not {"Pod", "PodGroup", "Node", "Queue"}.intersection(unread)
+    assert f"raise capability of queue {name} to 4 cpu" in {each["text"] for each in reported["remedies"]}

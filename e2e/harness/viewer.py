@@ -16,15 +16,19 @@ _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
 @asynccontextmanager
-async def viewer_of(namespace: Namespace, directory: Path) -> AsyncIterator[Path]:
-    """The kubeconfig of such a user, whose rights end with the block."""
+async def viewer_of(namespace: Namespace, directory: Path, *, everywhere: bool = True) -> AsyncIterator[Path]:
+    """The kubeconfig of such a user, whose rights end with the block. If not `everywhere`, `view` holds in the
+    namespace alone, and queues may be read, too, which belong to none."""
     admin, name = namespace.cluster, f"{namespace.name}-viewer"
     await admin.client.create(f"/api/v1/namespaces/{namespace.name}/serviceaccounts", {"metadata": {"name": "viewer"}})
-    nodes = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]}
-    await admin.client.create(f"{_RBAC}/clusterroles", {"metadata": {"name": name}, "rules": [nodes]})
-    for role in ("view", name):
+    kinds = {"": "nodes"} if everywhere else {"": "nodes", "scheduling.volcano.sh": "queues"}
+    rules = [{"apiGroups": [group], "resources": [kind], "verbs": ["get", "list"]} for group, kind in kinds.items()]
+    await admin.client.create(f"{_RBAC}/clusterroles", {"metadata": {"name": name}, "rules": rules})
+    everywhere_bound = f"{_RBAC}/clusterrolebindings"
+    inside = f"{_RBAC}/namespaces/{namespace.name}/rolebindings"
+    for role, bindings in {"view": everywhere_bound if everywhere else inside, name: everywhere_bound}.items():
         await admin.client.create(
-            f"{_RBAC}/clusterrolebindings",
+            bindings,
             {
                 "metadata": {"name": f"{name}-{role}"},
                 "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
@@ -37,11 +41,12 @@ async def viewer_of(namespace: Namespace, directory: Path) -> AsyncIterator[Path
 
         async def allowed() -> None:
             await client.get("/api/v1/nodes")
-            await client.get("/api/v1/pods")
-            await client.get("/apis/scheduling.volcano.sh/v1beta1/podgroups")
+            where = "" if everywhere else f"/namespaces/{namespace.name}"
+            await client.get(f"/api/v1{where}/pods")
+            await client.get(f"/apis/scheduling.volcano.sh/v1beta1{where}/podgroups")
 
         await admin.eventually("the viewer has its rights", allowed)
     yield path
-    for role in ("view", name):
+    for role in ("view", name) if everywhere else (name,):
         await admin.delete(f"{_RBAC}/clusterrolebindings/{name}-{role}")
     await admin.delete(f"{_RBAC}/clusterroles/{name}")

@@ -59,3 +59,12 @@ CONSEQUENCES: Final[Mapping[str, str]] = MappingProxyType(
         metrics_server.KIND: "the load of nodes counts as unknown",
     }
 )
+
+OTHERS_COUNT_AS_ABSENT: Final = "they count as absent"
+OTHERS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "Pod": "nodes and queues seem to have more room than they have, and work of others to be gone",
+        "PodGroup": "work of others seems to be gone",
+    }
+)
+"""What follows where a kind can be read in one namespace only."""

@@ -16,7 +16,7 @@ from volcano_py.api.shards.sharding import Sharding
 from volcano_py.capture.contents import stripped
 from volcano_py.capture.events import kept
 from volcano_py.capture.events import listed as events_of
-from volcano_py.capture.kinds import CONSEQUENCES, KINDS, NODE_METRICS
+from volcano_py.capture.kinds import CONSEQUENCES, KINDS, NODE_METRICS, OTHERS, OTHERS_COUNT_AS_ABSENT
 from volcano_py.capture.model import BUILT_IN, Capture, Unread
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import ApiError, ForbiddenError, NotFoundError
@@ -64,9 +64,11 @@ async def of_cluster(
     default_queue: str = names.DEFAULT_QUEUE,
     sharding: Sharding | None = None,
     config_namespace: str = names.SYSTEM_NAMESPACE,
+    namespace: str = "",
     with_events: bool = False,
 ) -> Capture:
-    """The cluster now, with its events if asked. Kinds that cannot be read are missing, and `unread` says so.
+    """The cluster now, with its events if asked. Kinds that cannot be read are missing, and `unread` says so. What may
+    not be read in all namespaces is read in `namespace`, if one is given.
 
     All lists are of one resource version, that of the pods' list, where the API server still has it.
 
@@ -76,10 +78,10 @@ async def of_cluster(
     """
     scheduled_by = frozenset(scheduler_names)
     configuration = await _configuration(client, config_namespace)
-    pods = await _list(client, POD, "")
+    pods = await _list(client, POD, "", namespace)
     taken = time.time()
     others = await asyncio.gather(
-        *(_list(client, kind, pods.revision) for kind in KINDS if kind is not POD),
+        *(_list(client, kind, pods.revision, namespace) for kind in KINDS if kind is not POD),
         _load(client, configuration.text),
     )
     listed = [pods, *others]
@@ -108,8 +110,9 @@ async def of_cluster(
     )
 
 
-async def _list(client: KubernetesClient, kind: Kind, revision: str) -> _Listed:
-    """All objects of the kind: as of the revision, or ("" or the server does not have it any more) now."""
+async def _list(client: KubernetesClient, kind: Kind, revision: str, namespace: str = "") -> _Listed:
+    """All objects of the kind: as of the revision, or ("" or the server does not have it any more) now. Those of the
+    namespace where no more may be read."""
     try:
         try:
             return await _pages(client, kind, revision)
@@ -118,11 +121,24 @@ async def _list(client: KubernetesClient, kind: Kind, revision: str) -> _Listed:
                 raise
             return await _pages(client, kind, "")
     except ForbiddenError as error:
-        return _unread(kind, f"{error.message or 'forbidden'}")
+        return await _in_namespace(client, kind, namespace, error.message or "forbidden")
     except NotFoundError:
         if kind.optional or kind is VOLCANO_JOB:
             return _Listed()
         return _unread(kind, f"the cluster does not serve {kind.path}")
+
+
+async def _in_namespace(client: KubernetesClient, kind: Kind, namespace: str, why: str) -> _Listed:
+    """The objects of the namespace, where that may be read; `why`: those of all may not."""
+    if not kind.namespaced or not namespace:
+        return _unread(kind, why)
+    path = ApiPath(kind.path.group_version, kind.path.plural, namespace)
+    try:
+        found = await _pages(client, msgspec.structs.replace(kind, path=path), "")
+    except (ForbiddenError, NotFoundError):
+        return _unread(kind, why)
+    others = Unread(f"{kind.name} outside namespace {namespace}", why, OTHERS.get(kind.name, OTHERS_COUNT_AS_ABSENT))
+    return _Listed(found.objects, (*found.unread, others), found.revision)
 
 
 async def _pages(client: KubernetesClient, kind: Kind, revision: str) -> _Listed:

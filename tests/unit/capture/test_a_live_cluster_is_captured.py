@@ -7,15 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as replaced
 
 from tests.unit.capture.clusters import CONFIG_MAP, LISTS, config_map, forbid, serve, waiting
 from tests.unit.cluster.fakes import FakeApi, Reply, Request, page, refusal
-from volcano_py.api.objects import PriorityClass
+from volcano_py.api.objects import Pod, PriorityClass
 from volcano_py.capture.kinds import CONSEQUENCES, KINDS
 from volcano_py.capture.live import of_cluster
 from volcano_py.capture.model import BUILT_IN, Unread
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import UnauthorizedError
+from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.kubernetes.watching import kinds
 from volcano_py.config import default_configuration_text
 
@@ -123,6 +125,27 @@ async def test_a_kind_that_may_not_be_read_is_said_with_what_follows(
     assert missing.why == f'User "ann" cannot list resource "{kind.path.plural}"'
     assert missing.so
     assert kind.name not in {name for name, _ in found.items} - {"PriorityClass"}
+
+
+async def test_what_may_be_read_in_one_namespace_only_is_read_there(api: FakeApi, client: KubernetesClient) -> None:
+    """As by a user with the ClusterRole `view` in a namespace of their own."""
+    serve(api, {**LISTS, "Pod": (waiting("mine"), waiting("other"))})
+    forbid(api, kinds.POD, kinds.SERVICE, kinds.NAMESPACE)
+    api.on("GET", "/api/v1/namespaces/team/pods", page(8, waiting("mine")))
+    forbid(api, replaced(kinds.SERVICE, path=ApiPath("v1", "services", "team")))
+
+    found = await of_cluster(client, namespace="team")
+
+    assert [obj.metadata.name for kind, obj in found.items if kind == "Pod" and isinstance(obj, Pod)] == ["mine"]
+    why = 'User "ann" cannot list resource'
+    assert [(each.what, each.why) for each in found.unread] == [
+        ("Pod outside namespace team", f'{why} "pods"'),
+        ("Namespace", f'{why} "namespaces"'),
+        ("Service", f'{why} "services"'),
+    ]
+    assert found.unread[0].so == "nodes and queues seem to have more room than they have, and work of others to be gone"
+    without = await of_cluster(client)
+    assert [each.what for each in without.unread] == ["Pod", "Namespace", "Service"]
 
 
 async def test_classes_that_may_not_be_read_have_the_values_that_pods_show(

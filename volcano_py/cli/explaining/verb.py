@@ -91,7 +91,7 @@ def explain(
     log_aside()
     collect_seldom()
     registry = builtin_registry().with_installed()
-    capture = source.capture()
+    capture = source.capture(namespace=namespace)
     configuration = captured_configuration(capture, scheduler_conf, registry)
     world = World(capture.items, configuration, registry, rules=rules_of(capture), live=capture.taken)
     try:

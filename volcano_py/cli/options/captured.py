@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from volcano_py.api.names import DEFAULT_QUEUE, DEFAULT_SCHEDULER_NAME
-from volcano_py.cli.options.cluster_access import cluster_options, on_cluster
+from volcano_py.cli.options.cluster_access import cluster_options, namespace_of, on_cluster
 from volcano_py.cli.options.cluster_configuration import config_namespace_option
 from volcano_py.cli.options.sharding import sharding_of, sharding_options
 from volcano_py.cli.printing.one_line import plain
@@ -59,15 +59,16 @@ class Source(msgspec.Struct, frozen=True):
             sharding=self.sharding,
         )
 
-    def capture(self, *, with_events: bool = False) -> Capture:
+    def capture(self, *, with_events: bool = False, namespace: str | None = None) -> Capture:
         """The capture: of the files, else of the cluster, then with its events if asked. What could not be read is
-        reported on standard error.
+        reported on standard error. What may not be read in all namespaces is read in `namespace`, by default that of
+        the kubeconfig's context.
 
         Raises:
             click.ClickException: a file cannot be read, or there is no cluster, or it refuses.
             click.UsageError: both are named.
         """
-        found = self._of_files() if self.files else self._of_cluster(with_events=with_events)
+        found = self._of_files() if self.files else self._of_cluster(namespace, with_events=with_events)
         for each in found.unread:
             click.echo(plain(str(each)), err=True)
         return found
@@ -96,7 +97,7 @@ class Source(msgspec.Struct, frozen=True):
             changes["sharding"] = self.sharding
         return msgspec.structs.replace(found, **changes)
 
-    def _of_cluster(self, *, with_events: bool) -> Capture:
+    def _of_cluster(self, namespace: str | None, *, with_events: bool) -> Capture:
         from volcano_py.capture.live import of_cluster
 
         async def work(client: KubernetesClient) -> Capture:
@@ -106,6 +107,7 @@ class Source(msgspec.Struct, frozen=True):
                 default_queue=self.default_queue or DEFAULT_QUEUE,
                 sharding=self.sharding,
                 config_namespace=self.config_namespace,
+                namespace=namespace_of(client, namespace),
                 with_events=with_events,
             )
 
