@@ -133,14 +133,24 @@ def donors_keep(
     return f"{action} finds nothing to evict: {_own(standing)}{summarize(beyond, most=2)}, but {because}"
 
 
-def shares_keep(action: str, side: str, protections: Sequence[Protection]) -> str:
-    """Queues, or namespaces, are compared by their shares, and no other gives anything; `side` is the job's own, with
-    what it is."""
-    kind = side.split(" ", 1)[0]
+class Claim(msgspec.Struct, frozen=True):
+    """What one side, `queue b` or `namespace ml`, holds of a resource, and how much more a job of it asks for."""
+
+    side: str
+    resource: str
+    held: int
+    asked: int
+
+
+def shares_keep(action: str, claim: Claim, protections: Sequence[Protection]) -> str:
+    """Queues, or namespaces, are compared by their shares, and no other gives anything."""
+    if protections:
+        return f"{action} finds nothing to evict: {kept(protections)}"
+    kind = claim.side.split(" ", 1)[0]
+    held, asked = (number(claim.resource, units) for units in (claim.held, claim.asked))
     because = (
-        kept(protections)
-        if protections
-        else f"an eviction would leave any other {kind} with a smaller share than {side}"
+        f"an eviction would leave any other {kind} with a smaller share than {claim.side}, which holds "
+        f"{with_name(claim.resource, held)} and asks for {asked} more"
     )
     return f"{action} finds nothing to evict: {because}"
 

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from volcano_py.api.wording import explain_evictions as wording
-from volcano_py.api.wording.explain_evictions import Standing
+from volcano_py.api.wording.explain_evictions import Claim, Standing
 from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.deadlocks import Deadlocks
 from volcano_py.framework.eviction.explaining.protections import Protections
@@ -63,7 +63,9 @@ class Causes:
         action = self._scheme.action
         if policy == NEVER:
             return Cause(wording.never(action), has_victims=False)
-        return self._why_no_reclaim(task, rows) if self._scheme.point == "reclaimable" else self._why_no_preempt(task)
+        if self._scheme.point == "reclaimable":
+            return self._why_no_reclaim(task, rows)
+        return self._why_no_preempt(task, rows)
 
     def _deadlock(self, task: Task) -> Cause | None:
         """Why a gang that is deadlocked with the job keeps its places; None when there is none, or a ceiling would
@@ -107,7 +109,7 @@ class Causes:
         if not donors:
             elsewhere = held[ssn.ledger.tasks.queue[held] != task.job.queue.slot]
             found = self.protections(task, elsewhere)
-            why = wording.shares_keep(action, f"queue {own.queue}", found.most)
+            why = wording.shares_keep(action, self._claim_of(f"queue {own.queue}", own.held, dim, rows), found.most)
             return Cause(why, has_victims=bool(found.most))
         names = [each.queue for each in donors]
         held = held[np.isin(ssn.ledger.tasks.queue[held], [ssn.queues[name].slot for name in names])]
@@ -117,14 +119,17 @@ class Causes:
 
     # -- inside a queue --------------------------------------------------------------------------------------------
 
-    def _why_no_preempt(self, task: Task) -> Cause:
+    def _why_no_preempt(self, task: Task, rows: Rows) -> Cause:
         ssn, queue, action = self._ssn, task.job.queue, self._scheme.action
-        held = holders(ssn, self.scarcest(task))
+        dim = self.scarcest(task)
+        held = holders(ssn, dim)
         if ssn.ask.has_namespace_order and ssn.ask.preempts_equals:
             elsewhere = held[ssn.ledger.tasks.queue[held] == queue.slot]
             elsewhere = elsewhere[ssn.ledger.tasks.job[elsewhere] != task.job.row]
             found = self.protections(task, elsewhere)
-            why = wording.shares_keep(action, f"namespace {task.job.namespace}", found.most)
+            own = self._held_by_namespace(task.job, dim)
+            claim = self._claim_of(f"namespace {task.job.namespace}", own, dim, rows)
+            why = wording.shares_keep(action, claim, found.most)
             return Cause(why, has_victims=bool(found.most))
         tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
         held = held[(tasks.queue[held] == queue.slot) & (tasks.job[held] != task.job.row)]
@@ -144,11 +149,23 @@ class Causes:
         spare = held[self._pool.gangs.surplus()[self._ssn.ledger.tasks.job[held]] > 0]
         return bool(len(self._ssn.ask.possible_victims(self._scheme.point, task, self.protections(task, spare).free)))
 
+    def _held_by_namespace(self, job: Job, dim: int) -> int:
+        """What the namespace of the job holds in its queue."""
+        jobs = self._ssn.ledger.jobs
+        is_own = (jobs.queue == job.queue.slot) & (jobs.namespace == jobs.namespace[job.row])
+        return int(jobs.allocated[is_own, dim].sum())
+
     # -- what both need --------------------------------------------------------------------------------------------
 
     def protections(self, task: Task, held: Rows) -> Protections:
         """What keeps these pods."""
         return Protections(self._ssn, self._pool, self._scheme, task, held)
+
+    def _claim_of(self, side: str, held: int, dim: int, rows: Rows) -> Claim:
+        """What the side holds, and the tasks `rows` ask for."""
+        classes = self._ssn.ledger.classes
+        asked = classes.request[self._ssn.ledger.tasks.task_class[rows], dim].sum()
+        return Claim(side, self._ssn.axis.names[dim], held, int(asked))
 
     def claim(self, task: Task, rows: Rows) -> tuple[Standing, int]:
         """What the queue holds and deserves of the resource of which the tasks `rows` ask for too much, and how much
