@@ -104,7 +104,7 @@ def _draw_use(panel: Axes, resource: str, figures: Sequence[Figures], until: flo
     panel.fill_between(times, held, step="post", color=_USE, alpha=0.35, linewidth=0)
     panel.plot(times, held, drawstyle=_STEP, color=_USE, label="allocated")
     panel.plot(times, deserved, drawstyle=_STEP, color=_DESERVED, linestyle="--", label="deserved")
-    panel.set_ylabel(resource)
+    panel.set_ylabel("memory, GiB" if resource == "memory" else resource)
     panel.set_ylim(bottom=0)
     panel.grid(alpha=0.25)
     panel.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from tests.unit.docs.pages import PROJECT
 from tests.unit.record.recording import record_contest, record_night
 from volcano_py.cli.main import main
-from volcano_py.cli.records.plotting import MOST_RESOURCES, resources_of
+from volcano_py.cli.records.plotting import MOST_RESOURCES, plot_queue, resources_of
 from volcano_py.record.entries import QueueFigures
 from volcano_py.record.evictions import of_evictions
 from volcano_py.record.history import Figures, pods_of
@@ -40,6 +40,13 @@ def test_use_shares_waits_and_evictions_are_in_the_picture(tmp_path: Path) -> No
     assert "evicted from it: 2" in labels(lost)
     assert "evicted for it: 2" in labels(gained)
     assert {"10:00", "13:00"} <= {*labels(lost)}
+
+
+def test_memory_has_its_unit(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    at_noon = Figures(at=43_200.0, figures=QueueFigures(allocated={"memory": 2**31}, deserved={}))
+    plot_queue(tmp_path / "queue.svg", "research", [at_noon], [], 43_260.0)
+    assert "memory, GiB" in labels(tmp_path / "queue.svg")
 
 
 def test_the_picture_of_the_page_is_what_the_command_draws(tmp_path: Path) -> None:
