@@ -92,6 +92,6 @@ async def test_rights_in_one_namespace_are_enough_for_its_workloads(
     reported = json.loads(result.stdout)
     assert (reported["now"]["state"], reported["now"]["reason"]) == ("Waiting", "OverCapability"), reported
     unread = [text.partition(" not read: ")[0] for text in reported["unread"]]
-    assert f"Pod outside namespace {namespace.name}" in unread
+    assert f"Pod in other namespaces than {namespace.name}" in unread
     assert not {"Pod", "PodGroup", "Node", "Queue"}.intersection(unread)
     assert f"raise capability of queue {name} to 4 cpu" in {each["text"] for each in reported["remedies"]}

@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from msgspec.structs import replace
+
 from volcano_py.api.objects import NodeMetrics
+from volcano_py.capture.model import Unread
+from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.kubernetes.watching import kinds
 from volcano_py.cluster.kubernetes.watching.kinds import Kind
 from volcano_py.cluster.load import metrics_server
@@ -60,11 +64,17 @@ CONSEQUENCES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
-OTHERS_COUNT_AS_ABSENT: Final = "they count as absent"
-OTHERS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "Pod": "nodes and queues seem to have more room than they have, and work of others to be gone",
-        "PodGroup": "work of others seems to be gone",
-    }
-)
-"""What follows where a kind can be read in one namespace only."""
+_OF_OTHER_PODS: Final = "they count as absent, and nodes and queues seem to have more room than they have"
+
+
+def unread_elsewhere(kind: Kind, namespace: str, why: str) -> Unread:
+    """What is missing where objects of the kind can be read in one namespace only."""
+    so = _OF_OTHER_PODS if kind is kinds.POD else "they count as absent"
+    return Unread(f"{kind.name} in other namespaces than {namespace}", why, so)
+
+
+def of_namespace(kind: Kind, namespace: str) -> Kind | None:
+    """The kind with what is in the namespace only; None where it is not in namespaces, or in one already."""
+    if not kind.namespaced or kind.path.namespace:
+        return None
+    return replace(kind, path=ApiPath(kind.path.group_version, kind.path.plural, namespace))

@@ -16,7 +16,7 @@ from volcano_py.api.shards.sharding import Sharding
 from volcano_py.capture.contents import stripped
 from volcano_py.capture.events import kept
 from volcano_py.capture.events import listed as events_of
-from volcano_py.capture.kinds import CONSEQUENCES, KINDS, NODE_METRICS, OTHERS, OTHERS_COUNT_AS_ABSENT
+from volcano_py.capture.kinds import CONSEQUENCES, KINDS, NODE_METRICS, of_namespace, unread_elsewhere
 from volcano_py.capture.model import BUILT_IN, Capture, Unread
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import ApiError, ForbiddenError, NotFoundError
@@ -130,15 +130,14 @@ async def _list(client: KubernetesClient, kind: Kind, revision: str, namespace: 
 
 async def _in_namespace(client: KubernetesClient, kind: Kind, namespace: str, why: str) -> _Listed:
     """The objects of the namespace, where that may be read; `why`: those of all may not."""
-    if not kind.namespaced or not namespace:
+    own = of_namespace(kind, namespace) if namespace else None
+    if own is None:
         return _unread(kind, why)
-    path = ApiPath(kind.path.group_version, kind.path.plural, namespace)
     try:
-        found = await _pages(client, msgspec.structs.replace(kind, path=path), "")
+        found = await _pages(client, own, "")
     except (ForbiddenError, NotFoundError):
         return _unread(kind, why)
-    others = Unread(f"{kind.name} outside namespace {namespace}", why, OTHERS.get(kind.name, OTHERS_COUNT_AS_ABSENT))
-    return _Listed(found.objects, (*found.unread, others), found.revision)
+    return _Listed(found.objects, (*found.unread, unread_elsewhere(kind, namespace, why)), found.revision)
 
 
 async def _pages(client: KubernetesClient, kind: Kind, revision: str) -> _Listed:

@@ -10,12 +10,11 @@ from types import MappingProxyType
 from typing import Final, TypeVar
 
 import structlog
-from msgspec.structs import replace
 
 from volcano_py.api import names
 from volcano_py.api.objects import ApiObject, metadata_of
 from volcano_py.capture.events import entries, events_in
-from volcano_py.capture.kinds import CONSEQUENCES, KINDS
+from volcano_py.capture.kinds import CONSEQUENCES, KINDS, of_namespace, unread_elsewhere
 from volcano_py.capture.model import BUILT_IN, Capture, Unread
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import ForbiddenError, NotFoundError
@@ -235,22 +234,15 @@ async def _readable(client: KubernetesClient, kind: Kind, namespace: str) -> tup
         await client.get(kind.path, {**kind.selectors, **_LIST_ONE})
     except ForbiddenError as error:
         why, so = error.message or "forbidden", CONSEQUENCES.get(kind.name, _SO.get(kind.name, ""))
-        own = _of_namespace(kind, namespace)
+        own = of_namespace(kind, namespace)
         if own is None or not await _is_allowed(client, own):
             return None, Unread(kind.name, why, so)
-        return own, Unread(f"{kind.name} in other namespaces than {namespace}", why, "they count as absent")
+        return own, unread_elsewhere(kind, namespace, why)
     except NotFoundError:
         is_missed = not (kind.optional or kind is VOLCANO_JOB)
         why, so = f"the cluster does not serve {kind.path}", CONSEQUENCES.get(kind.name, "")
         return None, Unread(kind.name, why, so) if is_missed else None
     return kind, None
-
-
-def _of_namespace(kind: Kind, namespace: str) -> Kind | None:
-    """The kind with what is in the namespace only; None where it is not in namespaces, or in one already."""
-    if not kind.namespaced or kind.path.namespace:
-        return None
-    return replace(kind, path=ApiPath(kind.path.group_version, kind.path.plural, namespace))
 
 
 async def _is_allowed(client: KubernetesClient, kind: Kind) -> bool:

@@ -139,11 +139,11 @@ async def test_what_may_be_read_in_one_namespace_only_is_read_there(api: FakeApi
     assert [obj.metadata.name for kind, obj in found.items if kind == "Pod" and isinstance(obj, Pod)] == ["mine"]
     why = 'User "ann" cannot list resource'
     assert [(each.what, each.why) for each in found.unread] == [
-        ("Pod outside namespace team", f'{why} "pods"'),
+        ("Pod in other namespaces than team", f'{why} "pods"'),
         ("Namespace", f'{why} "namespaces"'),
         ("Service", f'{why} "services"'),
     ]
-    assert found.unread[0].so == "nodes and queues seem to have more room than they have, and work of others to be gone"
+    assert found.unread[0].so == "they count as absent, and nodes and queues seem to have more room than they have"
     without = await of_cluster(client)
     assert [each.what for each in without.unread] == ["Pod", "Namespace", "Service"]
 

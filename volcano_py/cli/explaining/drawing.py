@@ -43,12 +43,12 @@ def drawn(explanation: WorkloadExplanation | QueueExplanation | NodeExplanation)
 
 def _workload(workload: WorkloadExplanation) -> Iterator[str]:
     yield from _now(workload)
-    if workload.unread:
-        yield from _part("Not read", workload.unread)
     if workload.now.reason:
         yield from _waits(workload)
     if workload.history:
         yield from _part("History", [f"{each.at} {each.object}: {each.text}" for each in workload.history])
+    if workload.unread:
+        yield from _part("Not read", workload.unread)
 
 
 def _now(workload: WorkloadExplanation) -> Iterator[str]:

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from volcano_py.api.names import SCHEDULING_API
-from volcano_py.cli.options.captured import Source, captured_configuration, source_options
+from volcano_py.cli.options.captured import Source, captured_configuration, say_unread, source_options
 from volcano_py.cli.options.cluster_access import DEFAULT_NAMESPACE, namespace_of, namespace_option, on_cluster
 from volcano_py.cli.options.live_names import QUEUES, names_of
 from volcano_py.cli.options.names import SUBDOMAIN
@@ -91,12 +91,13 @@ def explain(
     log_aside()
     collect_seldom()
     registry = builtin_registry().with_installed()
-    capture = source.capture(namespace=namespace)
+    capture = source.capture(namespace=namespace, says_unread=False)
     configuration = captured_configuration(capture, scheduler_conf, registry)
     world = World(capture.items, configuration, registry, rules=rules_of(capture), live=capture.taken)
     try:
         explanation = _explained(world, kind, name, namespace, source, capture, record)
     except (ExplainError, RecordError) as error:
+        say_unread(capture)
         raise click.ClickException(str(error)) from error
     if output == "table":
         for line in drawn(explanation):

@@ -59,18 +59,18 @@ class Source(msgspec.Struct, frozen=True):
             sharding=self.sharding,
         )
 
-    def capture(self, *, with_events: bool = False, namespace: str | None = None) -> Capture:
+    def capture(self, *, with_events: bool = False, namespace: str | None = None, says_unread: bool = True) -> Capture:
         """The capture: of the files, else of the cluster, then with its events if asked. What could not be read is
-        reported on standard error. What may not be read in all namespaces is read in `namespace`, by default that of
-        the kubeconfig's context.
+        reported on standard error, unless the answer does it (not `says_unread`). What may not be read in all
+        namespaces is read in `namespace`, by default that of the kubeconfig's context.
 
         Raises:
             click.ClickException: a file cannot be read, or there is no cluster, or it refuses.
             click.UsageError: both are named.
         """
         found = self._of_files() if self.files else self._of_cluster(namespace, with_events=with_events)
-        for each in found.unread:
-            click.echo(plain(str(each)), err=True)
+        if says_unread:
+            say_unread(found)
         return found
 
     def _of_files(self) -> Capture:
@@ -112,6 +112,12 @@ class Source(msgspec.Struct, frozen=True):
             )
 
         return on_cluster(self.kubeconfig, self.context, work)
+
+
+def say_unread(capture: Capture) -> None:
+    """Report on standard error what could not be read."""
+    for each in capture.unread:
+        click.echo(plain(str(each)), err=True)
 
 
 def captured_configuration(capture: Capture, conf: Path | None, registry: Registry) -> SchedulerConfiguration:

@@ -153,8 +153,11 @@ def test_what_could_not_be_read_is_said(tmp_path: Path) -> None:
     path.write_bytes(
         file.written(type(whole)(taken=whole.taken, items=items, configuration=whole.configuration, unread=unread))
     )
-    output = explained(path, "podgroup", "train").stdout
-    assert "Not read\n  Queue not read: forbidden;" in output
+    result = explained(path, "podgroup", "train")
+    assert "Not read\n  Queue not read: forbidden;" in result.stdout
+    assert result.stdout.index("What would help") < result.stdout.index("Not read")
+    assert not result.stderr
+    assert explained(path, "podgroup", "other").stderr.startswith("Queue not read: forbidden;")
 
 
 def served(user: UserOfCluster) -> None:
