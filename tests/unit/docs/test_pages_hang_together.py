@@ -91,6 +91,8 @@ def test_ten_first_questions_are_answered_one_click_away(name: str) -> None:
     targets = {target for _, target in questions}
     assert len(questions) == len(targets) == 10
     assert targets <= {link.target for link in links(page) if link.target.partition("#")[2]}
+    leaving = [target for target in targets if target.startswith("..")]
+    assert not leaving, "the site has the pages of docs/ alone"
 
 
 @cache
