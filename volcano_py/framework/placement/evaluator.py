@@ -148,8 +148,11 @@ class Evaluator:
             total += call(view)
         request = np.where(view.request > 0, view.request, _NOT_ASKED)
         free = view.free if self.is_promised else view.idle
-        for dim in np.flatnonzero((view.request > 0).any(axis=0)).tolist():
-            total[free[:, dim] < request[:, dim, None]] = _NO_OFFER
+        # Most nodes have room for all; only the others are compared with each class.
+        tight = np.flatnonzero((free < view.request.max(axis=0)).any(axis=1))
+        if len(tight):
+            lacks = (free[tight] < request[:, None, :]).any(axis=2)
+            total[:, tight] = np.where(lacks, _NO_OFFER, total[:, tight])
         return total
 
     # -- refusals --------------------------------------------------------------------------------------------------

@@ -101,12 +101,12 @@ class NodeOrder(Plugin):
         weights, preferences, rows = self._weights, [self._preferences(each) for each in view.classes], view.rows
         total = np.zeros((len(view.classes), len(rows)))
         self._add_allocated(total, rows, view.nonzero_used, view.nonzero_request)
-        for members in _alike(each.balanced for each in preferences):
-            if (by := preferences[members[0]].balanced) is not None:
+        for first, members in _alike(each.balanced for each in preferences):
+            if (by := preferences[first].balanced) is not None:
                 total[members] += self._balanced_score(by, view, view.request[members])
-        for members in _alike(each.images for each in preferences):
-            if (images := preferences[members[0]].images) is not None:
-                scores = self._image_scores(images, view.classes[members[0]])
+        for first, members in _alike(each.images for each in preferences):
+            if (images := preferences[first].images) is not None:
+                scores = self._image_scores(images, view.classes[first])
                 total[members] += weights.image_locality * scores.take(rows)
         return total
 
@@ -186,9 +186,12 @@ class NodeOrder(Plugin):
         return self._without_gpu if request[_CPU_AND_MEMORY].any() else None
 
 
-def _alike(values: Iterable[object]) -> list[list[int]]:
-    """The positions of equal values, each together."""
+def _alike(values: Iterable[object]) -> list[tuple[int, list[int] | slice]]:
+    """The positions of equal values, each together, after the first of them; a slice, which copies nothing, if all
+    are equal."""
     places: dict[object, list[int]] = {}
     for place, value in enumerate(values):
         places.setdefault(value, []).append(place)
-    return list(places.values())
+    if len(places) == 1:
+        return [(0, slice(None))]
+    return [(found[0], found) for found in places.values()]

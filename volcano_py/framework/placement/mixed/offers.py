@@ -25,7 +25,7 @@ NOTHING: Final = -np.inf
 # Classes times nodes whose offers are kept, at nine bytes each; beyond it all are dropped.
 _MOST_KEPT: Final = 10_000_000
 # Of these evaluated in one go, so that what is worked out in between stays in the processor's cache.
-_MOST_AT_ONCE: Final = 32_768
+_MOST_AT_ONCE: Final = 8_192
 # Past this share of touched nodes, evaluating a class again is cheaper than updating rows.
 _REFRESH_ALL_ABOVE: Final = 0.25
 
@@ -47,11 +47,13 @@ class Offers:
         self._offers: Scores = np.empty((0, len(tie_rank)))
         self._willing = np.empty((0, len(tie_rank)), dtype=np.bool_)
         """[slots, N], by place: whether the node takes the class, regardless of its room."""
+        self._is_refused: list[bool] = []
+        """Of each slot, whether any node does not."""
 
     def slots(self, classes: Sequence[TaskClass], log: list[int]) -> Rows:
         """[C] where the offers of these distinct classes are, which are up to date now."""
         if (len(self._slots) + len(classes)) * len(self.node_at) > _MOST_KEPT:
-            self._slots, self._positions = {}, []
+            self._slots, self._positions, self._is_refused = {}, [], []
         new = [each for each in classes if each.row not in self._slots]
         if new:
             self._add(new, len(log))
@@ -63,29 +65,25 @@ class Offers:
             self._evaluate([classes[index] for index in behind], [slots[index] for index in behind], rows, len(log))
         return np.array(slots)
 
-    def take(self, slots: Iterable[int], among: Rows) -> tuple[Rows, Scores]:
+    def take(self, slots: Sequence[int]) -> tuple[Rows, Scores]:
         """[K] places and scores of the nodes that tasks of these slots take one after the other, each another node;
-        fewer than slots when there is none for the next. `among`: the slots that occur, each once."""
-        offers, kept = self._offers, []
-        places: list[int] = []
-        scores: list[float] = []
-        for slot in slots:
-            place = int(offers[slot].argmax())
-            score = float(offers[slot, place])
-            if score == NOTHING:
-                break
-            places.append(place)
-            scores.append(score)
-            kept.append(offers[among, place])
-            offers[among, place] = NOTHING
-        for place, column in zip(places, kept, strict=True):
-            offers[among, place] = column
-        return np.array(places, dtype=np.intp), np.array(scores)
+        fewer than slots when there is none for the next."""
+        places, scores = np.empty(len(slots), dtype=np.intp), np.empty(len(slots))
+        for count, slot in enumerate(slots):
+            offers, taken = self._offers[slot], places[:count]
+            kept = offers[taken]  # (row by row: the same nodes in all rows would be far apart in memory)
+            offers[taken] = NOTHING
+            place = offers.argmax()
+            scores[count], places[count] = offers[place], place
+            offers[taken] = kept
+            if scores[count] == NOTHING:
+                return places[:count], scores[:count]
+        return places, scores
 
     def after(self, classes: Sequence[TaskClass], slots: Rows, places: Rows, placed: Sequence[TaskClass]) -> Scores:
         """[C, K] what the nodes at `places` [K] offer to the classes once each holds one more task of `placed` [K]."""
         offers = self._evaluator.offers(classes, self.node_at[places], placed)
-        return np.where(self._willing[slots[:, None], places], offers, NOTHING)
+        return self._of_willing(slots[:, None], places, offers)
 
     def _add(self, classes: Sequence[TaskClass], position: int) -> None:
         first, count = len(self._slots), len(classes)
@@ -96,6 +94,7 @@ class Offers:
         for slot, task_class in enumerate(classes, first):
             self._slots[task_class.row] = slot
             self._willing[slot] = self._evaluator.codes_of_all(task_class)[self.node_at] == FITS
+            self._is_refused.append(not self._willing[slot].all())
         self._positions.extend([position] * count)
         self._evaluate(classes, list(range(first, first + count)), self._evaluator.all_rows, position)
 
@@ -111,8 +110,14 @@ class Offers:
         """Work out what the nodes `rows` offer as of `position`, for some classes at a time."""
         places, at_once = self._place_of[rows], max(1, _MOST_AT_ONCE // max(1, len(rows)))
         for first in range(0, len(classes), at_once):
-            where = np.array(slots[first : first + at_once])[:, None], places
+            own = np.array(slots[first : first + at_once])[:, None]
             offers = self._evaluator.offers(classes[first : first + at_once], rows)
-            self._offers[where] = np.where(self._willing[where], offers, NOTHING)
+            self._offers[own, places] = self._of_willing(own, places, offers)
         for slot in slots:
             self._positions[slot] = position
+
+    def _of_willing(self, slots: Rows, places: Rows, offers: Scores) -> Scores:
+        """[C, K] the offers of nodes at `places` [K] to the classes of `slots` [C, 1], without those that refuse."""
+        if not any(self._is_refused[slot] for slot in slots[:, 0].tolist()):
+            return offers
+        return np.where(self._willing[slots, places], offers, NOTHING)

@@ -113,7 +113,7 @@ class MixedRun:
         number = {each.row: index for index, each in enumerate(classes)}
         which = np.array([number[each.row] for each in run])
         slots = self._offers.slots(classes, log)
-        places, scores = self._offers.take(slots[which].tolist(), slots)
+        places, scores = self._offers.take(slots[which].tolist())
         run, which = run[: len(places)], which[: len(places)]
         if len(run) > 1:
             touched = self._offers.after(classes, slots, places, run)[which]
