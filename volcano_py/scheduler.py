@@ -50,9 +50,12 @@ class _Tally(msgspec.Struct):
     evictions: int = 0
 
     def __call__(self, effects: Sequence[Effect]) -> None:
-        kinds = [type(effect) for effect in effects]
-        self.binds += kinds.count(Bind)
-        self.evictions += kinds.count(Evict)
+        for effect in effects:
+            kind = type(effect)
+            if kind is Bind:
+                self.binds += 1
+            elif kind is Evict:
+                self.evictions += 1
         self.emit(effects)
 
 

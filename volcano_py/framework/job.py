@@ -22,6 +22,8 @@ _ready = itemgetter(*np.flatnonzero(READY_STATUSES).tolist())
 _valid = itemgetter(*np.flatnonzero(VALID_STATUSES).tolist())
 _NOT_ADMITTED = frozenset({int(Phase.NONE), int(Phase.PENDING)})
 _allocated = itemgetter(*np.flatnonzero(ALLOCATED_STATUSES).tolist())
+_started = itemgetter(TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
+_unstarted = itemgetter(TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
 
 class Job(msgspec.Struct, eq=False):
@@ -120,6 +122,16 @@ class Job(msgspec.Struct, eq=False):
     @property
     def allocated_tasks(self) -> int:
         return sum(_allocated(self._counts))
+
+    @property
+    def started_tasks(self) -> int:
+        """Tasks that are bound, or are being bound."""
+        return sum(_started(self._counts))
+
+    @property
+    def unstarted_tasks(self) -> int:
+        """Tasks that are not: without a place, or with one of this cycle that was not handed to the binder."""
+        return sum(_unstarted(self._counts))
 
     @property
     def waiting(self) -> int:

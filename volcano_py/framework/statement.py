@@ -34,6 +34,7 @@ _BECOMES: Final = {
     OperationKind.PIPELINE: TaskStatus.PIPELINED,
     OperationKind.EVICT: TaskStatus.RELEASING,
 }
+_NO_CLAIMS: Final[tuple[tuple[ClaimBinding, ...], float]] = ((), 0.0)
 
 
 class Motive(msgspec.Struct, frozen=True):
@@ -168,21 +169,12 @@ class Statement:
         return Operation(kind, placement, tasks.status[rows], tasks.node[rows], motive)
 
     def _binds(self, placement: Placement) -> list[Effect]:
-        nodes, job = self._cluster.snapshot.nodes, placement.job
-        job_created = job.created
+        nodes, job, info_of = self._cluster.snapshot.nodes, placement.job, self._cluster.task_info
+        key, queue, job_created = job.key, job.queue.name, job.created
         created = self._cluster.ledger.tasks.created[placement.rows].tolist()
-        none: tuple[tuple[ClaimBinding, ...], float] = ((), 0.0)
         claims = self._findings.claim_bindings
         return [
-            Bind(
-                self._cluster.task_info(row).ref,
-                nodes[node].name,
-                job.key,
-                job.queue.name,
-                moment,
-                *claims.get(row, none),
-                job_created,
-            )
+            Bind(info_of(row).ref, nodes[node].name, key, queue, moment, *claims.get(row, _NO_CLAIMS), job_created)
             for row, node, moment in zip(placement.rows.tolist(), placement.nodes.tolist(), created, strict=True)
             if node != NOWHERE
         ]

@@ -120,8 +120,7 @@ class Gang(Plugin):
         """Jobs that are not ready first, and of those the ones that hold places without being able to use them."""
         if self.job_ready(job):
             return _IS_READY
-        bound = job.count(TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
-        return _BOUND_IN_PART if bound else _NOT_READY
+        return _BOUND_IN_PART if job.started_tasks else _NOT_READY
 
     # -- victims ---------------------------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ class Phase(IntEnum):
 
     @property
     def text(self) -> str:
-        return "" if self is Phase.NONE else self.name.capitalize()
+        return _TEXTS[self]
 
     @classmethod
     def of(cls, text: str) -> Phase:
@@ -42,7 +42,8 @@ class Phase(IntEnum):
         return _PHASES.get(text, cls.NONE)
 
 
-_PHASES = {phase.text: phase for phase in Phase}
+_TEXTS = {phase: phase.name.capitalize() if phase else "" for phase in Phase}
+_PHASES = {text: phase for phase, text in _TEXTS.items()}
 
 
 class Snapshot(msgspec.Struct, frozen=True):

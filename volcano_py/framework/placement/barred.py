@@ -45,6 +45,8 @@ class Barred:
         predicates = dispatch.calls("predicate")
         others = chain.from_iterable(map(dispatch.calls, ("pre_predicate", "predicate_advice")))
         self._predicates = predicates
+        self._of_class: dict[int, FitError | None] = {}
+        """The answers of this session, by class."""
         self._speakers = {call.plugin.name for call in others}
         """Plugins that must answer `predicate_for_good`, as they say more than which nodes refuse."""
 
@@ -52,11 +54,14 @@ class Barred:
         """Why no node will take the class; None when one may."""
         if self._failures:
             return None  # the answers of a failing plugin may not last
+        if task_class.row in self._of_class:
+            return self._of_class[task_class.row]
         key: Key = (task_class.key, *(text for item in sorted(task_class.variant.items()) for text in item))
         error = self._kept.keep(key, lambda: _Answer(self._judge(task_class))).error
         if self._failures:
             self._kept.forget(key)
             return None
+        self._of_class[task_class.row] = error
         return error
 
     def _judge(self, task_class: TaskClass) -> FitError | None:

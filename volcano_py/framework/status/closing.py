@@ -174,7 +174,7 @@ class Closing:
     def _conclude(self, job: Job, conditions: tuple[Condition, ...], *, is_scheduled: bool) -> Iterator[Effect]:
         """What is written of a job that the actions of this cycle could try."""
         provisional = job.phase is not Phase.RUNNING and bool(self._about_to_run[job.row])
-        waits = job.count(TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED) > 0
+        waits = job.unstarted_tasks > 0
         is_due = waits or not job.tasks or not (is_scheduled or self._ssn.ask.job_ready(job))
         verdict = self._verdict(job, job.phase) if is_due else None
         if not is_scheduled and verdict is not None and (waits or not _is_filled_by_leavers(job)):

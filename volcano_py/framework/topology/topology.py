@@ -187,6 +187,8 @@ class Topology:
 
     def confinement(self, job: Job, row: int) -> Confinement | None:
         """The nodes that the job's task in that row may use, as things stand; None for all."""
+        if job.info.topology is None:
+            return None
         nodes, group = self._allowed(job, WHOLE), self.group_of(job, row)
         narrower = None if group == WHOLE else self._allowed(job, group)
         if nodes is None and narrower is None:

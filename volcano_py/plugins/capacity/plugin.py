@@ -152,8 +152,9 @@ class Capacity(Plugin):
         refusal = self._bar(account)
         if refusal is not None:
             return Room(0, refusal)
-        if any(wanted > self._largest[dim] for dim, wanted in asked):
-            return PLENTY
+        for dim, wanted in asked:
+            if wanted > self._largest[dim]:
+                return PLENTY
         room, *at_once = [self._room(each, account.row, asked) for each in self._accounting]
         return msgspec.structs.replace(room, meanwhile=at_once[0]) if at_once else room
 

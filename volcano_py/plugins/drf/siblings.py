@@ -48,24 +48,26 @@ class Siblings:
         Args:
             held: [R] what it holds.
         """
-        before, side, factor, least = self._side[position], None, 1.0, NOTHING
-        if share > 0 and saturated:
-            side = self._as_is
-        elif share > 0:
-            side, factor, least = self._per_unit, weight / share, share / weight
+        before, side, least = self._side[position], None, NOTHING
+        if share > 0:
+            if saturated:
+                side = self._as_is
+            else:
+                side, factor, least = self._per_unit, weight / share, share / weight
+                held = [amount * factor for amount in held]
+            self._stale.append(side)
+            for dim, amount in enumerate(held):
+                side[0][dim][position] = amount
         if before is not side:
             self._side[position] = side
             if before is not None:
                 self._stale.append(before)
                 for column in before[0]:
                     column[position] = 0.0
-        if side is not None:
-            self._stale.append(side)
-            for column, amount in zip(side[0], held, strict=True):
-                column[position] = amount * factor
         self._least[0][position] = least
-        self._open += (not saturated) - self._is_open[position]
-        self._is_open[position] = not saturated
+        if self._is_open[position] == saturated:
+            self._is_open[position] = not saturated
+            self._open += -1 if saturated else 1
 
     def put_all(self, as_is: Columns, per_unit: Columns, ratios: list[float], is_open: list[bool]) -> None:
         """The same for all children at once; `rebuild` must follow.
@@ -100,11 +102,13 @@ class Siblings:
         self._stale.clear()
 
     def _sum_up(self, level: int, block: int) -> None:
-        first, last = block * _FAN, (block + 1) * _FAN
+        first, above = block * _FAN, level + 1
+        last = first + _FAN
         for side in self._stale:
-            for below, above in zip(side[level], side[level + 1], strict=True):
-                above[block] = sum(below[first:last])
-        self._least[level + 1][block] = min(self._least[level][first:last])
+            sums = side[above]
+            for dim, column in enumerate(side[level]):
+                sums[dim][block] = sum(column[first:last])
+        self._least[above][block] = min(self._least[level][first:last])
 
     @property
     def saturated(self) -> bool:

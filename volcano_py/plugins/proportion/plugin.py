@@ -156,8 +156,9 @@ class Proportion(Plugin):
         account, asked = self._accounts[queue.name], self._asked[task_class]
         if (refusal := self._bar(account)) is not None:
             return Room(0, refusal)
-        if any(wanted > self._largest[dim] for dim, wanted in asked):
-            return PLENTY
+        for dim, wanted in asked:
+            if wanted > self._largest[dim]:
+                return PLENTY
         room = self._room(account, asked)
         if not any(any(each.leaving) for each in account.limiting):
             return room

@@ -102,9 +102,14 @@ class Ledger:
 
     def move_one(self, row: int, status: int, node: int) -> None:
         """`move` for one task, without the cost of arrays; used once per watch event."""
-        self.book_one(row, -1)
-        self.tasks.status[row] = status
-        self.tasks.node[row] = node
+        tasks = self.tasks
+        before, job = tasks.status.item(row), tasks.job.item(row)
+        if before == TaskStatus.PENDING and job >= 0:
+            self.jobs.counts[job, before] -= 1  # (all that waiting tasks count for)
+        else:
+            self.book_one(row, -1)
+        tasks.status[row] = status
+        tasks.node[row] = node
         self.book_one(row, 1)
 
     def move(self, rows: Rows, status: TaskStatus, nodes: Rows) -> None:

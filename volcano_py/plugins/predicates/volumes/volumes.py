@@ -61,7 +61,7 @@ class Volumes:
 
     def fault(self, task_class: TaskClass) -> Refusal | None:
         """What is wrong with a claim, so that no node will do."""
-        if not self._arguments.volume_binding:
+        if not task_class.volumes or not self._arguments.volume_binding:
             return None
         trouble = next((need for need in task_class.volumes if isinstance(need, Trouble)), None)
         return None if trouble is None else Refusal(Reason.VOLUME_NOT_READY, trouble.message)
@@ -156,6 +156,8 @@ class Volumes:
         return on and bool(task_class.volumes) and self._usages.at().limits.concerns(task_class)
 
     def _chooses(self, task_class: TaskClass) -> bool:
+        if not task_class.volumes:
+            return False  # by far the most frequent case, for every placement
         on: bool = self._arguments.volume_binding
         return on and any(isinstance(need, OpenNeed) for need in task_class.volumes)
 
