@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from e2e.differential.features import Feature, plain_pod
 from e2e.differential.nodes import make_nodes
-from e2e.differential.selecting import make_selecting
-from e2e.differential.storage import Stored, make_storage
+from e2e.differential.pods.features import Feature, plain_pod
+from e2e.differential.pods.selecting import make_selecting
+from e2e.differential.pods.storage import Stored, make_storage
 from e2e.differential.theirs import MOST_ALLOCATED, SCHEDULER_NAME
 from e2e.differential.words import CLUSTER_LABEL, Manifest, Words
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from e2e.differential.features import Feature
+from e2e.differential.pods.features import Feature
 from e2e.differential.theirs import MOST_ALLOCATED, SCHEDULER_NAME
 from volcano_py.api.objects import ApiObject, Pod
 from volcano_py.api.reasons import Reason

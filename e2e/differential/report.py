@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import yaml
 
-from e2e.differential.empty_selectors import FORMS, forms_of
+from e2e.differential.pods.empty_selectors import FORMS, forms_of
 from e2e.differential.rounds import Comparison, Scoring
 
 _MOST_SHOWN: Final = 5

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from e2e.differential.clusters import Cluster
 from e2e.differential.components import Component
-from e2e.differential.features import OVERHEAD, RUNTIME_CLASS
 from e2e.differential.ours import Answer, Ours, read_objects
-from e2e.differential.selecting import all_paths
-from e2e.differential.storage import CLAIMS, CLASSES, CSI_NODES, VOLUMES, Stored
+from e2e.differential.pods.features import OVERHEAD, RUNTIME_CLASS
+from e2e.differential.pods.selecting import all_paths
+from e2e.differential.pods.storage import CLAIMS, CLASSES, CSI_NODES, VOLUMES, Stored
 from e2e.differential.theirs import SCHEDULER_NAME, KubeScheduler
 from e2e.differential.words import NAMESPACES, Manifest
 from volcano_py.local.client import APIClient

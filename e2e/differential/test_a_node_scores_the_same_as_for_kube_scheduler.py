@@ -11,8 +11,8 @@ import pytest
 from e2e.differential.clusters import make_cluster
 from e2e.differential.components import COMPONENTS, scored
 from e2e.differential.conftest import FIRST, SCORED_CLUSTERS, SEED
-from e2e.differential.features import FEATURES
 from e2e.differential.ours import supported
+from e2e.differential.pods.features import FEATURES
 from e2e.differential.report import ScoreTally
 from e2e.differential.rounds import Arena
 

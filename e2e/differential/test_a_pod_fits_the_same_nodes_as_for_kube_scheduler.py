@@ -11,9 +11,9 @@ import pytest
 
 from e2e.differential.clusters import make_cluster
 from e2e.differential.conftest import CLUSTERS, FIRST, SEED
-from e2e.differential.empty_selectors import FORMS
-from e2e.differential.features import FEATURES
 from e2e.differential.ours import supported
+from e2e.differential.pods.empty_selectors import FORMS
+from e2e.differential.pods.features import FEATURES
 from e2e.differential.report import Tally
 from e2e.differential.rounds import Arena
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 
-from e2e.faults.oddities import Store
-from e2e.faults.proxy import FaultProxy
+from e2e.faults.injection.oddities import Store
+from e2e.faults.injection.proxy import FaultProxy
 from e2e.harness.cluster import Cluster
 from e2e.harness.install import deployment_at_rest, install
 from e2e.harness.namespace import Namespace

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from e2e.conftest import SimulatedNodes, StartDaemon
-from e2e.faults.loosened import without_validation
-from e2e.faults.oddities import (
+from e2e.faults.injection.loosened import without_validation
+from e2e.faults.injection.oddities import (
     BATCH,
     BUS,
     FLOW,

@@ -11,11 +11,11 @@ from typing import Any, Final
 import pytest
 
 from e2e.conftest import SimulatedNodes, StartDaemon
-from e2e.faults.churn import NODE_CPUS, Churn
+from e2e.faults.churning.churn import NODE_CPUS, Churn
+from e2e.faults.churning.keeper import in_background
 from e2e.faults.conftest import Scale
-from e2e.faults.keeper import in_background
-from e2e.faults.plans import Calm, Seeded
-from e2e.faults.proxy import FaultProxy
+from e2e.faults.injection.plans import Calm, Seeded
+from e2e.faults.injection.proxy import FaultProxy
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import queue
 from volcano_py.api.names import DEFAULT_QUEUE

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest_asyncio
 
 from e2e.conftest import SimulatedNodes, StartDaemon
-from e2e.faults.loosened import shipped_crds
-from e2e.faults.volcano_crd import volcano_crd
+from e2e.faults.injection.loosened import shipped_crds
+from e2e.faults.injection.volcano_crd import volcano_crd
 from e2e.harness.cluster import Cluster
 from e2e.harness.namespace import Namespace
 from e2e.harness.networks import HYPER_NODES, exact, hyper_node, rack, regex

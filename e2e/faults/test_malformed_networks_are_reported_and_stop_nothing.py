@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from e2e.conftest import SimulatedNodes, StartDaemon
-from e2e.faults.loosened import without_validation
-from e2e.faults.oddities import (
+from e2e.faults.injection.loosened import without_validation
+from e2e.faults.injection.oddities import (
     BATCH,
     SCHEDULING,
     TOPOLOGY,

@@ -9,13 +9,13 @@ from contextlib import AsyncExitStack
 import pytest
 
 from e2e.conftest import SimulatedNodes, StartDaemon
-from e2e.faults.afterwards import all_is_as_if_nothing_had_failed
-from e2e.faults.churn import NODE_CPUS, Churn
+from e2e.faults.churning.churn import NODE_CPUS, Churn
+from e2e.faults.churning.keeper import in_background
 from e2e.faults.conftest import SOAK_MINUTES, Scale
-from e2e.faults.keeper import in_background
-from e2e.faults.memory import MemoryLog
-from e2e.faults.plans import Calm, Seeded
-from e2e.faults.proxy import FaultProxy
+from e2e.faults.injection.plans import Calm, Seeded
+from e2e.faults.injection.proxy import FaultProxy
+from e2e.faults.invariants.afterwards import all_is_as_if_nothing_had_failed
+from e2e.faults.invariants.memory import MemoryLog
 from e2e.harness.cluster import Cluster
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import queue

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 from e2e.conftest import SimulatedNodes, StartDaemon
+from e2e.faults.churning.job_churn import ChurningJob
 from e2e.faults.conftest import Scale
-from e2e.faults.invariants import Picture, bound_twice, differences
-from e2e.faults.job_churn import ChurningJob
-from e2e.faults.job_invariants import job_problems
-from e2e.faults.plans import Calm, Gate, Outage, is_binding, is_read, is_write
-from e2e.faults.proxy import FaultProxy
+from e2e.faults.injection.plans import Calm, Gate, Outage, is_binding, is_read, is_write
+from e2e.faults.injection.proxy import FaultProxy
+from e2e.faults.invariants.cluster import Picture, bound_twice, differences
+from e2e.faults.invariants.jobs import job_problems
 from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace

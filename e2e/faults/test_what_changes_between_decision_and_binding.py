@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from e2e.conftest import SimulatedNodes, StartDaemon
-from e2e.faults.plans import Call, Gate, is_binding
-from e2e.faults.proxy import FaultProxy
+from e2e.faults.injection.plans import Call, Gate, is_binding
+from e2e.faults.injection.proxy import FaultProxy
 from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from e2e.conftest import SimulatedNodes, StartDaemon
-from e2e.faults.plans import Always, Call, Calm, Fault
-from e2e.faults.proxy import FaultProxy
+from e2e.faults.injection.plans import Always, Call, Calm, Fault
+from e2e.faults.injection.proxy import FaultProxy
 from e2e.harness.cluster import Cluster
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import gang

@@ -20,7 +20,7 @@ import pytest
 import pytest_asyncio
 import yaml
 
-from e2e.faults.invariants import bound_twice
+from e2e.faults.invariants.cluster import bound_twice
 from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import QUICK_ELECTION, Daemon, daemon_kubeconfig
 from e2e.harness.install import LEASE_PATH

@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any, Final
 
-from tests.property.answering_cluster import AnsweringCluster, Object, bound, group_of
-from tests.support.hierarchy import placed_queue
+from tests.property.explaining.answering_cluster import AnsweringCluster, Object, bound, group_of
+from tests.support.queues.hierarchy import placed_queue
 from tests.support.sessions import gang, node, pod, priority_class, queue
 from tests.unit.state.watched import with_meta, with_spec, with_status
 from volcano_py.api.objects import (

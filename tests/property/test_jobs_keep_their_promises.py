@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from tests.support.job_objects import evicted
+from tests.support.jobs.job_objects import evicted
 from volcano_py.api.objects import Condition, Pod, PodGroup
 from volcano_py.jobs.actions import (
     Action,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.property.test_victims_take_their_time import SlowCluster
+from tests.property.evictions.test_victims_take_their_time import SlowCluster
 from tests.support.registries import checked_registry
 from tests.support.sessions import gang, node, priority_class, queue
 from volcano_py.api.objects import ApiObject, Pod

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.support.networks import simulation_of
+from tests.support.placement.networks import simulation_of
 from volcano_py.cluster.manifests import ManifestError
 from volcano_py.state.topology.limits import MOST_POLICIES
 

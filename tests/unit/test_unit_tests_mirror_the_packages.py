@@ -9,8 +9,8 @@ from typing import Final
 _TESTS: Final = Path(__file__).parent
 _PACKAGES: Final = _TESTS.parents[1] / "volcano_py"
 
-# What is tested here and is no package of ours.
-_NO_PACKAGES: Final = {Path("docs"), Path("e2e"), Path("examples"), Path("manifests"), Path("releases")}
+# What is tested here and is no package of ours. Its folders are named by what they test.
+_NO_PACKAGES: Final = {"docs", "e2e", "examples", "manifests", "releases"}
 
 
 def test_every_package_with_modules_has_tests() -> None:
@@ -20,7 +20,7 @@ def test_every_package_with_modules_has_tests() -> None:
 
 def test_every_folder_of_tests_has_the_name_of_a_package_or_module() -> None:
     strangers = {
-        folder
+        folder.parts[0] if folder.parts[0] in _NO_PACKAGES else str(folder)
         for folder in _test_folders()
         if not (_PACKAGES / folder).is_dir() and not (_PACKAGES / folder).with_suffix(".py").is_file()
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.hierarchy import placed_queue
+from tests.support.queues.hierarchy import placed_queue
 from tests.support.sessions import Opened, gang, node, priority_class
 from tests.unit.actions.acting import act
 from volcano_py.actions.preempt import Preempt

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.support.queue_worlds import queue, world
+from tests.support.queues.queue_worlds import queue, world
 from tests.support.registries import checked_registry
 from tests.support.sessions import gang, node, pod_group
 from volcano_py.admission.pod_groups import validate_create as judge_group

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.hyper_nodes import tree_of
-from tests.support.queue_worlds import queue, world
+from tests.support.placement.hyper_nodes import tree_of
+from tests.support.queues.queue_worlds import queue, world
 from volcano_py.admission import hyper_nodes, network, pod_groups
 from volcano_py.api.hyper_nodes import HyperNode
 from volcano_py.api.json_values import converted

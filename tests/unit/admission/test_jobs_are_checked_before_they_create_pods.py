@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.queue_worlds import queue, world
+from tests.support.queues.queue_worlds import queue, world
 from volcano_py.admission.jobs import JobContext, defaults, plugin_warnings, validate_create, validate_update
 from volcano_py.admission.queue_world import QueueFacts, QueueWorld
 from volcano_py.admission.templates import judge

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tests.support.queue_worlds import world
+from tests.support.queues.queue_worlds import world
 from volcano_py.admission.jobs import JobContext, validate_create, validate_update
 from volcano_py.admission.templates import judge
 from volcano_py.jobs.defaults import JobRules

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.support.queue_worlds import queue, world
+from tests.support.queues.queue_worlds import queue, world
 from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.admission.queues import QueueRules, defaults, validate_create, validate_delete, validate_update
 from volcano_py.admission.violation import Violation, denial_message

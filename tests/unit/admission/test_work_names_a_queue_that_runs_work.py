@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.queue_worlds import queue, world
+from tests.support.queues.queue_worlds import queue, world
 from volcano_py.admission.pod_groups import defaults, validate_create, validate_update
 from volcano_py.api.names import QUEUE_NAME
 from volcano_py.api.objects import ObjectMeta, PodGroup, PodGroupSpec

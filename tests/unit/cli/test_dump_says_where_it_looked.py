@@ -11,7 +11,7 @@ from pathlib import Path
 import click.testing
 import pytest
 
-from tests.support.ports import silent_port
+from tests.support.connections.ports import silent_port
 from volcano_py.cli.main import main
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.sessions import NAMESPACE, node, pod
-from tests.support.volumes import (
+from tests.support.placement.volumes import (
     HOST,
     LOCAL,
     MADE,
@@ -19,6 +18,7 @@ from tests.support.volumes import (
     using,
     volume,
 )
+from tests.support.sessions import NAMESPACE, node, pod
 from volcano_py.api.effects import Bind, ClaimBinding, ObjectRef
 from volcano_py.api.objects import ApiObject, OwnerReference, Pod, Volume
 from volcano_py.api.volumes import DEFAULT_CLASS, SELECTED_NODE, PersistentVolume, PersistentVolumeClaim

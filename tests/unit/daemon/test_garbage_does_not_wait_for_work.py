@@ -104,7 +104,7 @@ async def test_a_young_knot_does_not_wait_for_a_look_at_all_that_takes_long() ->
 ROOT = Path(__file__).parents[3]
 HOLES = """
 import ctypes, os
-from e2e.faults.memory import resident_bytes
+from e2e.faults.invariants.memory import resident_bytes
 from volcano_py.daemon.garbage import give_back
 
 # large pieces, with a small one after each that keeps glibc from giving them back by itself

@@ -17,8 +17,8 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-import e2e.faults.proxy as proxies
-from e2e.faults.plans import (
+import e2e.faults.injection.proxy as proxies
+from e2e.faults.injection.plans import (
     REFUSALS,
     SPELLS,
     Always,
@@ -34,7 +34,7 @@ from e2e.faults.plans import (
     is_read,
     is_write,
 )
-from e2e.faults.proxy import FaultProxy, call_of
+from e2e.faults.injection.proxy import FaultProxy, call_of
 from tests.unit.cluster.fakes import PATIENCE, FakeApi, Reply, eventually, page, pod
 
 PODS = "/api/v1/pods"

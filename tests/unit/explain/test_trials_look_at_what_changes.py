@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from tests.support.counted_work import work_of
+from tests.support.measuring.counted_work import work_of
 from tests.unit.explain.causes import gang, node, running, world_of
 from volcano_py.api.effects import Effect, Event, PodCondition
 from volcano_py.api.objects import Node, Pod

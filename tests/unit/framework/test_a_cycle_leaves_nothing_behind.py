@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.cycles import Cycles
-from tests.support.garbage import garbage_kept
+from tests.support.measuring.garbage import garbage_kept
 from tests.support.sessions import gang, node
 from volcano_py.actions import BUILTIN_ACTIONS
 from volcano_py.framework.plugin import Plugin

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from tests.support.placement.volumes import using
 from tests.support.sessions import NOW, gang, node
-from tests.support.volumes import using
 from tests.unit.framework.closed import Closed, closed
 from tests.unit.state.watched import with_meta
 from volcano_py.api.objects import Pod

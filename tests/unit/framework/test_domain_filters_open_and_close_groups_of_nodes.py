@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.support.placing import placed
+from tests.support.placement.placing import placed
 from tests.support.sessions import Opened, gang, node, open_session
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.domain_filters import DomainFilter

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.placing import placed
+from tests.support.placement.placing import placed
 from tests.support.sessions import gang, node, open_session
 from volcano_py.framework.domain_scores import DomainScore, Population
 from volcano_py.framework.job import Job

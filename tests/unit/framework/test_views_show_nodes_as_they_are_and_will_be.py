@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.node_answers import class_of, node_rows
+from tests.support.placement.node_answers import class_of, node_rows
 from tests.support.sessions import Opened, node, open_session, pod, pod_group
 from volcano_py.framework.views import NodeView
 from volcano_py.state.table.axis import CPU

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.support.job_objects import NOW, evicted, failed, group, job, moment, names, pods, task
+from tests.support.jobs.job_objects import NOW, evicted, failed, group, job, moment, names, pods, task
 from volcano_py.api.objects import Pod
 from volcano_py.jobs.actions import CreatePods, DeletePods, WriteStatus
 from volcano_py.jobs.model import JobStatus, VolcanoJob

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.job_objects import NOW, failed, group, job, pods, task
+from tests.support.jobs.job_objects import NOW, failed, group, job, pods, task
 from volcano_py.jobs.actions import WriteStatus
 from volcano_py.jobs.model import JobAction, JobStatus, VolcanoJob
 from volcano_py.jobs.plan import Plan, Request, World, plan

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.job_objects import group, job, pods, task
+from tests.support.jobs.job_objects import group, job, pods, task
 from volcano_py.jobs.defaults import JobRules, with_defaults
 from volcano_py.jobs.group import group_changes, group_of, is_outdated, min_resources
 from volcano_py.jobs.members import Members

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.support.job_objects import NOW, failed, group, job, members, moment, names, pods, task
+from tests.support.jobs.job_objects import NOW, failed, group, job, members, moment, names, pods, task
 from volcano_py.jobs.actions import (
     CreateGroup,
     CreatePods,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.job_objects import job, members, task
+from tests.support.jobs.job_objects import job, members, task
 from volcano_py.jobs.model import FINISHED, JobAction, JobPhase
 from volcano_py.jobs.phases import Step, asked_for, by_itself
 

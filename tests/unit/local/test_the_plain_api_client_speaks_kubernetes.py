@@ -12,7 +12,7 @@ import yaml
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from tests.support.late_cancellation import cancel_as_time_ends, silent_server
+from tests.support.connections.late_cancellation import cancel_as_time_ends, silent_server
 from tests.unit.cluster.fakes import kubeconfig
 from volcano_py.local import client as client_module
 from volcano_py.local.client import APIClient, APIError

@@ -13,7 +13,7 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 from structlog.testing import capture_logs
 
-from tests.support.ports import silent_port
+from tests.support.connections.ports import silent_port
 from volcano_py.observe import health
 from volcano_py.observe.checks import Checks
 from volcano_py.observe.health import Document, HealthServer

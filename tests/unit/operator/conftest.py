@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.support.job_cluster import JobCluster
+from tests.support.jobs.job_cluster import JobCluster
 from tests.support.virtual_time import pytest_asyncio_loop_factories
 from volcano_py.api.effects import Event
 from volcano_py.cluster.kubernetes.http.errors import api_error

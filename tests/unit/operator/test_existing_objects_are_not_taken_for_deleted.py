@@ -12,9 +12,9 @@ import msgspec
 import orjson
 import pytest
 
-from tests.support.job_cluster import GROUPS, PODS, JobCluster, job, task
-from tests.support.killable import KillableCluster
-from tests.support.maker_cluster import CRONS, JOBS, MakerCluster
+from tests.support.jobs.job_cluster import GROUPS, PODS, JobCluster, job, task
+from tests.support.jobs.killable import KillableCluster
+from tests.support.jobs.maker_cluster import CRONS, JOBS, MakerCluster
 from tests.support.virtual_time import LoopClock
 from tests.unit.operator.jobs import test_cron_job_controller as crons
 from tests.unit.operator.jobs import test_job_flow_controller as flows

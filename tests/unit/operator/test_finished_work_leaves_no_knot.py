@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.garbage import garbage_kept
-from tests.support.maker_cluster import JOBS, MakerCluster
+from tests.support.jobs.maker_cluster import JOBS, MakerCluster
+from tests.support.measuring.garbage import garbage_kept
 from tests.unit.operator.jobs.test_job_flow_controller import controller as flow_controller
 from tests.unit.operator.jobs.test_job_flow_controller import steps, submit
 from tests.unit.operator.podgroups.test_pod_group_controller import GROUP_NAME, PODS, Cluster

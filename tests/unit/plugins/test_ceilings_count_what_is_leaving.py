@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.book_keeping import Step, do_and_undo, steps
-from tests.support.queue_trees import HIERARCHICAL, next_queue, opened, queue, room
+from tests.support.queues.queue_trees import HIERARCHICAL, next_queue, opened, queue, room
 from tests.support.sessions import Objects, Opened, PluginChoice, gang, node, open_session, pod
 from volcano_py.framework.votes import Room
 from volcano_py.plugins.capacity import Capacity

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.holdings import holdings
+from tests.support.measuring.holdings import holdings
+from tests.support.placement.volumes import HOST, LOCAL, ZONE, claim, storage_class, using, volume
 from tests.support.registries import checked_registry
 from tests.support.sessions import gang, node, pod, pod_group, priority_class, queue
-from tests.support.volumes import HOST, LOCAL, ZONE, claim, storage_class, using, volume
 from volcano_py.api.objects import (
     Affinity,
     ApiObject,

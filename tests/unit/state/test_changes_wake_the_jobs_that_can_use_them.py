@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.neighbours import near, term, with_selector
+from tests.support.placement.neighbours import near, term, with_selector
 from tests.support.sessions import gang, node, pod, pod_group, priority_class, queue
 from tests.unit.state.watched import Watched, as_status, deleted, on, with_meta, with_spec, with_status
 from volcano_py.api.names import COOLDOWN_TIME, PREEMPTABLE, REVOCABLE_ZONE

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.counted_work import CountedName, growth, work_of
+from tests.support.measuring.counted_work import CountedName, growth, work_of
 from volcano_py.api.objects import Pod, ResourceList
 from volcano_py.state.classes.limits import pod_limits
 from volcano_py.state.task_class import signature_of

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tests.support.cycles import Cycles
-from tests.support.hyper_nodes import hyper_node
+from tests.support.placement.hyper_nodes import hyper_node
 from tests.support.sessions import gang, node, open_session
 from tests.unit.framework.topology.test_pods_of_a_job_tie_it_to_a_domain import TREE, limited
 from volcano_py.actions.allocate import Allocate

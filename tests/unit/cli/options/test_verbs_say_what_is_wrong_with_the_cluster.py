@@ -8,7 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from tests.support.ports import silent_port
+from tests.support.connections.ports import silent_port
 from tests.unit.cli.cluster import SCHEDULING, UserOfCluster
 from tests.unit.cluster.fakes import kubeconfig, refusal
 from volcano_py.cli.main import main

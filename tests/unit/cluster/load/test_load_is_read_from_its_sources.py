@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from tests.support.late_cancellation import cancel_as_time_ends, silent_server
+from tests.support.connections.late_cancellation import cancel_as_time_ends, silent_server
 from tests.unit.cluster.fakes import FakeApi, page, refusal
 from volcano_py.api.objects import ApiObject, NodeMetrics
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.support.job_objects import job, task
+from tests.support.jobs.job_objects import job, task
 from volcano_py.admission.jobs import JobContext
 from volcano_py.daemon.controllers.job_control import problem_with
 from volcano_py.jobs.defaults import JobRules

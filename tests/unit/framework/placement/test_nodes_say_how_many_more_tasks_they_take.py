@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.placing import placed
+from tests.support.placement.placing import placed
 from tests.support.sessions import Opened, gang, node, open_session
 from volcano_py.framework.plugin import Plugin, Reach
 from volcano_py.framework.session import Session

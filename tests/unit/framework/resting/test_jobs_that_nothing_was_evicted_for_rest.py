@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.hyper_nodes import hyper_node
+from tests.support.placement.hyper_nodes import hyper_node
 from tests.support.sessions import NAMESPACE, NOW, gang, node, pod, priority_class, queue
 from tests.unit.framework.resting.watched_scheduler import Cluster, Watcher
 from tests.unit.state.watched import with_meta, with_status

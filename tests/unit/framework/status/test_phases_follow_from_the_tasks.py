@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.support.placement.volumes import MADE, claim, storage_class, using
 from tests.support.sessions import NOW, gang, node, pod, pod_group, queue
-from tests.support.volumes import MADE, claim, storage_class, using
 from tests.unit.framework.closed import CYCLE, Closed, closed
 from tests.unit.state.watched import with_meta, with_status
 from volcano_py.api.effects import Bind, Event, ObjectRef, PodGroupStatusUpdate

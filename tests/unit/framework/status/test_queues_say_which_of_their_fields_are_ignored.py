@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support import queue_trees, sessions
+from tests.support import sessions
+from tests.support.queues import queue_trees
 from tests.support.sessions import Opened, PluginChoice, node, open_session
 from volcano_py.api.effects import Event, QueueAllocated, QueueConditions
 from volcano_py.api.names import HIERARCHY, HIERARCHY_WEIGHTS

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from tests.support.hyper_nodes import hyper_node
+from tests.support.placement.hyper_nodes import hyper_node
 from tests.support.sessions import Opened, gang, node, open_session
 from volcano_py.api.objects import ApiObject, PodGroup
 from volcano_py.framework.topology.ranks import in_rank_order

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.hyper_nodes import hyper_node, tree_of
+from tests.support.placement.hyper_nodes import hyper_node, tree_of
 from volcano_py.framework.topology.balance import shares
 from volcano_py.state.topology.tree import ROOT, Tree
 

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.support.counted_work import CountedName, growth, work_of
-from tests.support.job_objects import NOW, failed, group, job, pods, task
+from tests.support.jobs.job_objects import NOW, failed, group, job, pods, task
+from tests.support.measuring.counted_work import CountedName, growth, work_of
 from volcano_py.admission.jobs import JobContext
 from volcano_py.admission.violation import Violation, new_violations
 from volcano_py.api.bounds import DEPENDENCIES, FLOW_TARGETS, HOSTS, POLICIES, TASKS, VARIABLES

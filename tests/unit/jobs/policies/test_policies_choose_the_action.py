@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.job_objects import NOW, failed, job, moment, pods, task
+from tests.support.jobs.job_objects import NOW, failed, job, moment, pods, task
 from volcano_py.api.objects import ContainerStatus, Pod
 from volcano_py.jobs.members import Members
 from volcano_py.jobs.model import VolcanoJob

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer, unused_port
 
-from tests.support.late_cancellation import cancel_as_time_ends, silent_server
+from tests.support.connections.late_cancellation import cancel_as_time_ends, silent_server
 from volcano_py.local.errors import ProcessFailedError
 from volcano_py.local.processes import readiness
 from volcano_py.local.processes.processes import ManagedProcess

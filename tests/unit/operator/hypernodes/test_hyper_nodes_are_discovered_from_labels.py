@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.controllers import Controlled
-from tests.support.hyper_nodes import tree_of
+from tests.support.jobs.controllers import Controlled
+from tests.support.placement.hyper_nodes import tree_of
 from volcano_py.api.effects import Event, ObjectRef
 from volcano_py.api.hyper_nodes import HyperNode
 from volcano_py.api.json_values import converted

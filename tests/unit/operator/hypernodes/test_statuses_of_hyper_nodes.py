@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.controllers import Controlled
-from tests.support.hyper_nodes import hyper_node
+from tests.support.jobs.controllers import Controlled
+from tests.support.placement.hyper_nodes import hyper_node
 from volcano_py.api.hyper_nodes import HyperNode
 from volcano_py.api.json_values import converted
 from volcano_py.api.objects import Node, ObjectMeta

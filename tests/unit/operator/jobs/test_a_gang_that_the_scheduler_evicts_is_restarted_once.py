@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.job_cluster import PODS, JobCluster, job, task
+from tests.support.jobs.job_cluster import PODS, JobCluster, job, task
 
 GANG = [f"train-worker-{index}" for index in range(4)]
 RESTARTING = [{"event": "PodEvicted", "action": "RestartJob"}]

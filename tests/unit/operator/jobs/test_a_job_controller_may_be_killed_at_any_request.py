@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.job_cluster import JOBS, NAMESPACE, JobCluster, job, task
+from tests.support.jobs.job_cluster import JOBS, NAMESPACE, JobCluster, job, task
 from volcano_py.jobs.model import JobAction
 
 Life = Callable[[JobCluster], Awaitable[None]]

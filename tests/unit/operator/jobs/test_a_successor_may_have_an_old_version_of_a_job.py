@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.support.job_cluster import JOBS, PODS, JobCluster, job, task
+from tests.support.jobs.job_cluster import JOBS, PODS, JobCluster, job, task
 from volcano_py.jobs.model import JobAction, VolcanoJob
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.killable import EPOCH
-from tests.support.maker_cluster import CRONS, JOBS, MakerCluster
+from tests.support.jobs.killable import EPOCH
+from tests.support.jobs.maker_cluster import CRONS, JOBS, MakerCluster
 from volcano_py.cluster.kubernetes.http.errors import UnreachableError, api_error
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.operator.jobs.cron_jobs import CronJobController

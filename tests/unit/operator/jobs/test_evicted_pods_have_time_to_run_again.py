@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.job_cluster import JOBS, JobCluster, job, task
+from tests.support.jobs.job_cluster import JOBS, JobCluster, job, task
 from volcano_py.cluster.kubernetes.http.errors import api_error
 
 POLICIES = [{"event": "PodEvicted", "action": "RestartJob", "timeout": "1m"}]

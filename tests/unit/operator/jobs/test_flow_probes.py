@@ -11,7 +11,7 @@ import orjson
 import pytest
 from aiohttp import web
 
-from tests.support.ports import silent_port
+from tests.support.connections.ports import silent_port
 from tests.unit.cluster.fakes import PATIENCE
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.jobs.flows.plan import PodProbe

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.job_cluster import GROUPS, JOBS, NAMESPACE, PODS, JobCluster, job, task
+from tests.support.jobs.job_cluster import GROUPS, JOBS, NAMESPACE, PODS, JobCluster, job, task
 from volcano_py.cluster.kubernetes.http.errors import UnreachableError, api_error
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.jobs.defaults import JobRules

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.maker_cluster import FLOWS, JOBS, TEMPLATES, MakerCluster
+from tests.support.jobs.maker_cluster import FLOWS, JOBS, TEMPLATES, MakerCluster
 from volcano_py.cluster.kubernetes.http.errors import UnreachableError, api_error
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.jobs.flows.plan import PodProbe

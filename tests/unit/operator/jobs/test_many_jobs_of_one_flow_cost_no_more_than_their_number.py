@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.counted_work import growth, work_of
+from tests.support.measuring.counted_work import growth, work_of
 from volcano_py.jobs.flows.model import FLOW_API, JobFlow, JobTemplate
 from volcano_py.jobs.model import VolcanoJob
 from volcano_py.operator.jobs.job_flows import JobFlowController

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.support.job_cluster import NAMESPACE, JobCluster
-from tests.support.job_objects import NOW, failed, group, job, names, pods, task
+from tests.support.jobs.job_cluster import NAMESPACE, JobCluster
+from tests.support.jobs.job_objects import NOW, failed, group, job, names, pods, task
 from tests.unit.docs.pages import PROJECT, blocks
 from volcano_py.jobs.actions import DeletePods, WriteStatus
 from volcano_py.jobs.model import JobAction, JobPhase, VolcanoJob

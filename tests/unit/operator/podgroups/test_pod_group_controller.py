@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from tests.support.controllers import Controlled
+from tests.support.jobs.controllers import Controlled
 from tests.support.virtual_time import LoopClock
 from volcano_py.api.effects import Event, ObjectRef
 from volcano_py.api.objects import Namespace, ObjectMeta, Pod, PodGroup

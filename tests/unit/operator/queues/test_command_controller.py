@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.controllers import Controlled
+from tests.support.jobs.controllers import Controlled
 from volcano_py.cluster.kubernetes.http.errors import UnreachableError, api_error
 from volcano_py.operator.queues.commands import Command, CommandController
 from volcano_py.operator.queues.states import QueueAction

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.job_cluster import JOBS, JobCluster, job, task
+from tests.support.jobs.job_cluster import JOBS, JobCluster, job, task
 from volcano_py.cluster.kubernetes.http.errors import UnreachableError
 from volcano_py.jobs.model import JobAction
 

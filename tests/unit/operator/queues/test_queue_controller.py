@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.controllers import Controlled
+from tests.support.jobs.controllers import Controlled
 from volcano_py.api.effects import Event
 from volcano_py.api.objects import ObjectMeta, PodGroup, PodGroupSpec, PodGroupStatus, Queue
 from volcano_py.cluster.kubernetes.http.errors import UnreachableError, api_error

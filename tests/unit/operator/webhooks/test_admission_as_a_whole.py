@@ -15,7 +15,7 @@ import pytest
 import yaml
 from aiohttp import web
 
-from tests.support.sockets import until_closed
+from tests.support.connections.sockets import until_closed
 from tests.unit.cluster.fakes import PATIENCE
 from tests.unit.operator.kopf_host.test_kopf_app import QUEUES, Seen, Server, until
 from volcano_py.api.names import QUEUE_NAME

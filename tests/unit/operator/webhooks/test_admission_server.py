@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from kopf._core.engines.admission import UnknownResourceError
 
-from tests.support.sockets import until_closed
+from tests.support.connections.sockets import until_closed
 from tests.unit.cluster.fakes import PATIENCE, settle
 from volcano_py.observe.listen import ListenAddress
 from volcano_py.operator.webhooks.certificate_rotation import tls_context

@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from tests.support.queue_worlds import queue
+from tests.support.queues.queue_worlds import queue
 from volcano_py.api.names import QUEUE_NAME
 from volcano_py.api.objects import Namespace, ObjectMeta, PodGroup, PodGroupSpec, PodGroupStatus
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient

@@ -10,7 +10,7 @@ import jsonpatch
 import msgspec
 from hypothesis import given
 
-from tests.support.counted_work import growth, work_of
+from tests.support.measuring.counted_work import growth, work_of
 from volcano_py.admission import jobs
 from volcano_py.admission.jobs import JobContext
 from volcano_py.admission.semantic_diff import first_difference

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.support.node_answers import answers, class_of, node_rows
-from tests.support.placing import placed
+from tests.support.placement.node_answers import answers, class_of, node_rows
+from tests.support.placement.placing import placed
 from tests.support.sessions import Objects, Opened, PluginChoice, gang, node, open_session, pod, pod_group
 from volcano_py.config.fields.reading import read_arguments
 from volcano_py.framework.plugin import Plugin, Reach

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.queue_trees import jobs, opened, queue, reported
+from tests.support.queues.queue_trees import jobs, opened, queue, reported
 from tests.support.sessions import Opened, pod_group
 from volcano_py.actions.enqueue import Enqueue
 from volcano_py.api.objects import ApiObject

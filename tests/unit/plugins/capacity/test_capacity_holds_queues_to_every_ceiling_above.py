@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.queue_trees import HIERARCHICAL, allocate, cpus, jobs, opened, queue, reported, room
+from tests.support.queues.queue_trees import HIERARCHICAL, allocate, cpus, jobs, opened, queue, reported, room
 from tests.support.sessions import Opened, node, open_session, pod, pod_group
 from volcano_py.api.objects import ApiObject
 from volcano_py.api.reasons import Reason

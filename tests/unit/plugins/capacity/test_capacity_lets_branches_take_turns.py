@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from tests.support.book_keeping import Step, do_and_undo, held, steps
-from tests.support.queue_trees import allocate, cpus, jobs, next_queue, opened, queue, reported
+from tests.support.queues.queue_trees import allocate, cpus, jobs, next_queue, opened, queue, reported
 from tests.support.sessions import Opened, gang, node, open_session
 from volcano_py.actions.allocate import Allocate
 from volcano_py.plugins.capacity import Capacity

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.queue_trees import cpus, jobs, opened, queue, reported, root
+from tests.support.queues.queue_trees import cpus, jobs, opened, queue, reported, root
 from tests.support.sessions import Opened
 from volcano_py.api.objects import Queue
 from volcano_py.plugins.queues.levels import Levels

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.queue_trees import jobs, opened, queue
+from tests.support.queues.queue_trees import jobs, opened, queue
 from tests.support.sessions import Objects, Opened
 from volcano_py.api.effects import Event
 

@@ -16,7 +16,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.support.policies import Ruthless
-from tests.support.queue_trees import HIERARCHICAL, jobs, opened, queue, root
+from tests.support.queues.queue_trees import HIERARCHICAL, jobs, opened, queue, root
 from tests.support.sessions import Objects, Opened, node, open_session, pod, pod_group
 from volcano_py.api.objects import Queue
 from volcano_py.framework.eviction.victims import expendable_first

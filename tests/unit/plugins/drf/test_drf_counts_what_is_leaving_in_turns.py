@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.hierarchy import placed_queue
-from tests.support.queue_trees import next_queue
+from tests.support.queues.hierarchy import placed_queue
+from tests.support.queues.queue_trees import next_queue
 from tests.support.sessions import Opened, PluginChoice, gang, node, open_session, pod
 from volcano_py.plugins.drf import Drf
 

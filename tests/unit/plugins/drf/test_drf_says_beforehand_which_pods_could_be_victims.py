@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.hierarchy import placed_queue
+from tests.support.queues.hierarchy import placed_queue
 from tests.support.sessions import Opened, PluginChoice, gang, node, open_session
 from volcano_py.actions.preempt import Preempt
 from volcano_py.actions.reclaim import Reclaim

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.book_keeping import LOOK, Step, do_and_undo, steps
-from tests.support.hierarchy import placed_queue
+from tests.support.queues.hierarchy import placed_queue
 from tests.support.sessions import Opened, gang, node, open_session, queue
 from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.drf.siblings import Siblings

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.hierarchy import placed_queue
+from tests.support.queues.hierarchy import placed_queue
 from tests.support.sessions import Opened, gang, node, open_session
 from volcano_py.plugins.drf import Drf
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.hyper_nodes import hyper_node, tree_of
+from tests.support.placement.hyper_nodes import hyper_node, tree_of
 from tests.support.sessions import node, open_session
 from volcano_py.plugins.network_topology import NetworkTopologyAware
 from volcano_py.plugins.network_topology.scores import Filling, Gathering

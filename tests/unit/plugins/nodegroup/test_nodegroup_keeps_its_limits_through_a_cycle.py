@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.node_answers import answers, refusing_for_good, scores, willing
+from tests.support.placement.node_answers import answers, refusing_for_good, scores, willing
 from tests.support.sessions import Opened, gang, node, open_session, queue
 from volcano_py.api.names import NODE_GROUP, NODE_GROUP_LIMITS
 from volcano_py.api.objects import Queue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.node_answers import scores
+from tests.support.placement.node_answers import scores
 from tests.support.sessions import node, open_session, pod, pod_group
 from volcano_py.config.fields.reading import read_arguments
 from volcano_py.plugins.nodeorder import NodeOrder

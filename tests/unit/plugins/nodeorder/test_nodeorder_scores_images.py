@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.support.node_answers import scores
+from tests.support.placement.node_answers import scores
 from tests.support.sessions import node, open_session, pod, pod_group
 from volcano_py.api.objects import ContainerImage, Node, Pod
 from volcano_py.plugins.nodeorder import NodeOrder

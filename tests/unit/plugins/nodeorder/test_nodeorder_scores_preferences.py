@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.node_answers import batch_scores
-from tests.support.placing import placed
+from tests.support.placement.node_answers import batch_scores
+from tests.support.placement.placing import placed
 from tests.support.sessions import Opened, gang, node, open_session, pod, pod_group
 from volcano_py.api.objects import (
     Affinity,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.neighbours import HOST, ZONE, apart, near, prefers, term
-from tests.support.node_answers import batch_scores, class_of, domain_score
+from tests.support.placement.neighbours import HOST, ZONE, apart, near, prefers, term
+from tests.support.placement.node_answers import batch_scores, class_of, domain_score
 from tests.support.sessions import Opened, gang, node, open_session, pod
 from volcano_py.plugins.nodeorder import NodeOrder
 

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.node_answers import scores
+from tests.support.placement.node_answers import scores
 from tests.support.sessions import Opened, node, open_session, pod, pod_group
 from volcano_py.api.objects import ApiObject
 from volcano_py.plugins.nodeorder import NodeOrder

@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.node_answers import class_of
-from tests.support.sessions import Opened, node, open_session, pod, pod_group
-from tests.support.volumes import (
+from tests.support.placement.node_answers import class_of
+from tests.support.placement.volumes import (
     HOST,
     LOCAL,
     MADE,
@@ -21,6 +20,7 @@ from tests.support.volumes import (
     using,
     volume,
 )
+from tests.support.sessions import Opened, node, open_session, pod, pod_group
 from volcano_py.api.objects import (
     Affinity,
     ISCSISource,

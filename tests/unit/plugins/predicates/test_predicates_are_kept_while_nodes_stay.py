@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.node_answers import class_of, node_rows
+from tests.support.placement.node_answers import class_of, node_rows
 from tests.support.sessions import Opened, node, open_session, pod, pod_group
 from volcano_py.api.objects import Taint, Toleration
 from volcano_py.framework.registry import Registry

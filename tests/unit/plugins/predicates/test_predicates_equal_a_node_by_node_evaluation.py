@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.node_answers import answers, class_of, node_rows
+from tests.support.placement.node_answers import answers, class_of, node_rows
 from tests.support.sessions import node, open_session, pod, pod_group
 from volcano_py.api.objects import (
     Affinity,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 import pytest
 
-from tests.support.node_answers import answers, class_of, willing
+from tests.support.placement.node_answers import answers, class_of, willing
 from tests.support.sessions import Opened, node, open_session, pod, pod_group
 from volcano_py.api.objects import ContainerPort, Pod
 from volcano_py.framework.plugin import Reach

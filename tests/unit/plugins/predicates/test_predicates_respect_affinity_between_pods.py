@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.neighbours import HOST, ZONE, apart, near, prefers, term, with_selector
-from tests.support.node_answers import answers, class_of, willing
+from tests.support.placement.neighbours import HOST, ZONE, apart, near, prefers, term, with_selector
+from tests.support.placement.node_answers import answers, class_of, willing
 from tests.support.sessions import Opened, gang, node, open_session, pod
 from volcano_py.api.objects import (
     Affinity,

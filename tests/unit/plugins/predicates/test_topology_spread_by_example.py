@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.node_answers import batch_scores, class_of, node_rows
-from tests.support.placing import placed
+from tests.support.placement.node_answers import batch_scores, class_of, node_rows
+from tests.support.placement.placing import placed
 from tests.support.sessions import NAMESPACE, Opened, gang, node, open_session, pod
 from volcano_py.api.objects import LabelSelector, ObjectMeta, Taint, Toleration, TopologySpreadConstraint
 from volcano_py.api.workloads import Service, ServiceSpec

@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support import spreading
-from tests.support.node_answers import batch_scores, class_of
-from tests.support.placing import placed
+from tests.support.placement import spreading
+from tests.support.placement.node_answers import batch_scores, class_of
+from tests.support.placement.placing import placed
+from tests.support.placement.spreading import Newcomer, Place
 from tests.support.sessions import NAMESPACE, Opened, gang, node, open_session, pod
-from tests.support.spreading import Newcomer, Place
 from volcano_py.api.objects import LabelSelector, SelectorRequirement, Taint, Toleration, TopologySpreadConstraint
 from volcano_py.framework.views import FITS
 from volcano_py.plugins.nodeorder import NodeOrder

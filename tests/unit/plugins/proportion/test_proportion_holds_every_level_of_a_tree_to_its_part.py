@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.queue_trees import jobs, queue, room, root
+from tests.support.queues.queue_trees import jobs, queue, room, root
 from tests.support.sessions import Objects, Opened, node, open_session, pod_group
 from volcano_py.actions.allocate import Allocate
 from volcano_py.actions.enqueue import Enqueue

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.queue_trees import cpus, jobs, opened, queue
-from tests.support.queue_trees import reported as reported_by_capacity
+from tests.support.queues.queue_trees import cpus, jobs, opened, queue
+from tests.support.queues.queue_trees import reported as reported_by_capacity
 from tests.support.sessions import Objects, Opened, node, open_session
 from volcano_py.api.effects import Event
 from volcano_py.api.objects import Queue

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.hierarchy import placed_queue
+from tests.support.queues.hierarchy import placed_queue
 from tests.support.sessions import Opened, gang, node, open_session, pod_group, priority_class, queue
 from tests.unit.actions.acting import act, phase
 from volcano_py.actions.allocate import Allocate

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.support.hyper_nodes import hyper_node
+from tests.support.placement.hyper_nodes import hyper_node
 from tests.support.sessions import node
 from tests.support.timeline import Timeline, job
 from tests.unit.plugins.reservation.racks import TIERS, busy, held

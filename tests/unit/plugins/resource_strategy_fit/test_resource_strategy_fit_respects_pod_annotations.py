@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 from structlog.testing import capture_logs
 
-from tests.support.node_answers import scores
+from tests.support.placement.node_answers import scores
 from tests.support.registries import checked_registry
 from tests.support.sessions import NOW, Opened, node, open_session, pod, pod_group
 from volcano_py.api.effects import Bind, Effect, Event

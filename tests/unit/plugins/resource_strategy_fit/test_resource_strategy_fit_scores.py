@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.node_answers import class_of, node_rows, scores
+from tests.support.placement.node_answers import class_of, node_rows, scores
 from tests.support.sessions import Objects, Opened, node, open_session, pod, pod_group
 from volcano_py.framework.views import NodeView
 from volcano_py.plugins.resource_strategy_fit import ResourceStrategyFit

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.node_answers import batch_scores
+from tests.support.placement.node_answers import batch_scores
 from tests.support.sessions import Opened, node, open_session, pod, pod_group
 from volcano_py.actions.allocate import Allocate
 from volcano_py.api.effects import Event

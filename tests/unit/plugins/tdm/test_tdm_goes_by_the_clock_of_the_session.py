@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.node_answers import refusing_for_good, scores, willing
+from tests.support.placement.node_answers import refusing_for_good, scores, willing
 from tests.support.registries import checked_registry
 from tests.support.sessions import NOW, Opened, gang, node, open_session
 from volcano_py.actions.shuffle import Shuffle

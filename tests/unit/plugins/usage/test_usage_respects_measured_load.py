@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.node_answers import answers, class_of, node_rows, refusing_for_good, scores, willing
+from tests.support.placement.node_answers import answers, class_of, node_rows, refusing_for_good, scores, willing
 from tests.support.registries import checked_registry
 from tests.support.sessions import NOW, Opened, gang, node, open_session, pod
 from volcano_py.api.objects import Condition, Container, NodeMetrics, ObjectMeta, PodSpec, ResourceRequirements

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.counted_work import work_of
+from tests.support.measuring.counted_work import work_of
 from tests.support.sessions import node, pod, pod_group
 from tests.unit.state.watched import Watched, with_spec
 from volcano_py.api.objects import Pod

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.support.counted_work import work_of
-from tests.support.neighbours import apart, prefers, term
+from tests.support.measuring.counted_work import work_of
+from tests.support.placement.neighbours import apart, prefers, term
 from tests.support.sessions import pod
 from tests.unit.state.watched import Watched
 from volcano_py.api.bounds import (

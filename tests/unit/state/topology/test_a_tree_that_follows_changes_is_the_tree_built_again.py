@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.support.hyper_nodes import hyper_node
+from tests.support.placement.hyper_nodes import hyper_node
 from volcano_py.api.hyper_nodes import HyperNode, Member, MemberSelector
 from volcano_py.api.objects import LabelSelector, SelectorRequirement
 from volcano_py.state.infos import NodeInfo

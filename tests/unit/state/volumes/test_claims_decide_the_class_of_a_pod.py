@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.sessions import NAMESPACE, node, pod, pod_group
-from tests.support.volumes import (
+from tests.support.placement.volumes import (
     LOCAL,
     MADE,
     capacity,
@@ -18,6 +17,7 @@ from tests.support.volumes import (
     using,
     volume,
 )
+from tests.support.sessions import NAMESPACE, node, pod, pod_group
 from tests.unit.state.watched import Watched, as_status, deleted, on
 from volcano_py.api.effects import ClaimBinding, ObjectRef
 from volcano_py.api.objects import ApiObject, Pod

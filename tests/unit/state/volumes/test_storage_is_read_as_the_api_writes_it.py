@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from tests.support.placement.volumes import claim, storage_class, using, volume
 from tests.support.sessions import pod, pod_group
-from tests.support.volumes import claim, storage_class, using, volume
 from tests.unit.state.watched import Watched
 from volcano_py.api.volumes import (
     CSIDriver,

@@ -14,8 +14,8 @@ import aiohttp
 import pytest
 from httptools import HttpResponseParser
 
-from tests.support.garbage import garbage_kept
-from tests.support.paths import at
+from tests.support.connections.paths import at
+from tests.support.measuring.garbage import garbage_kept
 from tests.unit.cluster.fakes import FakeApi, Reply, kubeconfig, refusal
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient, PatchType
 from volcano_py.cluster.kubernetes.http.errors import RequestError

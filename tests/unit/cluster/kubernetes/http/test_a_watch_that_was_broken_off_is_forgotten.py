@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 
-from tests.support.paths import at
+from tests.support.connections.paths import at
 from tests.unit.cluster.fakes import FakeApi
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import UnreachableError

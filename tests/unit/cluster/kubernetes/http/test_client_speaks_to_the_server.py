@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from tests.support.late_cancellation import cancel_as_time_ends
-from tests.support.paths import at
-from tests.support.ports import silent_port
+from tests.support.connections.late_cancellation import cancel_as_time_ends
+from tests.support.connections.paths import at
+from tests.support.connections.ports import silent_port
 from tests.unit.cluster.fakes import (
     FakeApi,
     FakeClock,

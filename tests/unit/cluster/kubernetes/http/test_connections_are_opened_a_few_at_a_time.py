@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.ports import silent_port
+from tests.support.connections.ports import silent_port
 from tests.unit.cluster.kubernetes.http.scripted import Scripted, serving
 from tests.unit.cluster.kubernetes.http.test_http1_pool_keeps_its_connections import GET, LIMIT, until
 from volcano_py.cluster.kubernetes.http.answers import Answer

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.paths import at
+from tests.support.connections.paths import at
 from tests.unit.cluster.fakes import FakeApi, FakeClock, Reply, Request, eventually, kubeconfig, refusal
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.credentials import Credentials, CredentialsError

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ports import silent_port
+from tests.support.connections.ports import silent_port
 from tests.unit.cluster.fakes import kubeconfig
 from tests.unit.cluster.kubernetes.http.scripted import OK, Scripted, compressed, serving
 from volcano_py.cluster.kubernetes.http import http1_pool as module

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.holdings import holdings
+from tests.support.measuring.holdings import holdings
 from tests.unit.cluster.fakes import FakeApi, FakeClock, Reply, Request, eventually, pod_ref, refusal, settle
 from volcano_py.api.effects import Event, ObjectRef
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient

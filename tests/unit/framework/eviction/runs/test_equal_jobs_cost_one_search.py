@@ -7,8 +7,8 @@ from unittest.mock import patch
 
 import pytest
 
-from tests.property.test_evictions_end import a_job, a_node, simulation_of
-from tests.property.test_what_is_futile_for_a_job_is_futile_for_its_equals import with_equals
+from tests.property.evictions.test_evictions_end import a_job, a_node, simulation_of
+from tests.property.resting.test_what_is_futile_for_a_job_is_futile_for_its_equals import with_equals
 from volcano_py.framework.eviction.plan import EvictionPlan
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.cycles import Cycles
-from tests.support.neighbours import HOST, ZONE, apart, near, term, with_selector
+from tests.support.placement.neighbours import HOST, ZONE, apart, near, term, with_selector
 from tests.support.sessions import node, pod, pod_group
 from tests.unit.plugins.predicates.advice.test_messages_say_what_nodes_lack import reported
 from volcano_py.api.effects import PodCondition

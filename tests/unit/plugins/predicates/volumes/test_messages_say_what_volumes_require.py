@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.node_answers import class_of
-from tests.support.sessions import node, pod
-from tests.support.volumes import (
+from tests.support.placement.node_answers import class_of
+from tests.support.placement.volumes import (
     HOST,
     LOCAL,
     MADE,
@@ -25,6 +24,7 @@ from tests.support.volumes import (
     using,
     volume,
 )
+from tests.support.sessions import node, pod
 
 
 def reported(*objects: Any, **arguments: Any) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.node_answers import answers, class_of, node_rows, refusing_for_good, willing
+from tests.support.placement.node_answers import answers, class_of, node_rows, refusing_for_good, willing
+from tests.support.placement.volumes import MADE, claim, csi_node, mine, session, using, volume
 from tests.support.sessions import Opened, node, pod
-from tests.support.volumes import MADE, claim, csi_node, mine, session, using, volume
 from volcano_py.framework.plugin import Reach
 from volcano_py.framework.views import NodeView
 from volcano_py.plugins.predicates import Predicates

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.node_answers import answers, class_of, willing
-from tests.support.sessions import Objects, Opened, node, open_session, pod, pod_group
-from tests.support.volumes import (
+from tests.support.placement.node_answers import answers, class_of, willing
+from tests.support.placement.volumes import (
     CLASSES,
     LOCAL,
     MADE,
@@ -24,6 +23,7 @@ from tests.support.volumes import (
     using,
     volume,
 )
+from tests.support.sessions import Objects, Opened, node, open_session, pod, pod_group
 from volcano_py.api.effects import Bind
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.plugin import Reach

@@ -1,0 +1,127 @@
+"""While pods are followed and nodes are not, nothing is decided: a pod would go to a node that is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from e2e.conftest import SimulatedNodes, StartDaemon
+from e2e.faults.injection.plans import Call, Calm, Fault, Gate, Injection
+from e2e.faults.injection.proxy import FaultProxy
+from e2e.harness.cluster import Cluster
+from e2e.harness.daemon import Daemon
+from e2e.harness.namespace import Namespace
+from e2e.harness.objects import pod
+from volcano_py.local.controlplane import ControlPlane
+
+PATIENT_ELECTION = ("--leader-elect-lease-duration=90s", "--leader-elect-renew-deadline=80s")
+"""On a busy machine an API server may take longer to restart than a leader may go without renewing its Lease."""
+
+
+def is_read_of_nodes(call: Call) -> bool:
+    return call.resource == "nodes" and call.verb in ("list", "watch")
+
+
+class NodesUnseen(Calm):
+    """Nodes can be neither listed nor watched; an open watch ends with its next event, which is lost."""
+
+    async def for_call(self, call: Call) -> Injection | None:
+        return Injection(Fault.UNAVAILABLE) if is_read_of_nodes(call) else None
+
+    async def for_event(self, call: Call) -> Injection | None:
+        return Injection(Fault.WATCH_CUT) if is_read_of_nodes(call) else None
+
+
+async def knows_of(daemon: Daemon, namespace: Namespace, name: str) -> None:
+    """Wait until the daemon has seen this pod."""
+
+    async def seen() -> None:
+        assert f"{namespace.name}/{name}" in (await daemon.document("/dump"))["tasks"]
+
+    await daemon.eventually(f"it knows of pod {name}", seen)
+
+
+def said(daemon: Daemon, event: str) -> list[dict[str, object]]:
+    return [record for record in daemon.log_records() if record.get("msg") == event]
+
+
+async def pauses(daemon: Daemon) -> None:
+    """Wait until it says that it has something to decide, and that nodes keep it from that."""
+
+    async def paused() -> None:
+        reported = said(daemon, "decisions paused: not all kinds are watched")
+        assert reported, "it says nothing"
+        assert "Node" in reported[-1]["kinds"], reported  # type: ignore[operator]
+        assert "Node" in (await daemon.document("/status"))["behind"]
+
+    await daemon.eventually("it says that decisions are paused", paused)
+
+
+async def test_a_watch_of_nodes_that_breaks_while_pods_are_followed(
+    cluster: Cluster,
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    proxy: FaultProxy,
+    start_daemon: StartDaemon,
+) -> None:
+    """The node that is gone is the larger one, where a pod would go first."""
+    selector = {"e2e.volcano-py/for": namespace.name}
+    gone = (await simulated_nodes(1, cpu="16", labels=selector)).names[0]
+    stays = (await simulated_nodes(1, cpu="2", labels=selector)).names[0]
+    daemon = await start_daemon(server=proxy.url)
+    await namespace.apply(pod("before", cpu="8", node_selector=selector))
+    await namespace.wait_phases(Running=1)
+
+    proxy.plan = NodesUnseen()
+    await cluster.delete(f"/api/v1/nodes/{gone}")
+    await daemon.wait_metric("volcano_informer_behind_seconds", 3, or_more=True, kind="Node")
+    await namespace.apply(pod("after", node_selector=selector))
+    await knows_of(daemon, namespace, "after")
+    await pauses(daemon)
+    status, text = await daemon.get("/healthz")
+    assert status == 200, text
+    proxy.plan = Calm()
+
+    async def bound() -> None:
+        nodes = {each.name: each.node for each in await namespace.pods()}
+        assert nodes.get("after") == stays, nodes
+
+    await cluster.eventually("the pod has gone to the node that is there", bound)
+    assert len(said(daemon, "decisions resumed: all kinds are watched")) == 1
+    await daemon.wait_metric("volcano_informer_behind_seconds", 0, kind="Node")
+
+
+async def test_a_restart_of_the_api_server_after_which_nodes_are_listed_last(
+    cluster: Cluster,
+    control_plane: ControlPlane,
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    proxy: FaultProxy,
+    start_daemon: StartDaemon,
+    count_faults: Callable[[str], None],
+) -> None:
+    """Pods are followed again; the list of nodes is held back until the daemon has seen a pod that waits."""
+    await cluster.wait_namespaces_gone()
+    selector = {"e2e.volcano-py/for": namespace.name}
+    gone = (await simulated_nodes(1, cpu="16", labels=selector)).names[0]
+    stays = (await simulated_nodes(1, cpu="2", labels=selector)).names[0]
+    daemon = await start_daemon(*PATIENT_ELECTION, server=proxy.url)
+    await namespace.apply(pod("before", cpu="8", node_selector=selector))
+    await namespace.wait_phases(Running=1)
+
+    gate = proxy.plan = Gate(is_read_of_nodes)
+    await control_plane.kill("kube-apiserver")
+    count_faults("kill -9 of the API server")
+    await control_plane.start("kube-apiserver")
+    # A server that is back within a heartbeat leaves nodes no older than that, which is good enough to decide by.
+    await daemon.wait_metric("volcano_informer_behind_seconds", 3, or_more=True, kind="Node")
+    await cluster.delete(f"/api/v1/nodes/{gone}")
+    await namespace.apply(pod("after", node_selector=selector))
+    await knows_of(daemon, namespace, "after")
+    await pauses(daemon)
+    gate.open()
+
+    async def bound() -> None:
+        nodes = {each.name: each.node for each in await namespace.pods()}
+        assert nodes.get("after") == stays, nodes
+
+    await cluster.eventually("the pod has gone to the node that is there", bound)
