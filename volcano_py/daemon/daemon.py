@@ -226,7 +226,7 @@ class Daemon:
             if self._keeper is not None:
                 sinks.append(OnlyKind(kinds.NODE_SHARD.name, self._keeper))
                 watched.append(kinds.NODE_SHARD)
-        sinks.append(DeletionForwarder(self._live.forget))
+        sinks += [DeletionForwarder(self._live.forget), self._live.binder.pace]
         return Informers(
             self._client,
             FanOut(*sinks),

@@ -141,7 +141,8 @@ def _without_effect(command: F) -> F:
     type=click.IntRange(1, 1000),
     default=BINDS_IN_FLIGHT,
     show_default=True,
-    help="Binding requests of one namespace under way at a time; a quarter more are for other namespaces.",
+    help="Binding requests of one namespace under way at a time, if it is the only one with bindings; a quarter more "
+    "are for other namespaces.",
 )
 @click.option(
     "--controllers",

@@ -24,6 +24,7 @@ from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import ConflictError, NotFoundError, RequestError, StoppedError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
+from volcano_py.cluster.kubernetes.writing.binding_pace import BindingPace
 from volcano_py.cluster.kubernetes.writing.turns import CLUSTER
 from volcano_py.cluster.kubernetes.writing.workers import LEASE_IS_OVER, Fence, Pipeline, always, stand_back
 from volcano_py.cluster.protocol import Outcomes
@@ -79,10 +80,13 @@ class Binder:
         self._client, self._outcomes, self._retries = client, outcomes, retries
         self._on_surprise, self._fence = on_surprise, fence
         self._clock, self._rng = clock, rng or random.Random()
+        self.pace = BindingPace(in_flight, clock)
+        """Gets what the watch shows."""
         self._pipeline: Pipeline[Bind] = Pipeline(
             "bind",
             self._bind,
             self._abandon,
+            after=self._until_shown,
             namespace=lambda bind: bind.pod.namespace,
             limit=in_flight,
             clock=clock,
@@ -96,6 +100,9 @@ class Binder:
 
     def submit(self, binds: Iterable[Bind]) -> None:
         """Bind these, in the order of each namespace. Once stopped, they are reported as failed at once."""
+        binds = list(binds)
+        self.pace.decided(bind.pod.namespace for bind in binds)
+        self._pipeline.limit = self.pace.limit
         self._pipeline.submit(binds)
 
     def stop_new(self, why: str = LEASE_IS_OVER) -> None:
@@ -136,6 +143,7 @@ class Binder:
             }
         )
         self._begun += 1
+        self.pace.sent(pod.uid)
         try:
             await self._carry_out(bind, ApiPath("v1", "pods", pod.namespace).of(pod.name), body)
         except RequestError as error:
@@ -143,6 +151,10 @@ class Binder:
         else:
             self._bound += 1
             self._reports.submit([_Bound(bind, self._clock.monotonic())])
+
+    async def _until_shown(self, bind: Bind) -> None:
+        await self.pace.shown(bind.pod.uid)
+        self._pipeline.limit = self.pace.limit
 
     async def _report_in_time(self, bound: _Bound) -> None:
         await stand_back(self.quiet, bound.moment + _REPORT_WITHIN - self._clock.monotonic(), self._clock)
@@ -187,6 +199,7 @@ class Binder:
         return pod.spec.node_name == bind.node
 
     def _fail(self, bind: Bind, error: RequestError) -> None:
+        self.pace.failed(bind.pod.uid)
         gone = isinstance(error, NotFoundError)
         if gone:
             self._gone += 1

@@ -45,9 +45,7 @@ CAPACITY: Final = 50_000
 """Waiting objects; beyond it the cluster has more unwritten pods than a status writer can help."""
 RETRIES: Final = RetryPolicy(give_up_after=15.0, conflicts=True)
 PATIENCE: Final = 1.0
-"""Seconds that bindings may delay a status."""
-PATIENCE_INQUEUE: Final = 0.1
-"""The same for a PodGroup that was admitted: a controller waits for that before it creates the pods."""
+"""Seconds that bindings may delay a status, but for one that a controller waits for."""
 # Seconds for which written content is trusted to be there still. Should another client have changed it meanwhile, the
 # scheduler, which sees the object, asks again, and after this time the content is written again.
 _TRUSTED_FOR: Final = 300.0
@@ -96,7 +94,8 @@ class StatusWriter:
         self._on_given_up = on_given_up
         self._paths = StatusPaths(client, clock)
         self._queue: CoalescingQueue[Key, tuple[float, Status]] = CoalescingQueue(capacity, in_flight)
-        self._workers = Workers("status", self._queue, self._work)
+        lanes = (self._queue.urgent, self._queue.lane)
+        self._workers = [Workers("status", lane, self._work) for lane in lanes]
         self._written: OrderedDict[Key, tuple[float, Content]] = OrderedDict()
         self._failures_logged: OrderedDict[Key, None] = OrderedDict()
         self._stopped = False
@@ -111,10 +110,11 @@ class StatusWriter:
             key = _key(update)
             waiting = self._queue.get(key)
             # The age is that of the oldest value replaced, or changing often would mean never being written.
-            dropped = self._queue.put(_namespace(update), key, (waiting[0] if waiting else now, update))
+            value = (waiting[0] if waiting else now, update)
+            dropped = self._queue.put(_namespace(update), key, value, urgent=_is_awaited(update))
             if dropped is not None:
                 self._on_given_up(dropped[1])
-        self._workers.wake()
+        self._wake()
 
     def group_waits(self, uid: str) -> bool:
         """Whether a status of the PodGroup of this UID waits to be written, or is being written."""
@@ -134,17 +134,20 @@ class StatusWriter:
 
     async def drain(self, seconds: float) -> int:
         """Wait that long for all to be written, then stop. Returns how many were not."""
-        await wait_at_most(self._clock, seconds, self._workers.quiet)
-        left = len(self._queue) + self._workers.busy
+        ends = self._clock.monotonic() + seconds
+        for workers in self._workers:
+            await wait_at_most(self._clock, max(0.0, ends - self._clock.monotonic()), workers.quiet)
+        left = len(self._queue) + self._busy
         self.stop_new()
-        await self._workers.cancel()
+        for workers in self._workers:
+            await workers.cancel()
         return left
 
     def stats(self) -> StatusStats:
         """The numbers now."""
         return StatusStats(
             waiting=len(self._queue),
-            in_flight=self._workers.busy,
+            in_flight=self._busy,
             remembered=len(self._written),
             written=self._patches,
             spared=self._spared,
@@ -175,6 +178,15 @@ class StatusWriter:
             self._log_failure(key, update, error)
         finally:
             self._queue.release(key)
+            self._wake()  # a newer value may wait in the other lane
+
+    def _wake(self) -> None:
+        for workers in self._workers:
+            workers.wake()
+
+    @property
+    def _busy(self) -> int:
+        return sum(workers.busy for workers in self._workers)
 
     async def _write(self, key: Key, update: Status) -> None:
         if not self._fence():
@@ -335,8 +347,12 @@ def _namespace(update: Status) -> str:
 
 def _patience(update: Status) -> float:
     """Seconds that bindings may delay it."""
-    lets_in = isinstance(update, PodGroupStatusUpdate) and update.phase == "Inqueue"
-    return PATIENCE_INQUEUE if lets_in else PATIENCE
+    return 0.0 if _is_awaited(update) else PATIENCE
+
+
+def _is_awaited(update: Status) -> bool:
+    """Whether a controller creates pods after it."""
+    return isinstance(update, PodGroupStatusUpdate) and update.phase == "Inqueue"
 
 
 def _name(update: Status) -> str:

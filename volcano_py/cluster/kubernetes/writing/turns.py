@@ -82,7 +82,9 @@ class Turns(Generic[T]):
             raise ValueError(f"at least 1 must be allowed at a time, not {limit}")
         self.slots = limit + -(-limit // _SHARE) + 1
         """How many items may be under way at a time, of all namespaces."""
-        self._limit, self._free = limit, self.slots
+        self.limit = limit
+        """May be lowered, and raised again."""
+        self._free = self.slots
         self._queue: FairQueue[T] = FairQueue()
         self._held: Counter[str] = Counter()
 
@@ -121,7 +123,7 @@ class Turns(Generic[T]):
 
     def _may_take(self, namespace: str) -> bool:
         held = self._held.get(namespace, 0)
-        return not held or held < min(self._limit, _SHARE * (self._free - 1))
+        return not held or held < min(self.limit, _SHARE * (self._free - 1))
 
 
 class Slots:

@@ -109,12 +109,14 @@ class Pipeline(Generic[T]):
         namespace: Callable[[T], str],
         limit: int,
         clock: Clock,
+        after: Callable[[T], Awaitable[None]] | None = None,
     ) -> None:
-        """`limit` is that of `Turns`; an item takes its turn with its `namespace`."""
+        """`limit` is that of `Turns`; an item takes its turn with its `namespace`. `after`: what it waits for until it
+        gives its slot to another, once `work` has ended."""
         self.stopped = ""
         """Why nothing new is begun; "" while all is well."""
         self._name, self._work, self._abandon, self._clock = name, work, abandon, clock
-        self._namespace = namespace
+        self._namespace, self._after = namespace, after
         self._turns: Turns[T] = Turns(limit)
         self._workers = Workers(name, self._turns, self._run)
 
@@ -132,6 +134,15 @@ class Pipeline(Generic[T]):
     def busy(self) -> int:
         """How many are under way."""
         return self._workers.busy
+
+    @property
+    def limit(self) -> int:
+        """How many of one namespace may be under way."""
+        return self._turns.limit
+
+    @limit.setter
+    def limit(self, limit: int) -> None:
+        self._turns.limit = limit
 
     def submit(self, items: Iterable[T]) -> None:
         """Work on these: those of one namespace in this order, after all of it that was submitted before."""
@@ -164,6 +175,8 @@ class Pipeline(Generic[T]):
         except asyncio.CancelledError:
             self._abandon(item, StoppedError(self._name, f"{self.stopped}; its outcome is unknown"))
             raise
+        if self._after is not None:
+            await self._after(item)
 
     def _abandon_queued(self) -> None:
         for item in self._turns.drain():

@@ -44,7 +44,7 @@ async def test_bindings_of_one_namespace_wait_for_no_backlog_of_another(
         api.on("POST", f"/api/v1/namespaces/{ref.namespace}/pods/{ref.name}/binding", Reply(201))
     binder = Binder(client, outcomes, in_flight=4, clock=clock, rng=random.Random(1))
     binder.submit([Bind(ref, "node-1", f"{ref.namespace}/gang") for ref in (*BUSY, *OTHER)])
-    await eventually(binder.quiet.is_set)
+    await eventually(binder.quiet.is_set, clock)
     await binder.drain(0)
     assert before_the_others(api, "POST") < FEW
 
@@ -109,7 +109,7 @@ async def test_bindings_that_are_never_answered_leave_slots_for_other_namespaces
     await eventually(lambda: len(api.sent("POST")) == 8)
     binder.submit([Bind(ref, "node-1", "other/gang") for ref in OTHER])
     await eventually(lambda: binder.stats().bound == 2)
-    await eventually(lambda: binder.stats().in_flight == 8)
+    await eventually(lambda: binder.stats().in_flight == 8, clock)
     never.set()
     binder.stop_new()
     await binder.drain(0)

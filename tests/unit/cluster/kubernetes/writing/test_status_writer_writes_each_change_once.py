@@ -429,13 +429,26 @@ async def test_statuses_wait_for_bindings_but_not_forever(
     assert len(subject.patches) == 2
 
 
-async def test_an_admitted_group_waits_a_tenth_of_that_because_its_pods_are_created_then(
+async def test_an_admitted_group_waits_for_no_bindings_because_its_pods_are_created_then(
     api: FakeApi, client: KubernetesClient, clock: FakeClock
 ) -> None:
     subject = Subject(api, StatusWriter(client, quiet=asyncio.Event(), clock=clock), clock)
     subject.writer.submit([group("Inqueue"), condition()])
     await settle()
-    await clock.advance(0.2)
+    await eventually(lambda: subject.patches)
+    assert [patch.path for patch in subject.patches] == [GROUP]
+    subject.writer.stop_new()
+    await subject.writer.drain(0)
+
+
+async def test_an_admitted_group_does_not_wait_behind_statuses_that_let_bindings_pass(
+    api: FakeApi, client: KubernetesClient, clock: FakeClock
+) -> None:
+    """They hold all the slots of the namespace meanwhile."""
+    subject = Subject(api, StatusWriter(client, quiet=asyncio.Event(), in_flight=2, clock=clock), clock)
+    subject.writer.submit(condition(name=f"p{number}") for number in range(20))
+    await settle()
+    subject.writer.submit([group("Inqueue")])
     await eventually(lambda: subject.patches)
     assert [patch.path for patch in subject.patches] == [GROUP]
     subject.writer.stop_new()

@@ -81,7 +81,7 @@ def queue_of(capacity: int = 10, limit: int = 4) -> CoalescingQueue[str, int]:
 
 
 def take(queue: CoalescingQueue[str, int]) -> tuple[str, int] | None:
-    found = queue.take()
+    found = queue.urgent.take() or queue.lane.take()
     return found[1] if found is not None else None
 
 
@@ -134,3 +134,45 @@ def test_a_queue_that_was_cleared_gives_nothing_out() -> None:
     assert (queue.clear(), queue.dropped, len(queue)) == (2, 2, 0)
     queue.release("a")
     assert take(queue) is None
+
+
+def test_what_is_urgent_waits_for_no_slot_that_others_of_its_namespace_hold() -> None:
+    queue = queue_of(limit=1)
+    for key in ("a", "b", "c"):
+        queue.put("ns", key, 1)
+    assert queue.lane.take() == ("ns", ("a", 1))
+    assert queue.lane.take() is None
+    queue.put("ns", "d", 2, urgent=True)
+    assert queue.urgent.take() == ("ns", ("d", 2))
+
+
+def test_a_key_that_becomes_urgent_is_handed_out_once() -> None:
+    queue = queue_of()
+    queue.put("ns", "a", 1)
+    queue.put("ns", "a", 2, urgent=True)
+    assert queue.urgent.take() == ("ns", ("a", 2))
+    assert queue.lane.take() is None
+    queue.release("a")
+    queue.put("ns", "a", 3)
+    assert queue.urgent.take() is None
+    assert [take(queue), take(queue)] == [("a", 3), None]
+
+
+def test_what_is_urgent_and_in_hand_comes_into_its_lane_when_released() -> None:
+    queue = queue_of()
+    queue.put("ns", "a", 1)
+    assert queue.lane.take() == ("ns", ("a", 1))
+    queue.put("ns", "a", 2, urgent=True)
+    assert queue.urgent.take() is None
+    queue.release("a")
+    assert queue.lane.take() is None
+    assert queue.urgent.take() == ("ns", ("a", 2))
+
+
+def test_what_is_urgent_makes_room_last() -> None:
+    queue = queue_of(capacity=2)
+    queue.put("busy", "a", 1, urgent=True)
+    queue.put("busy", "b", 2, urgent=True)
+    assert queue.put("other", "c", 3) == 3
+    assert queue.put("other", "d", 4, urgent=True) == 1
+    assert len(queue) == 2
