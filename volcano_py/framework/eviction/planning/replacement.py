@@ -51,7 +51,7 @@ def replace_one(ssn: Session, gangs: Gangs, draft: Draft, search: Search) -> Non
         draft.repeat(each for each in evictions if each not in left_out)
         if search.without(left_out).run():
             fill_back(ssn, draft)
-            if costs.of(draft.evictions) < best:
-                return
+            if not draft.evictions or costs.of(draft.evictions) < best:
+                return  # (places may be found that need no eviction at all)
         draft.reset()
     draft.repeat(evictions, places)
