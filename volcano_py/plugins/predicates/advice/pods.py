@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import nsmallest
 from typing import Final
 
 import numpy as np
@@ -14,8 +15,7 @@ from volcano_py.state.table.table import Rows
 from volcano_py.state.terms.pod_terms import PodTerm, Requirement, Requirements
 
 _SIGNS: Final = {"Exists": "{}", "DoesNotExist": "no {}"}
-
-
+_MOST_COMPARED: Final = 1000  # pods
 _SUPPOSED: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
 
@@ -27,9 +27,11 @@ def settled(ssn: Session, rows: Rows) -> Rows:
 
 
 def on_nodes(ssn: Session, rows: Rows) -> str:
-    """`ml/web-0 on n1, ml/web-1 on n2 and 3 more`: tasks `rows` [K] with their nodes, the first row first."""
+    """`ml/web-0 on n1, ml/web-1 on n2 and 3 more`: tasks `rows` [K] with their nodes, by name: a restart orders rows in
+    another way. Of thousands, those with the first rows are listed."""
     nodes = ssn.ledger.tasks.node
-    placed = [f"{ssn.task_info(row).key} on {ssn.nodes.names[nodes[row]]}" for row in rows[:MOST_LISTED].tolist()]
+    first = nsmallest(MOST_LISTED, rows[:_MOST_COMPARED].tolist(), key=lambda row: ssn.task_info(row).key)
+    placed = [f"{ssn.task_info(row).key} on {ssn.nodes.names[nodes[row]]}" for row in first]
     return summarize(placed, total=len(rows))
 
 
