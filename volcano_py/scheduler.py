@@ -151,7 +151,7 @@ class Scheduler:
             self.registry,
             node_index=index,
             emit=tally,
-            tie_rank=index.name_rank if self._seed is None else _shuffled(index.name_rank, seed),
+            tie_rank=index.name_rank if self._seed is None else _shuffled(index, seed),
             memories=self._memories,
             resting=self._resting,
         )
@@ -259,9 +259,13 @@ class Scheduler:
         return seconds, dict(errors)
 
 
-def _shuffled(name_rank: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-    """[N] a random rank for each node, the same for the same seed and names, in whatever order nodes came."""
-    return np.random.default_rng(seed).permutation(len(name_rank))[name_rank]
+def _shuffled(index: NodeIndex, seed: int) -> NDArray[np.int64]:
+    """[N] a random rank for each node, the same for the same seed and names, whatever rows they have. Rows without a
+    node, which come first by name, keep their ranks."""
+    count, empty = len(index.rows), len(index.nodes) - len(index.rows)
+    ranks = np.arange(empty + count)
+    ranks[empty:] = empty + np.random.default_rng(seed).permutation(count)
+    return ranks[index.name_rank]
 
 
 def _answers_of_all(ssn: Session, question: str, kind: Any) -> dict[str, Any]:
