@@ -65,9 +65,14 @@ class AssumedBound(Entry, frozen=True):
     """Pods were handed to the binder."""
 
     binds: tuple[Bind, ...]
+    before: bool = False
+    """Before the segment began: what came since may leave the nodes no room for them."""
 
     def apply(self, state: ClusterState) -> None:
-        state.assume_all_bound(self.binds)
+        if self.before:
+            state.restore_bound(self.binds)
+        else:
+            state.assume_all_bound(self.binds)
 
 
 class AssumedEmitted(Entry, frozen=True):

@@ -133,9 +133,9 @@ class Mirror:
         for bind in entry.binds:
             uid = bind.pod.uid
             if uid in self._own:
-                self._put(uid, "bind", AssumedBound((bind,)))
+                self._put(uid, "bind", AssumedBound((bind,), before=True))
             elif (shown := self._shown.get(uid)) is not None:
-                self._own[uid] = {"bind": _Done(AssumedBound((bind,)), shown)}
+                self._own[uid] = {"bind": _Done(AssumedBound((bind,), before=True), shown)}
 
     def _failed(self, entry: BindFailed | EvictFailed, topic: str) -> None:
         if topic in self._own.get(entry.uid, {}):

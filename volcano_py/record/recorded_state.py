@@ -1,8 +1,9 @@
-"""A state that passes on what changes it, before it changes."""
+"""A state that passes on what changes it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import compress
 
 from volcano_py.api import names
 from volcano_py.api.effects import Bind, ClaimBinding, ObjectRef, PodCondition, PodGroupStatusUpdate
@@ -58,14 +59,18 @@ class RecordedState(ClusterState):
         super().measured(loads)
 
     def assume_bound(self, uid: str, node: str, claims: Sequence[ClaimBinding] = (), *, queue: str = "") -> bool:
-        bind = Bind(ObjectRef("Pod", "", "", uid), node, "", queue, claims=tuple(claims))
-        self._record(AssumedBound((bind,)))
-        return super().assume_bound(uid, node, claims, queue=queue)
+        is_bound = super().assume_bound(uid, node, claims, queue=queue)
+        if is_bound:
+            bind = Bind(ObjectRef("Pod", "", "", uid), node, "", queue, claims=tuple(claims))
+            self._record(AssumedBound((bind,)))
+        return is_bound
 
     def assume_all_bound(self, binds: Sequence[Bind]) -> list[bool]:
-        if binds and not any(bind.claims for bind in binds):  # else one by one, by assume_bound
-            self._record(AssumedBound(tuple(binds)))
-        return super().assume_all_bound(binds)
+        are_bound = super().assume_all_bound(binds)
+        bound = tuple(compress(binds, are_bound))
+        if bound and not any(bind.claims for bind in binds):  # else one by one, by assume_bound
+            self._record(AssumedBound(bound))
+        return are_bound
 
     def bind_failed(self, uid: str, *, retry_at: float) -> None:
         self._record(BindFailed(uid, retry_at))

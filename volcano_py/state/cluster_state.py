@@ -187,6 +187,13 @@ class ClusterState:
             return [self.assume_bound(bind.pod.uid, bind.node, bind.claims, queue=bind.queue) for bind in binds]
         return self._pods.assume_all_bound([(bind.pod.uid, bind.node, bind.queue) for bind in binds])
 
+    def restore_bound(self, binds: Sequence[Bind]) -> None:
+        """These pods were handed to the binder before: they keep their places, though others may have taken the room
+        since, and bound more to the nodes than they have."""
+        for bind in binds:
+            if self._pods.restore_bound(bind.pod.uid, bind.node, bind.queue):
+                self._claims.assume(bind.pod.uid, bind.claims, bind.node)
+
     def bind_failed(self, uid: str, *, retry_at: float) -> None:
         """The pod is not bound after all; it may be tried again from `retry_at` (seconds since the epoch)."""
         self._claims.volumes.forget(uid)

@@ -363,10 +363,18 @@ class Pods:
     def assume_bound(self, uid: str, node_name: str, queue: str) -> bool:
         """See `ClusterState`."""
         row, node = self._rows.get(uid), self._nodes.usable_row(node_name)
-        # (numpy takes ten times as long to compare its own integers with those of an enumeration)
-        if row is None or node is None or int(self._ledger.tasks.status[row]) != TaskStatus.PENDING:
+        if row is None or node is None or not self._ledger.fits(row, node):
             return False
-        if not self._ledger.fits(row, node):
+        return self._assume_bound(row, node, queue)
+
+    def restore_bound(self, uid: str, node_name: str, queue: str) -> bool:
+        """See `ClusterState`."""
+        row, node = self._rows.get(uid), self._nodes.existing_row(node_name)
+        return row is not None and node is not None and self._assume_bound(row, node, queue)
+
+    def _assume_bound(self, row: int, node: int, queue: str) -> bool:
+        # (numpy takes ten times as long to compare its own integers with those of an enumeration)
+        if int(self._ledger.tasks.status[row]) != TaskStatus.PENDING:
             return False
         self._shown[row] = TaskStatus.PENDING
         if queue:

@@ -23,7 +23,10 @@ from volcano_py.record.entries import (
     Upserted,
 )
 from volcano_py.record.mirror import Mirror
+from volcano_py.record.news import News
+from volcano_py.record.recorded_state import RecordedState
 from volcano_py.state.cluster_state import ClusterState
+from volcano_py.state.status import TaskStatus
 
 GROUP, POD = gang("g", cpu="1")
 assert isinstance(GROUP, PodGroup)
@@ -99,6 +102,24 @@ def test_nothing_is_kept_of_a_binding_that_the_pod_shows() -> None:
     bound = pod("g-0", group="g", cpu="1", on="n1", annotations={CHARGED_QUEUE: "a"})
     mirror, _, _ = follow(seen(GROUP), seen(POD), BIND, seen(bound))
     assert not [entry for entry in mirror.entries() if isinstance(entry, AssumedBound)]
+
+
+def test_a_pod_that_is_being_bound_keeps_its_place_though_others_have_taken_the_room_since() -> None:
+    _, state, again = follow(seen(GROUP), seen(POD), BIND, seen(pod("other", cpu="4", on="n1")))
+    used = [each.copy(0.0).ledger.nodes.used[:1].tolist() for each in (state, again)]
+    assert used[0] == used[1]
+    assert task(state)["status"] == task(again)["status"] == int(TaskStatus.BINDING)
+
+
+def test_a_binding_that_the_state_refuses_is_not_recorded() -> None:
+    """After a cut, it would count as one for which there was room once."""
+    found: list[News] = []
+    state = RecordedState(found.append)
+    for _, obj in (seen(queue("a")), seen(node("n1", cpu="4")), seen(pod("other", cpu="4", on="n1")), seen(GROUP)):
+        state.upsert(type(obj).__name__, obj)
+    state.upsert("Pod", POD)
+    assert state.assume_all_bound(BIND.binds) == [False]
+    assert not [each for each in found if isinstance(each, AssumedBound)]
 
 
 def test_nothing_is_kept_of_what_is_gone() -> None:
