@@ -86,9 +86,10 @@ class Binder:
             "bind",
             self._bind,
             self._abandon,
-            after=self._until_shown,
             namespace=lambda bind: bind.pod.namespace,
             limit=in_flight,
+            limit_now=self.pace.limit,
+            after=lambda bind: self.pace.shown(bind.pod.uid),
             clock=clock,
         )
         self.quiet = self._pipeline.quiet
@@ -102,7 +103,6 @@ class Binder:
         """Bind these, in the order of each namespace. Once stopped, they are reported as failed at once."""
         binds = list(binds)
         self.pace.decided(bind.pod.namespace for bind in binds)
-        self._pipeline.limit = self.pace.limit
         self._pipeline.submit(binds)
 
     def stop_new(self, why: str = LEASE_IS_OVER) -> None:
@@ -151,10 +151,6 @@ class Binder:
         else:
             self._bound += 1
             self._reports.submit([_Bound(bind, self._clock.monotonic())])
-
-    async def _until_shown(self, bind: Bind) -> None:
-        await self.pace.shown(bind.pod.uid)
-        self._pipeline.limit = self.pace.limit
 
     async def _report_in_time(self, bound: _Bound) -> None:
         await stand_back(self.quiet, bound.moment + _REPORT_WITHIN - self._clock.monotonic(), self._clock)

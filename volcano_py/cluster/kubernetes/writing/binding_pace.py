@@ -42,7 +42,6 @@ class BindingPace:
             self._decided[namespace] = now
             self._decided.move_to_end(namespace)
 
-    @property
     def limit(self) -> int:
         """How many bindings of one namespace may be under way now."""
         return min(WINDOW, self._alone) if self._is_shared() else self._alone

@@ -77,13 +77,13 @@ class Turns(Generic[T]):
     to a namespace that holds none.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, limit_now: Callable[[], int] | None = None) -> None:
+        """`limit_now`: how many slots one namespace may hold at the moment, if not always `limit`."""
         if limit < 1:
             raise ValueError(f"at least 1 must be allowed at a time, not {limit}")
         self.slots = limit + -(-limit // _SHARE) + 1
         """How many items may be under way at a time, of all namespaces."""
-        self.limit = limit
-        """May be lowered, and raised again."""
+        self._limit_now = limit_now or (lambda: limit)
         self._free = self.slots
         self._queue: FairQueue[T] = FairQueue()
         self._held: Counter[str] = Counter()
@@ -123,7 +123,7 @@ class Turns(Generic[T]):
 
     def _may_take(self, namespace: str) -> bool:
         held = self._held.get(namespace, 0)
-        return not held or held < min(self.limit, _SHARE * (self._free - 1))
+        return not held or held < min(self._limit_now(), _SHARE * (self._free - 1))
 
 
 class Slots:

@@ -109,15 +109,16 @@ class Pipeline(Generic[T]):
         namespace: Callable[[T], str],
         limit: int,
         clock: Clock,
+        limit_now: Callable[[], int] | None = None,
         after: Callable[[T], Awaitable[None]] | None = None,
     ) -> None:
-        """`limit` is that of `Turns`; an item takes its turn with its `namespace`. `after`: what it waits for until it
-        gives its slot to another, once `work` has ended."""
+        """`limit` and `limit_now` are those of `Turns`; an item takes its turn with its `namespace`. `after`: what it
+        waits for until it gives its slot to another, once `work` has ended."""
         self.stopped = ""
         """Why nothing new is begun; "" while all is well."""
         self._name, self._work, self._abandon, self._clock = name, work, abandon, clock
         self._namespace, self._after = namespace, after
-        self._turns: Turns[T] = Turns(limit)
+        self._turns: Turns[T] = Turns(limit, limit_now)
         self._workers = Workers(name, self._turns, self._run)
 
     @property
@@ -134,15 +135,6 @@ class Pipeline(Generic[T]):
     def busy(self) -> int:
         """How many are under way."""
         return self._workers.busy
-
-    @property
-    def limit(self) -> int:
-        """How many of one namespace may be under way."""
-        return self._turns.limit
-
-    @limit.setter
-    def limit(self, limit: int) -> None:
-        self._turns.limit = limit
 
     def submit(self, items: Iterable[T]) -> None:
         """Work on these: those of one namespace in this order, after all of it that was submitted before."""
