@@ -12,14 +12,13 @@ from volcano_py.api.wording.explain_evictions import Claim, Standing
 from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.deadlocks import Deadlocks
 from volcano_py.framework.eviction.explaining.protections import Protections
-from volcano_py.framework.eviction.explaining.standings import Standings, first_beyond, holders
+from volcano_py.framework.eviction.explaining.standings import Standings, asked_dims, first_beyond, holders
 from volcano_py.framework.eviction.planning.attempt import lacking
 from volcano_py.framework.eviction.scheme import NEVER, Scheme
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
 from volcano_py.framework.status.queue_reports import standing
 from volcano_py.state.status import EVICTABLE_STATUSES
-from volcano_py.state.table.axis import PODS
 from volcano_py.state.table.table import Rows
 
 _MOST_EXPLAINED: Final = 64
@@ -178,7 +177,6 @@ class Causes:
     def scarcest(self, task: Task) -> int:
         """The resource that the pod asks for of which the cluster has the fewest places left."""
         nodes, asked = self._ssn.ledger.nodes, task.task_class.request
-        dims = [dim for dim in task.task_class.requested.tolist() if dim != PODS] or [PODS]
         idle = np.maximum(nodes.future_idle()[nodes.present], 0)
-        scarcest: int = min(dims, key=lambda dim: int((idle[:, dim] // asked[dim]).sum()))
+        scarcest: int = min(asked_dims(asked), key=lambda dim: int((idle[:, dim] // asked[dim]).sum()))
         return scarcest

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from volcano_py.api.wording import explain_evictions as wording
-from volcano_py.framework.eviction.explaining.standings import first_beyond
+from volcano_py.framework.eviction.explaining.standings import asked_dims, first_beyond
 from volcano_py.framework.eviction.starving import Starving, counts_beyond_minimum
 from volcano_py.framework.session import Session
 from volcano_py.framework.status.queue_reports import standing
-from volcano_py.state.table.axis import PODS
 
 
 def explain_complete(ssn: Session, action: str, works: Sequence[Starving]) -> None:
@@ -37,6 +34,5 @@ def _has_its_share(ssn: Session, action: str, work: Starving) -> str:
     if ssn.ask.allocatable(work.job.queue, task_class).count <= 0:
         return ""
     request = task_class.request
-    dims = [dim for dim in np.flatnonzero(request).tolist() if dim != PODS] or [PODS]
-    dim = first_beyond(ssn, queue, request, dims[0])
+    dim = first_beyond(ssn, queue, request, asked_dims(request)[0])
     return wording.claims_too_much(action, standing(ssn, queue, dim), int(request[dim]))

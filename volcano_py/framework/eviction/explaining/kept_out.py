@@ -8,10 +8,10 @@ import numpy as np
 
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording import explain_evictions as wording
-from volcano_py.framework.eviction.explaining.standings import Standings, first_beyond, holders
+from volcano_py.framework.eviction.explaining.standings import Standings, asked_dims, first_beyond, holders
 from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
-from volcano_py.state.table.axis import PODS, IntVector
+from volcano_py.state.table.axis import IntVector
 
 _MOST_EXPLAINED: Final = 64
 """Kinds of jobs that are explained in one action."""
@@ -44,8 +44,7 @@ def _scarcest(ssn: Session, asked: IntVector) -> int:
     """The resource of which the free part of the cluster covers the least of what is asked for."""
     nodes = ssn.ledger.nodes
     free = np.maximum(nodes.future_idle()[nodes.present], 0).sum(axis=0)
-    dims = [dim for dim in np.flatnonzero(asked).tolist() if dim != PODS] or [PODS]
-    return min(dims, key=lambda dim: float(free[dim]) / max(int(asked[dim]), 1))
+    return min(asked_dims(asked), key=lambda dim: float(free[dim]) / max(int(asked[dim]), 1))
 
 
 def _no_reclaim(ssn: Session, action: str, job: Job, dim: int, asked: int) -> str:

@@ -28,6 +28,11 @@ def holders(ssn: Session, dim: int) -> Rows:
     )
 
 
+def asked_dims(asked: IntVector) -> list[int]:
+    """The resources of what is `asked` for [R]; pods only where it is nothing else."""
+    return [dim for dim in np.flatnonzero(asked).tolist() if dim != PODS] or [PODS]
+
+
 def first_beyond(ssn: Session, queue: str, asked: IntVector, scarcest: int) -> int:
     """The resource of which the queue would hold more than it deserves if it got what is `asked` for [R]: `scarcest` if
     that is one, or if there is none."""
