@@ -52,14 +52,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         impossible = [item for item in ours if "control_plane" in getattr(item, "fixturenames", ())]
         config.hook.pytest_deselected(items=impossible)
         items[:] = [item for item in items if item not in impossible]
-    _put_last(config, items, "test_every_right_is_used.py")
+    _put_last(config, items, Path("rights") / "test_every_right_is_used.py")
 
 
-def _put_last(config: pytest.Config, items: list[pytest.Item], name: str) -> None:
+def _put_last(config: pytest.Config, items: list[pytest.Item], file: Path) -> None:
     """The tests of this file come last, and only after all the others: they look at what those have left."""
-    last = [item for item in items if item.path == _HERE / name]
+    last = [item for item in items if item.path == _HERE / file]
     others = [item for item in items if item not in last]
-    everything = {path for path in _HERE.rglob("test_*.py") if path.name != name}
+    everything = {path for path in _HERE.rglob("test_*.py") if path != _HERE / file}
     if last and not everything <= {item.path for item in others}:
         config.hook.pytest_deselected(items=last)
         last = []
@@ -68,7 +68,9 @@ def _put_last(config: pytest.Config, items: list[pytest.Item], name: str) -> Non
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build missing binaries before the first test: minutes that are no test's, and that the user should see pass."""
-    if session.config.option.collectonly or not any(item.path.is_relative_to(_HERE) for item in session.items):
+    options = session.config.option
+    nothing_runs = options.collectonly or options.setupplan
+    if nothing_runs or not any(item.path.is_relative_to(_HERE) for item in session.items):
         return
     capture = session.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
