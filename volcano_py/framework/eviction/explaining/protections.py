@@ -23,15 +23,14 @@ class Protections:
     """What keeps the pods `held` in one action from being evicted for the job of `task`.
 
     Attributes:
-        most: what keeps most of them, each counted for the first that does; the most frequent first.
+        most: what keeps most of them, each counted for the first that keeps it or, in a gang that is evicted whole or
+            not at all, another pod of it; the most frequent first.
         free: [K] pods that nothing keeps.
     """
 
     def __init__(self, ssn: Session, pool: Candidates, scheme: Scheme, task: Task, held: Rows) -> None:
         self._ssn, self._gangs, self._point = ssn, pool.gangs, scheme.point
         self.free = held[np.argsort(pool.turn[held], kind="stable")]
-        self._kept = np.zeros(ssn.ledger.jobs.size, dtype=np.bool_)
-        """[J] jobs of which a plugin keeps pods."""
         found = [each for each in self._each(task) if each.pods]
         found.sort(key=lambda each: (-each.pods, each.by))
         self.most = found[:_MOST]
@@ -41,10 +40,9 @@ class Protections:
             yield self._by_queues()
         tasks, jobs = self._ssn.ledger.tasks, self._ssn.ledger.jobs
         says_no = ~(tasks.preemptable[self.free] & jobs.preemptable[tasks.job[self.free]])
-        yield Protection(self._take(self.free[says_no]), "by the annotation volcano.sh/preemptable")
+        yield self._with_gangs(self.free[says_no], "by the annotation volcano.sh/preemptable")
         for plugin, kept in self._ssn.ask.protected(self._point, task, self.free):
-            self._kept[tasks.job[kept]] = True
-            yield Protection(self._take(kept), plugin.protected_by(kept))
+            yield self._with_gangs(kept, plugin.protected_by(kept))
         yield from self._by_gangs()
 
     def _by_queues(self) -> Protection:
@@ -55,15 +53,27 @@ class Protections:
         whose = f"by {plural('queue', len(names))} {summarize(names, most=2)} (reclaimable: false)"
         return Protection(self._take(self.free[is_closed]), whose)
 
+    def _with_gangs(self, kept: Rows, by: str) -> Protection:
+        """These pods, and those that could only be evicted together with one of them."""
+        jobs = self._ssn.ledger.tasks.job
+        itself = self._take(kept)
+        needed = self._needed() if self._gangs.take_whole else self.free[:0]
+        others = self._take(needed[np.isin(jobs[needed], jobs[kept])])
+        return Protection(itself + others, f"{by}, as a gang is evicted whole or not at all" if others else by)
+
+    def _needed(self) -> Rows:
+        """Free pods of jobs that can give none by itself."""
+        needed: Rows = self.free[self._gangs.surplus()[self._ssn.ledger.tasks.job[self.free]] == 0]
+        return needed
+
     def _by_gangs(self) -> Iterator[Protection]:
         """Pods that their gang needs, where it may not go whole."""
-        gangs, jobs = self._gangs, self._ssn.ledger.tasks.job
-        needed = self.free[gangs.surplus()[jobs[self.free]] == 0]
+        gangs, jobs, needed = self._gangs, self._ssn.ledger.tasks.job, self._needed()
         if not gangs.take_whole:
             why = "by the minimums of their gangs, which may not be evicted whole (allowWholeGangs: false)"
             yield Protection(self._take(needed), why)
             return
-        stays = ~gangs.could_go_whole() | self._kept
+        stays = ~gangs.could_go_whole()
         why = "some of their pods may not be evicted or are just starting"
         yield Protection(self._take(needed[stays[jobs[needed]]]), f"by their gangs ({why})")
         is_young = ~stays & ~gangs.may_go_whole()
@@ -74,6 +84,7 @@ class Protections:
             yield Protection(self._take(young), f"by minRuntime of their gangs until {when}")
 
     def _take(self, rows: Rows) -> int:
-        """How many pods these are, which are free no longer."""
+        """How many of these pods are free, and are so no longer."""
+        before = len(self.free)
         self.free = self.free[~np.isin(self.free, rows)]
-        return len(rows)
+        return before - len(self.free)

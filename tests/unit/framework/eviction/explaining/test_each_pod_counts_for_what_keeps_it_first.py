@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from tests.support.sessions import Opened, gang, node, open_session
@@ -37,10 +38,10 @@ class KeepsFirst(Plugin):
         return np.arange(len(candidates)) > 0
 
 
-def found(opened: Opened) -> Protections:
+def found(opened: Opened, rules: UnitRules | None = None) -> Protections:
     """For a pod of the gang `urgent`, what keeps those of the gang `batch`."""
     ssn = opened.ssn
-    pool = Candidates(ssn, UnitRules())
+    pool = Candidates(ssn, rules or UnitRules())
     scheme = Scheme("preempt", "preemptable", candidates=pool.in_queue)
     return Protections(ssn, pool, scheme, opened.task("urgent-0"), opened.running("batch"))
 
@@ -60,14 +61,30 @@ def test_a_pod_that_two_plugins_keep_counts_for_the_first() -> None:
     assert opened.names(protections.free) == ["batch-2"], "of the two that go first, one is kept"
 
 
-def test_the_other_pods_of_a_gang_stay_with_those_that_are_kept() -> None:
+@pytest.mark.parametrize("plugins", [[KeepsAllButTwo], [KeepsAllButTwo, KeepsFirst]])
+def test_the_other_pods_of_a_gang_stay_with_those_that_are_kept(plugins: list[type[Plugin]]) -> None:
     opened = open_session(
         node("n1"),
         gang("batch", pods=4, cpu="1", running_on=["n1"] * 4),
         gang("urgent", cpu="1"),
-        tiers=[[KeepsAllButTwo]],
+        tiers=[plugins],
     )
     protections = found(opened)
-    assert [each.pods for each in protections.most] == [2, 2]
-    assert protections.most[1].by == "by their gangs (some of their pods may not be evicted or are just starting)"
+    assert [(each.pods, each.by) for each in protections.most] == [
+        (4, "by plugin all-but-two, as a gang is evicted whole or not at all")
+    ]
     assert not len(protections.free)
+
+
+def test_the_minimum_of_a_gang_that_may_not_go_whole_counts_besides() -> None:
+    opened = open_session(
+        node("n1"),
+        gang("batch", pods=4, cpu="1", running_on=["n1"] * 4),
+        gang("urgent", cpu="1"),
+        tiers=[[KeepsFirst]],
+    )
+    protections = found(opened, UnitRules(whole=False))
+    assert [(each.pods, each.by) for each in protections.most] == [
+        (3, "by the minimums of their gangs, which may not be evicted whole (allowWholeGangs: false)"),
+        (1, "by plugin first"),
+    ]
