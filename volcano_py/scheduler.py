@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -130,11 +130,17 @@ class Scheduler:
         self._pending, self._look_again_at, self._recheck_at = (), 0.0, 0.0
 
     def run_cycle(
-        self, snapshot: Snapshot, configuration: SchedulerConfiguration, *, decide: bool = True
+        self,
+        snapshot: Snapshot,
+        configuration: SchedulerConfiguration,
+        *,
+        decide: bool = True,
+        until: Callable[[], bool] = lambda: False,
     ) -> CycleReport:
         """One cycle over the snapshot. Effects are emitted as they are decided: bindings of a gang leave at once.
 
-        With `decide=False` no action runs and only statuses are brought up to date.
+        With `decide=False` no action runs and only statuses are brought up to date. A cycle ends after the action with
+        which `until` holds, without a status: for trials, after which `go_on_from` leads back.
         """
         self._cycles += 1
         cycle, seed = f"{snapshot.now:.3f}-{self._cycles}", (self._seed or 0) + self._cycles
@@ -162,26 +168,31 @@ class Scheduler:
         if decide:
             ssn.wake(self._resting)
             ssn.reservations.hold()
-            times.actions, times.action_errors = self._run_actions(ssn)
-            requeue_if_unblocked(ssn)
-            tally(tuple(open_gates(ssn)))
-
-        # 3. Close: plugins first, then statuses.
-        times.plugins_close = ssn.dispatch.life("on_session_close", ssn)
-        closing = Closing(ssn, cycle, decided=decide, ignores_text=self.ignores_text)
-        tally(closing.effects())
-        if decide:
-            self._pending, self._look_again_at = tuple(closing.pending), closing.look_again_at
-            self._recheck_at = ssn.wakeups.next_recheck
-            if ssn.dispatch.failures.counts:
-                self._resting.forget()
-            elif self._remember(ssn, closing):
-                self._look_again_at = earlier(self._look_again_at, snapshot.now + SOON)
+            times.actions, times.action_errors = self._run_actions(ssn, until)
+        if not until():
+            self._close(ssn, cycle, tally, times, decided=decide)
 
         # 4. Report.
         report = self._report(ssn, cycle, seed, tally, times, as_found, decided=decide)
         ssn.dissolve()
         return report
+
+    def _close(self, ssn: Session, cycle: str, tally: _Tally, times: _Times, *, decided: bool) -> None:
+        """3. Close: plugins first, then statuses."""
+        if decided:
+            requeue_if_unblocked(ssn)
+            tally(tuple(open_gates(ssn)))
+        times.plugins_close = ssn.dispatch.life("on_session_close", ssn)
+        closing = Closing(ssn, cycle, decided=decided, ignores_text=self.ignores_text)
+        tally(closing.effects())
+        if not decided:
+            return
+        self._pending, self._look_again_at = tuple(closing.pending), closing.look_again_at
+        self._recheck_at = ssn.wakeups.next_recheck
+        if ssn.dispatch.failures.counts:
+            self._resting.forget()
+        elif self._remember(ssn, closing):
+            self._look_again_at = earlier(self._look_again_at, ssn.now + SOON)
 
     def _remember(self, ssn: Session, closing: Closing) -> bool:
         """Which jobs rest from now on. Whether the next cycle is due at once for some of them."""
@@ -237,7 +248,7 @@ class Scheduler:
             self._node_index = NodeIndex(snapshot.nodes, snapshot.nodes_version)
         return self._node_index
 
-    def _run_actions(self, ssn: Session) -> tuple[dict[str, float], dict[str, int]]:
+    def _run_actions(self, ssn: Session, until: Callable[[], bool]) -> tuple[dict[str, float], dict[str, int]]:
         """The seconds that actions took, and how often they failed. One that fails ends there: what it had not
         committed is undone, and the next one goes on."""
         seconds: dict[str, float] = {}
@@ -256,6 +267,8 @@ class Scheduler:
                 errors[name] += 1
                 ssn.statements.undo_open(made)
             seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - started
+            if until():
+                break
         return seconds, dict(errors)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -112,6 +112,7 @@ class Simulation:
         self.reports: list[CycleReport] = []
         self.now = EPOCH.timestamp() if live is None else live
         self._scheduler = Scheduler(registry, self.cluster.apply)
+        self._only_tries = False
         self._at_rest: int | None = None
         """How many changes there had been when the controllers found nothing to do."""
         self._jobs = JobsInMemory(self.cluster, self._rules)
@@ -125,13 +126,20 @@ class Simulation:
             if self.cluster.get("Queue", body["metadata"]["name"], Queue) is None:
                 self.cluster.put("Queue", msgspec.convert(body, type=Queue))
 
-    def step(self) -> bool:
-        """Controllers, then one cycle, then the kubelets. False when nothing at all changed."""
+    def step(self, until: Callable[[], bool] = lambda: False) -> bool:
+        """Controllers, then one cycle, then the kubelets. False when nothing at all changed. A step ends after the
+        action with which `until` holds, and can then only be undone, by `back_to`."""
         before = self.cluster.changes
         self.now += CYCLE_SECONDS
         self._run_controllers()
-        self.reports.append(self._scheduler.run_cycle(self.state.snapshot(self.now), self.configuration))
+        report = self._scheduler.run_cycle(self.state.snapshot(self.now), self.configuration, until=until)
+        self.reports.append(report)
+        if until():
+            return True
         self.cluster.settle(self.now)
+        if self._only_tries and (report.binds or report.evictions):
+            # The phases that follow: in the next cycle they would be news, and all would be looked at once more.
+            self._scheduler.run_cycle(self.state.snapshot(self.now), self.configuration, decide=False)
         self._run_controllers()
         # What is only waiting for time to pass has not settled.
         waits = max(self.reports[-1].look_again_at, self._jobs.look_again_at) > self.now
@@ -159,9 +167,10 @@ class Simulation:
             self.configuration = configured
             self.back_to(mark)
 
-    def ignore_texts(self) -> None:
-        """From here on, things are only tried: conditions of which only the message would change are left alone."""
-        self.cluster.ignores_text = self._scheduler.ignores_text = True
+    def only_try(self) -> None:
+        """From here on, things are only tried: conditions of which only the message would change are left alone, and
+        what starts or goes has its phases at once."""
+        self._only_tries = self.cluster.ignores_text = self._scheduler.ignores_text = True
 
     def mark(self) -> Mark:
         """How all stands, for `back_to`."""

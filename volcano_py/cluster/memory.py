@@ -114,6 +114,11 @@ class MemoryCluster:
         """The pod is being deleted: it is gone when the cluster settles next."""
         self._leaving.add(pod.metadata.uid)
 
+    @property
+    def pods_leave(self) -> bool:
+        """Whether pods are being deleted that are gone when the cluster settles next."""
+        return bool(self._leaving)
+
     def changed_pods(self) -> list[Pod]:
         """Pods that were put since this was asked last, and are still there."""
         unseen, self._unseen = self._unseen, {}

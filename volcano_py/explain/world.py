@@ -62,7 +62,7 @@ class World:
         self.evictions = tuple(self.simulation.cluster.evict_effects)
         """What the scheduler evicts next."""
         self.session = self._open()
-        self.simulation.ignore_texts()
+        self.simulation.only_try()
         self.pods_by_group: dict[str, list[Pod]] = {}
         for pod in self.objects("Pod", Pod):
             self.pods_by_group.setdefault(group_of(pod), []).append(pod)
@@ -141,8 +141,15 @@ class World:
             self._before = mark
 
     def settle(self, until: Callable[[], bool] = lambda: False) -> None:
+        """Run the scheduler until nothing changes. When `until` holds, it stops in the middle of a cycle, and the world
+        has to go back to how it was before."""
+        simulation = self.simulation
+
+        def holds() -> bool:
+            return not simulation.cluster.pods_leave and until()  # (those on their way out may be of those that count)
+
         for _ in range(_MOST_STEPS):
-            if not self.simulation.step() or until():
+            if not simulation.step(holds) or holds():
                 break
 
     def _open(self) -> Session:

@@ -7,7 +7,7 @@ places or evicts change what may be evicted for them; that is found in the next 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, Final
 
@@ -238,11 +238,16 @@ class _Forgetful(Scheduler):
     """Keeps nothing of jobs and classes between cycles."""
 
     def run_cycle(
-        self, snapshot: Snapshot, configuration: SchedulerConfiguration, *, decide: bool = True
+        self,
+        snapshot: Snapshot,
+        configuration: SchedulerConfiguration,
+        *,
+        decide: bool = True,
+        until: Callable[[], bool] = lambda: False,
     ) -> CycleReport:
         self._resting = Resting()
         self._node_index = None
-        return super().run_cycle(snapshot, configuration, decide=decide)
+        return super().run_cycle(snapshot, configuration, decide=decide, until=until)
 
 
 class _SideBySide:

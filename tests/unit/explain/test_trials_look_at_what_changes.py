@@ -11,6 +11,7 @@ from tests.support.measuring.counted_work import work_of
 from tests.unit.explain.causes import gang, node, running, world_of
 from volcano_py.api.effects import Effect, Event, PodCondition
 from volcano_py.api.objects import Node, Pod
+from volcano_py.explain.target import find, has_started
 from volcano_py.explain.world import Change, World
 
 WAITING = 40
@@ -66,3 +67,22 @@ def test_jobs_rest_though_their_messages_would_be_others(monkeypatch: pytest.Mon
         resting = world.simulation._scheduler._resting._memory
     assert resting is not None
     assert len(resting.jobs) == WAITING + 1
+
+
+def test_a_trial_ends_with_the_action_that_starts_the_workload() -> None:
+    world = crowded()
+    target = find(world, "podgroup", "default/train")
+    with world.trial([smaller(world)], until=lambda: has_started(world, target)):
+        assert world.placed("default/train") == 1
+        assert list(world.simulation.reports[-1].actions) == ["enqueue", "allocate"]
+    assert world.placed("default/train") == 0
+
+
+def test_what_starts_has_its_phase_at_once_so_that_one_more_cycle_shows_that_all_has_settled() -> None:
+    world = crowded()
+    before = len(world.simulation.reports)
+    with world.trial([smaller(world)]):
+        group = world.group("default/train")
+        assert group is not None
+        assert group.status.phase == "Running"
+        assert len(world.simulation.reports) == before + 2

@@ -37,7 +37,9 @@ class Divided:
         """`candidates` are the rows of all pods that may be victims at all."""
         self._tasks, self._requests = ssn.ledger.tasks, ssn.ledger.classes.request
         self._candidates = candidates
-        found = (job for row in job_rows if (job := ssn.job(row)) is not None)
+        infos = ((row, ssn.snapshot.jobs[row]) for row in job_rows)
+        rows = (row for row, info in infos if info is not None and info.topology is not None)
+        found = (job for row in rows if (job := ssn.job(row)) is not None)
         self.jobs: Mapping[int, tuple[Job, SubGroups]] = {
             job.row: (job, groups) for job in found if (groups := ssn.sub_groups(job)) is not None
         }

@@ -47,7 +47,9 @@ class Gangs:
         found = np.unique(self._tasks.job[candidates]).tolist()
         infos = ((row, ssn.snapshot.jobs[row]) for row in found)
         self._roles = {
-            row: dict(role_minimums(info)) for row, info in infos if info is not None and role_minimums(info)
+            row: dict(minimums)
+            for row, info in infos
+            if info is not None and info.min_task_member and (minimums := role_minimums(info))
         }
         """Job row → its minimums by role; only jobs that have any."""
         self._numbers = {name: number for number, name in enumerate(ssn.snapshot.roles)} if self._roles else {}
