@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -13,9 +13,9 @@ from volcano_py.config.parse import ParseResult
 from volcano_py.state.snapshot import Snapshot
 from volcano_py.ui.board.configuration import configuration_row
 from volcano_py.ui.board.evictions import EvictionEvent, eviction_row
-from volcano_py.ui.board.jobs import JobRows
+from volcano_py.ui.board.jobs import JobRows, Totals
 from volcano_py.ui.board.judgement import Judgement
-from volcano_py.ui.board.model import ClusterRow, JobRow, QueueRow, Sample, Tables
+from volcano_py.ui.board.model import ClusterRow, QueueRow, Sample, Tables
 from volcano_py.ui.board.nodes import NodeRows
 from volcano_py.ui.board.queues import QueueRows
 from volcano_py.ui.board.timeline import Timeline
@@ -48,8 +48,9 @@ class BoardMaker:
     def make(self, seen: Seen, judgement: Judgement) -> Tables:
         """The tables. `judgement` may be of an earlier snapshot: jobs that it does not know are new."""
         jobs = self._jobs.of(seen.snapshot, judgement)
-        queues = self._queues.of(seen.snapshot, judgement, jobs.values())
-        cluster = _cluster_row(seen, queues, jobs.values(), recorded=self._is_recorded)
+        totals = self._jobs.totals
+        queues = self._queues.of(seen.snapshot, judgement, totals.by_queue)
+        cluster = _cluster_row(seen, queues, totals, recorded=self._is_recorded)
         self._timeline.add(cluster, queues, jobs.values())
         return {
             "cluster": {"cluster": cluster},
@@ -62,9 +63,9 @@ class BoardMaker:
         }
 
 
-def _cluster_row(seen: Seen, queues: Mapping[str, QueueRow], jobs: Iterable[JobRow], *, recorded: bool) -> ClusterRow:
+def _cluster_row(seen: Seen, queues: Mapping[str, QueueRow], totals: Totals, *, recorded: bool) -> ClusterRow:
     snapshot, axis = seen.snapshot, seen.snapshot.ledger.axis
-    nodes, jobs = snapshot.ledger.nodes, list(jobs)
+    nodes = snapshot.ledger.nodes
     there = np.flatnonzero(nodes.present)
     open_ = [row for row in there.tolist() if not snapshot.nodes[row].unschedulable]
     idle = (nodes.allocatable[open_] - nodes.used[open_]).clip(min=0).sum(axis=0)
@@ -77,8 +78,8 @@ def _cluster_row(seen: Seen, queues: Mapping[str, QueueRow], jobs: Iterable[JobR
         used=axis.amounts(nodes.used[there].sum(axis=0)),
         idle=axis.amounts(idle),
         promised=root.promised if root is not None else {},
-        running=sum(job.placed for job in jobs),
-        waiting=sum(job.waiting for job in jobs),
+        running=totals.placed,
+        waiting=totals.waiting,
         reclaims=bool(_RECLAIMING & {*seen.configuration.actions}),
         live=seen.live,
         recorded=recorded,

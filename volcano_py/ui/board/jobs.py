@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+from itertools import compress, count
+from operator import is_not
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,54 +26,91 @@ _HELD: Final = 5
 """Columns of `_numbers`: whether it is known, and the first of what it holds."""
 
 
+class Totals(msgspec.Struct):
+    """Of many rows.
+
+    Attributes:
+        by_queue: queue and whether they wait → how many.
+        placed, waiting: how many of their pods have a node, and how many have none.
+    """
+
+    by_queue: Counter[tuple[str, bool]] = msgspec.field(default_factory=Counter)
+    placed: int = 0
+    waiting: int = 0
+
+    def add(self, rows: Iterable[JobRow], sign: int = 1) -> None:
+        """Count the rows, or (-1) no longer."""
+        for row in rows:
+            self.by_queue[row.queue, bool(row.reason)] += sign
+            self.placed += sign * row.placed
+            self.waiting += sign * row.waiting
+
+    def copy(self) -> Totals:
+        return Totals(self.by_queue.copy(), self.placed, self.waiting)
+
+
 class JobRows:
-    """Makes again only the rows whose numbers, object or judgement differ: of ten thousand jobs, few do."""
+    """Makes again only the rows whose numbers, object or judgement differ: of ten thousand jobs, few do.
+
+    Attributes:
+        totals: of all rows.
+    """
 
     def __init__(self) -> None:
+        self.totals = Totals()
+        self._totals = Totals()
+        """Of those with a PodGroup and a queue, which are kept."""
         self._judgement: Judgement | None = None
         self._numbers: NDArray[np.int64] = np.zeros((0, 0), np.int64)
         self._infos: list[JobInfo | None] = []
         self._rows: dict[str, JobRow] = {}
+        self._strangers: dict[str, JobRow] = {}
 
     def of(self, snapshot: Snapshot, judgement: Judgement) -> dict[str, JobRow]:
         """namespace/name → row; what waits without a PodGroup or a queue comes last."""
         numbers, infos = _numbers(snapshot), snapshot.jobs
-        keys = snapshot.job_keys
-        due = self._due(numbers, infos, keys, judgement)
+        due = self._due(numbers, snapshot, judgement)
         gone = {info.key for row in due if row < len(self._infos) and (info := self._infos[row]) is not None}
         made = {
             info.key: _row(snapshot, row, info, numbers[row], judgement)
             for row in due
             if row < len(infos) and (info := infos[row]) is not None and numbers[row, _KNOWN]
         }
+        others = [key for key in gone | made.keys() if (key in self._rows) != (key in made)]
         if due:
+            self._totals.add((self._rows[key] for key in gone | made.keys() if key in self._rows), sign=-1)
+            self._totals.add(made.values())
             kept = (
                 {key: each for key, each in self._rows.items() if key not in gone} if gone - made.keys() else self._rows
             )
             self._rows = kept | made
+        if others or judgement is not self._judgement:
+            strangers = judgement.pending.keys() - self._rows.keys()
+            self._strangers = {name: _stranger(why) for name, why in judgement.pending.items() if name in strangers}
         self._judgement, self._numbers, self._infos = judgement, numbers, infos
-        strangers = {name: _stranger(why) for name, why in judgement.pending.items() if name not in self._rows}
-        return self._rows | strangers
+        self.totals = self._totals.copy()
+        self.totals.add(self._strangers.values())
+        return self._rows | self._strangers
 
-    def _due(
-        self, numbers: NDArray[np.int64], infos: list[JobInfo | None], keys: list[str], judgement: Judgement
-    ) -> list[int]:
-        """Rows of the table that differ from those before."""
-        before = self._judgement
+    def _due(self, numbers: NDArray[np.int64], snapshot: Snapshot, judgement: Judgement) -> list[int]:
+        """Rows of the table that differ from those before. Loops over all of them are in C."""
+        before, infos = self._judgement, snapshot.jobs
         if before is None or self._numbers.shape[1] != numbers.shape[1]:
             return list(range(max(len(infos), len(self._infos))))
         both = min(len(infos), len(self._infos))
         differ = (self._numbers[:both] != numbers[:both]).any(axis=1)
         due = {*np.flatnonzero(differ).tolist(), *range(both, max(len(infos), len(self._infos)))}
-        due.update(row for row, (old, new) in enumerate(zip(self._infos, infos, strict=False)) if old is not new)
+        due.update(compress(count(), map(is_not, self._infos, infos)))
         if before is not judgement:
-            old, new = before.pending, judgement.pending
-            due.update(
-                row
-                for row, key in enumerate(keys)
-                if old.get(key) != new.get(key) or (key in before.jobs) != (key in judgement.jobs)
-            )
+            due.update(compress(count(), map(_judged_otherwise(before, judgement).__contains__, snapshot.job_keys)))
         return sorted(due)
+
+
+def _judged_otherwise(before: Judgement, now: Judgement) -> set[str]:
+    """Jobs of which two judgements say different things."""
+    old, new = before.pending, now.pending
+    moved = compress(new, map(is_not, map(old.get, new), new.values()))
+    return {key for key in moved if old.get(key) != new[key]} | (old.keys() - new.keys()) | (before.jobs ^ now.jobs)
 
 
 def _numbers(snapshot: Snapshot) -> NDArray[np.int64]:

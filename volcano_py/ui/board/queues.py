@@ -2,52 +2,69 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
 from volcano_py.standing import Standing
+from volcano_py.state.infos import QueueInfo
 from volcano_py.state.snapshot import Snapshot
 from volcano_py.ui.board.judgement import Judgement
-from volcano_py.ui.board.model import JobRow, QueueRow
+from volcano_py.ui.board.model import QueueRow
 
 
 class QueueRows:
-    """Keeps the rows of a judgement; only numbers of jobs change between two of them."""
+    """Makes again only the rows whose standing differs, or which count other jobs."""
 
     def __init__(self) -> None:
         self._judgement: Judgement | None = None
+        self._sources: dict[str, tuple[int, Standing, QueueInfo | None]] = {}
+        """What the rows are made of, but for the jobs that they count."""
         self._rows: dict[str, QueueRow] = {}
         self._parents: dict[str, str] = {}
+        self._counted: dict[tuple[str, bool], int] = {}
 
-    def of(self, snapshot: Snapshot, judgement: Judgement, jobs: Iterable[JobRow]) -> dict[str, QueueRow]:
-        """Name → row, the queues above others first."""
+    def of(self, snapshot: Snapshot, judgement: Judgement, jobs: Mapping[tuple[str, bool], int]) -> dict[str, QueueRow]:
+        """Name → row, the queues above others first. `jobs`: queue and whether they wait → how many."""
         if self._judgement is not judgement:
             self._judgement = judgement
-            self._parents = {each.name: each.parent for each in judgement.standings}
-            above = {*self._parents.values()}
-            self._rows = {
-                each.name: _row(order, each, snapshot, is_leaf=each.name not in above)
-                for order, each in enumerate(judgement.standings)
-            }
-        running, waiting = self._counts(jobs)
-        for name, row in self._rows.items():
-            if (row.running, row.waiting) != (running[name], waiting[name]):
-                self._rows[name] = replace(row, running=running[name], waiting=waiting[name])
+            self._follow(snapshot, judgement)
+        for name, (running, waiting) in self._more(jobs).items():
+            row = self._rows[name]
+            self._rows[name] = replace(row, running=row.running + running, waiting=row.waiting + waiting)
         return dict(self._rows)
 
-    def _counts(self, jobs: Iterable[JobRow]) -> tuple[Counter[str], Counter[str]]:
-        """How many jobs in a queue and below it do not wait, and how many do."""
-        running, waiting = Counter[str](), Counter[str]()
-        for (name, waits), count in Counter((job.queue, bool(job.reason)) for job in jobs).items():
+    def _follow(self, snapshot: Snapshot, judgement: Judgement) -> None:
+        """Make the rows again of which the judgement says something else; with the jobs that they count so far, unless
+        the tree is another one."""
+        parents = {each.name: each.parent for each in judgement.standings}
+        if parents != self._parents:
+            self._parents, self._sources, self._rows, self._counted = parents, {}, {}, {}
+        above = {*parents.values()}
+        rows: dict[str, QueueRow] = {}
+        for order, each in enumerate(judgement.standings):
+            source, known = (order, each, snapshot.queues.get(each.name)), self._rows.get(each.name)
+            if known is None or self._sources[each.name] != source:
+                counts = (known.running, known.waiting) if known is not None else (0, 0)
+                known = _row(*source, counts, is_leaf=each.name not in above)
+                self._sources[each.name] = source
+            rows[each.name] = known
+        self._rows = rows
+
+    def _more(self, jobs: Mapping[tuple[str, bool], int]) -> Mapping[str, list[int]]:
+        """Queue → how many more jobs than before, in it and below it, do not wait, and how many more do."""
+        more: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+        for name, waits in {key for key, _ in jobs.items() ^ self._counted.items()}:
+            count = jobs.get((name, waits), 0) - self._counted.get((name, waits), 0)
             for above in _with_ancestors(name, self._parents):
-                (waiting if waits else running)[above] += count
-        return running, waiting
+                more[above][waits] += count
+        self._counted = dict(jobs)
+        return more
 
 
-def _row(order: int, standing: Standing, snapshot: Snapshot, *, is_leaf: bool) -> QueueRow:
-    report, info = standing.report, snapshot.queues.get(standing.name)
+def _row(order: int, standing: Standing, info: QueueInfo | None, counts: tuple[int, int], *, is_leaf: bool) -> QueueRow:
+    report, (running, waiting) = standing.report, counts
     return QueueRow(
         name=standing.name,
         order=order,
@@ -66,6 +83,8 @@ def _row(order: int, standing: Standing, snapshot: Snapshot, *, is_leaf: bool) -
         lent=standing.lent,
         reclaimable=info is None or info.reclaimable,
         leaf=is_leaf,
+        running=running,
+        waiting=waiting,
         problem=standing.problem,
         ignored=report.ignored,
     )
