@@ -120,7 +120,8 @@ class EvictionPlan:
         return False
 
     def _search_in_each(self, domains: Sequence[int], tasks: Rows, levels: Sequence[Level]) -> bool:
-        """Draft the plan that costs least, of one in each domain; of equal ones the first. Whether there is any."""
+        """Draft the plan that costs least, of one in each domain; of equal ones the first, however new their victims
+        are. Whether there is any."""
         draft, plans = self._draft, []
         for domain in domains:
             draft.reset()
@@ -133,8 +134,8 @@ class EvictionPlan:
             return False
         best = plans[0]
         if len(plans) > 1:
-            costs = Costs(self._ssn, self._pool.gangs, best[1][0].task)
-            best = min(plans, key=lambda plan: costs.of(plan[0]))
+            costs = Costs(self._ssn, self._pool, best[1][0].task)
+            best = min(plans, key=lambda plan: costs.of(plan[0])._replace(turn=0))
         draft.repeat(*best)
         return True
 
@@ -203,7 +204,7 @@ class EvictionPlan:
             fill_back(self._ssn, draft)
             is_best = is_first and improve_among_few(attempt)
             if found.bundles > 1 and not is_best:
-                replace_one(self._ssn, self._pool.gangs, draft, found)
+                replace_one(self._ssn, self._pool, draft, found)
         return found is not None, last_resorts
 
     def _would_come_back(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from volcano_py.framework.eviction.planning.bundles import Counts, Flags, Floats, Stock
+from volcano_py.framework.eviction.planning.cost import PLACES
 from volcano_py.state.table.table import Rows
 
 MOST_CHOICES: Final = 16384
@@ -57,11 +58,11 @@ class Choices:
 
     def __iter__(self) -> Iterator[tuple[Rows, Key]]:
         """The atoms of a choice, and its cost: whether a job goes whole, the last rank, the highest priority, how many
-        jobs, complete gangs and pods that go alone, what is freed."""
+        jobs, complete gangs and pods that go alone, what is freed, the last turn."""
         at = 0
         while (left := np.flatnonzero(self._is_open[at:])).size:
             at += int(left[0])
-            yield np.flatnonzero(self._chosen[at]), tuple(self._keys[at, :-1].tolist())
+            yield np.flatnonzero(self._chosen[at]), tuple(self._keys[at].tolist())
             at += 1
 
     def leave_out(self, atoms: Rows) -> None:
@@ -182,7 +183,7 @@ def _keys(atoms: Atoms, chosen: Flags) -> Floats:
             (chosen.astype(np.int64) @ of_job > 0).sum(axis=1),
             chosen[:, atoms.complete].sum(axis=1),
             chosen[:, ~atoms.whole].sum(axis=1),
-            chosen @ atoms.size,
+            np.round(chosen @ atoms.size, PLACES),
             np.where(chosen, atoms.turn, 0).max(axis=1),
         )
     ).astype(np.float64)

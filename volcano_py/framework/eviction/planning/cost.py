@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.eviction.gangs import Gangs
+from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.planning.draft import Eviction
 from volcano_py.framework.job import Task
 from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.session import Session
 from volcano_py.state.table.table import Rows
+
+PLACES: Final = 9
+"""What is freed is compared up to so many decimal places: equal amounts, added up in another order, are equal."""
 
 
 class Cost(NamedTuple):
@@ -28,6 +31,7 @@ class Cost(NamedTuple):
         complete: how many complete gangs go.
         surplus: how many pods go alone.
         freed: what is freed, as a sum of parts of the cluster.
+        turn: the place of the last unit among all candidates, of which the newest go first.
     """
 
     whole: bool
@@ -38,15 +42,16 @@ class Cost(NamedTuple):
     complete: int
     surplus: int
     freed: float
+    turn: int
 
 
 class Costs:
     """The costs of plans, as of a moment before any of them."""
 
-    def __init__(self, ssn: Session, gangs: Gangs, task: Task) -> None:
-        self._tasks = ssn.ledger.tasks
-        self._complete = gangs.are_complete()
-        self._surplus_first = gangs.rules.surplus_first
+    def __init__(self, ssn: Session, pool: Candidates, task: Task) -> None:
+        self._tasks, self._turn = ssn.ledger.tasks, pool.turn
+        self._complete = pool.gangs.are_complete()
+        self._surplus_first = pool.gangs.rules.surplus_first
         self._ranks = np.zeros(ssn.ledger.tasks.size, dtype=np.intp)
         placed = np.flatnonzero((self._tasks.queue >= 0) & (self._tasks.job >= 0) & (self._tasks.node >= 0))
         placed = placed[ssn.is_queue(self._tasks.queue[placed])]
@@ -64,7 +69,8 @@ class Costs:
             jobs=len({unit.job.row for unit in units}),
             complete=sum(bool(self._complete[row]) for row in whole),
             surplus=sum(len(unit.rows) for unit in units if unit.job.row not in whole),
-            freed=float(sum(unit.request @ self._worth for unit in units)),
+            freed=round(float(sum(unit.request @ self._worth for unit in units)), PLACES),
+            turn=max(int(self._turn[unit.rows].min()) for unit in units),
         )
 
 

@@ -89,16 +89,15 @@ class FewChoices:
     def find(self, better_than: Sequence[Eviction] = ()) -> bool:
         """Draft the cheapest choice, if it costs less than these evictions. Whether there is one; otherwise the draft
         is empty."""
-        draft, found, gangs = self._attempt.draft, None, self._attempt.pool.gangs
+        draft, found, pool = self._attempt.draft, None, self._attempt.pool
         jobs = {each.unit.job.row for each in better_than}
         atoms = self._atoms(np.array(sorted(jobs), dtype=np.intp))
         if atoms is None:
             self.are_few = False
             return False
-        costs = Costs(self._attempt.ssn, gangs, self._tasks[0])
+        costs = Costs(self._attempt.ssn, pool, self._tasks[0])
         best = costs.of(better_than) if better_than else None
-        choices = Choices(*atoms, surplus_first=gangs.rules.surplus_first)
-        pool = self._attempt.pool
+        choices = Choices(*atoms, surplus_first=pool.gangs.rules.surplus_first)
         for asked, (chosen, key) in enumerate(choices):
             if asked == _MOST_ASKED or (best is not None and not _may_cost_less(key, best)):
                 break

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Final
 
 from volcano_py.framework.eviction.candidates import Candidates
-from volcano_py.framework.eviction.gangs import Gangs
 from volcano_py.framework.eviction.planning.cost import Costs
 from volcano_py.framework.eviction.planning.draft import Draft
 from volcano_py.framework.eviction.planning.fill_back import fill_back, groups
@@ -40,12 +39,12 @@ def retry_with_one_later(pool: Candidates, draft: Draft, search: Search) -> tupl
     return None, last_resorts
 
 
-def replace_one(ssn: Session, gangs: Gangs, draft: Draft, search: Search) -> None:
+def replace_one(ssn: Session, pool: Candidates, draft: Draft, search: Search) -> None:
     """Leave out one of the units and search again; the better plan stays."""
     evictions, places = draft.evictions.copy(), draft.places.copy()
     tried = groups(draft)[:_MOST_TRIED]
     draft.reset()
-    costs = Costs(ssn, gangs, evictions[0].task)
+    costs = Costs(ssn, pool, evictions[0].task)
     best = costs.of(evictions)
     for left_out in tried:
         draft.repeat(each for each in evictions if each not in left_out)

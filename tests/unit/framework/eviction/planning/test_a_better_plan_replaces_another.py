@@ -50,15 +50,15 @@ class Planned:
         self.ssn = opened.ssn
         job, (row,) = opened.job("g"), opened.rows("g-0").tolist()
         self.task = Task(row, job, self.ssn.task_class(row), 0)
-        self.gangs = Candidates(self.ssn, UnitRules()).gangs
+        self.pool = Candidates(self.ssn, UnitRules())
         self.draft = Draft(self.ssn, job, Scheme("preempt", "preemptable", lambda _task: NO_ROWS))
-        self.draft.evict(self.gangs.whole(opened.job("v")), self.task)
+        self.draft.evict(self.pool.gangs.whole(opened.job("v")), self.task)
         self.draft.promise(self.task, self.ssn.nodes.rows["n1"])
 
     def replace_one(self, *, found: str = "") -> None:
         """`found`: the node that a search without `v` finds."""
         search = Scripted(self.draft, self.task, self.ssn.nodes.rows.get(found))
-        replace_one(self.ssn, self.gangs, self.draft, cast("Search", search))
+        replace_one(self.ssn, self.pool, self.draft, cast("Search", search))
 
     @property
     def places(self) -> list[str]:
