@@ -170,7 +170,7 @@ class Simulation:
     def only_try(self) -> None:
         """From here on, things are only tried: conditions of which only the message would change are left alone, and
         what starts or goes has its phases at once."""
-        self._only_tries = self.cluster.ignores_text = self._scheduler.ignores_text = True
+        self._only_tries = self._scheduler.ignores_text = True
 
     def mark(self) -> Mark:
         """How all stands, for `back_to`."""

@@ -50,7 +50,6 @@ class MemoryCluster:
         events: all events, in order.
         evicted: the last state of evicted pods that are gone, by namespace/name, until there is one of that name again.
         changes: how often an object was changed or removed.
-        ignores_text: conditions of which only the message would change are left alone: no decision follows from it.
     """
 
     def __init__(self, sink: Sink) -> None:
@@ -63,7 +62,6 @@ class MemoryCluster:
         self._leaving: set[str] = set()
         self.events: list[Event] = []
         self.changes = 0
-        self.ignores_text = False
         self._pods = MemoryPods()
         self._volumes = MemoryVolumes(self)
         self._preparing: dict[str, Bind] = {}
@@ -240,7 +238,7 @@ class MemoryCluster:
 
     def _write_condition(self, update: PodCondition) -> None:
         pod = self._pod(update.pod.key, update.pod.uid)
-        if pod is None or (self.ignores_text and _says_so(pod, update)):
+        if pod is None:
             return
         condition = Condition(type=names.POD_SCHEDULED, status="False", reason=update.reason, message=update.message)
         others = [known for known in pod.status.conditions if known.type != names.POD_SCHEDULED]
@@ -250,7 +248,7 @@ class MemoryCluster:
 
     def _update_group(self, update: PodGroupStatusUpdate) -> None:
         group = self.get("PodGroup", update.group.key, PodGroup)
-        if group is not None and not (self.ignores_text and _is_so(group.status, update)):
+        if group is not None:
             status = PodGroupStatus(
                 phase=update.phase,
                 conditions=list(update.conditions),
@@ -269,21 +267,6 @@ class MemoryCluster:
     def _pod(self, key: str, uid: str) -> Pod | None:
         pod = self.get("Pod", key, Pod)
         return pod if pod is not None and pod.metadata.uid == uid else None
-
-
-def _says_so(pod: Pod, update: PodCondition) -> bool:
-    """Whether the pod has the condition already, but for its message."""
-    known = next((each for each in pod.status.conditions if each.type == names.POD_SCHEDULED), None)
-    nominated = update.nominated_node in ("", pod.status.nominated_node_name)
-    return known is not None and (known.status, known.reason) == ("False", update.reason) and nominated
-
-
-def _is_so(status: PodGroupStatus, update: PodGroupStatusUpdate) -> bool:
-    """Whether that is the status already, but for messages and times of conditions."""
-    known = (status.phase, status.running, status.succeeded, status.failed)
-    new = (update.phase, update.running, update.succeeded, update.failed)
-    before = [(each.type, each.status, each.reason) for each in status.conditions]
-    return known == new and before == [(each.type, each.status, each.reason) for each in update.conditions]
 
 
 def _running(conditions: Iterable[Condition]) -> list[Condition]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -331,7 +331,7 @@ class Closing:
             # Usage of the queues below counts, too, whichever plugin divides the cluster.
             if (parent := tree.parents[name]) in sums:
                 sums[parent] += sums[name]
-        left = {above for name in ssn.snapshot.left_queues for above in _with_ancestors(name, tree.parents)}
+        left = {each for name in ssn.snapshot.left_queues for each in (name, *tree.above(name))}
         for name, queue in ssn.queues.items():
             if name in left:
                 continue
@@ -404,14 +404,6 @@ def _condition_reason(verdict: Refusal) -> str:
     if verdict.reason is Reason.NOT_ENOUGH_TASKS:
         return names.NOT_ENOUGH_PODS_OF_TASK if "minTaskMember" in verdict.message else names.NOT_ENOUGH_TASKS
     return names.NOT_ENOUGH_RESOURCES
-
-
-def _with_ancestors(queue: str, parents: Mapping[str, str]) -> Iterator[str]:
-    """The queue and those above it."""
-    above: str | None = queue
-    while above is not None:
-        yield above
-        above = parents.get(above)
 
 
 def _same_amounts(allocated: dict[str, str], queue: QueueInfo) -> bool:
