@@ -1,7 +1,11 @@
-"""Over generated clusters: evictions come to an end, are never useless, and never go back and forth."""
+"""Over generated clusters: evictions come to an end, are never useless, and never go back and forth.
+
+`EVICTION_EXAMPLES` is the number of clusters for each test.
+"""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from typing import Any, Final
 
@@ -93,7 +97,7 @@ _QUEUES: Final = {"q1": "org/one", "q2": "org/two", "q3": "other"}
 """Name → where the queue stands in a tree; the first two are siblings."""
 
 
-_EXAMPLES: Final = max(25, settings().max_examples - 5)
+_EXAMPLES: Final = int(os.environ.get("EVICTION_EXAMPLES", max(25, settings().max_examples - 5)))
 
 
 @st.composite
