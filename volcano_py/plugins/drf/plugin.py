@@ -170,13 +170,16 @@ class Drf(Plugin):
     def judge_unit(self, point: str, need: Need, unit: Unit) -> Verdict | None:
         """Fairness between the jobs of a namespace takes no job whole; fairness between queues, and between namespaces,
         compares what both sides would have with all that is needed, and without all that goes."""
-        if not unit.is_whole:
-            given = self.reclaimable if point == "reclaimable" else self.preemptable
-            return Verdict.YES if given(need.task, unit.rows).all() else Verdict.NO
+        return Verdict.YES if self._gives(point, need, unit) else Verdict.NO
+
+    def _gives(self, point: str, need: Need, unit: Unit) -> bool:
         if point == "reclaimable":
-            return Verdict.YES if self._tree.gives_whole(need, unit) else Verdict.NO
-        gives = self._namespaces is not None and namespace_gives_whole(self._namespaces, need, unit)
-        return Verdict.YES if gives else Verdict.NO
+            if unit.is_whole:
+                return self._tree.gives_whole(need, unit)
+            return bool(self.reclaimable(need.task, unit.rows).all()) and self._tree.gives_surplus(need, unit)
+        if unit.is_whole:
+            return self._namespaces is not None and namespace_gives_whole(self._namespaces, need, unit)
+        return bool(self.preemptable(need.task, unit.rows).all())
 
     @property
     def preempts_equals(self) -> bool:  # type: ignore[override]  # of the cycle: it follows from a switch

@@ -97,6 +97,10 @@ class QueueShares:
         """See `Suppositions`."""
         return self._suppositions.gives_whole(need, unit)
 
+    def gives_surplus(self, need: Need, unit: Unit) -> bool:
+        """See `Suppositions`."""
+        return self._suppositions.gives_surplus(need, unit)
+
     def possibly_reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         """[K] all of those, and some that would take long to judge."""
         return self._suppositions.reclaimable(reclaimer, candidates, most_judged=MOST_JUDGED)

@@ -102,6 +102,16 @@ class Suppositions:
     def gives_whole(self, need: Need, unit: Unit) -> bool:
         """Whether a job may go whole: by the same rule, with all that the reclaimer's job needs, and only if the
         reclaimer's side then has less than the victim's has before."""
+        return self._keeps(need, unit, less_than_now=True)
+
+    def gives_surplus(self, need: Need, unit: Unit) -> bool:
+        """Whether pods that are victims of the first task are so of all that the reclaimer's job needs: what a large
+        pod leaves may have room for more of them than the first."""
+        return bool((need.request == need.task.task_class.request).all()) or self._keeps(need, unit)
+
+    def _keeps(self, need: Need, unit: Unit, *, less_than_now: bool = False) -> bool:
+        """Whether the unit's side has enough without it, if the reclaimer's job gets all that it needs. With
+        `less_than_now`, the reclaimer's side must then also have less than the unit's side has now."""
         row, victim = need.task.job.row, unit.job.row
         of_jobs = self._kinds.of_jobs()
         if NO_PLACE in (int(of_jobs[row]), int(of_jobs[victim])):
@@ -115,7 +125,9 @@ class Suppositions:
         tree.put(row, holding, self._jobs.share_of(holding))
         tree.note(row)
         least = _Least(now, mine.ratio)
-        return theirs.ratio > least.then and least.is_left(self._left(tree, theirs, victim, unit.request))
+        if less_than_now and theirs.ratio <= least.then:
+            return False
+        return least.is_left(self._left(tree, theirs, victim, unit.request))
 
     def _judge(
         self, reclaimer: Task, task_class: int, job_of: dict[int, int], most_judged: int | None
