@@ -23,10 +23,12 @@ class Controller(ABC, Generic[KeyT]):
     A subclass puts the key of whatever changed into `_work`, and reads the newest object in `_reconcile`.
     """
 
-    def __init__(self, name: str, namespace: Callable[[KeyT], str], *, active: IsActive, workers: int) -> None:
-        """`name` and `namespace` are those of the `WorkQueue`; `workers`: keys of one namespace at a time."""
+    def __init__(
+        self, name: str, namespace: Callable[[KeyT], str], *, active: IsActive, workers: int, rests: bool = False
+    ) -> None:
+        """`name`, `namespace` and `rests` are those of the `WorkQueue`; `workers`: keys of one namespace at a time."""
         self._active = active
-        self._work: WorkQueue[KeyT] = WorkQueue(name, namespace, workers=workers)
+        self._work: WorkQueue[KeyT] = WorkQueue(name, namespace, workers=workers, rests=rests)
 
     async def run(self) -> None:
         """Work until cancelled. To be started when everything that is followed has been listed."""

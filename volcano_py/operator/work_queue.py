@@ -17,7 +17,9 @@ import msgspec
 import structlog
 
 from volcano_py.cluster.kubernetes.backoff import Backoff
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.http.errors import RequestError
+from volcano_py.cluster.kubernetes.writing.rest import rest
 from volcano_py.cluster.kubernetes.writing.turns import Turns
 
 KeyT = TypeVar("KeyT", bound=Hashable)
@@ -49,13 +51,16 @@ class WorkQueue(Generic[KeyT]):
         namespace: Callable[[KeyT], str],
         *,
         workers: int,
+        rests: bool = False,
+        clock: Clock = SYSTEM_CLOCK,
         shortest: float = 0.1,
         longest: float = 30.0,
     ) -> None:
         """`namespace`: whose turn it is when a key is worked on; `workers`: keys of one namespace that are worked on at
-        a time, see `Turns`. `shortest`, `longest`: bounds in seconds of the pause after the first failure and after
-        many."""
+        a time, see `Turns`. With `rests`, a worker rests after each key, see `rest`. `shortest`, `longest`: bounds
+        in seconds of the pause after the first failure and after many."""
         self.name = name
+        self._rests, self._clock = rests, clock
         self._namespace = namespace
         self._shortest, self._longest = shortest, longest
         self._ready: Turns[KeyT] = Turns(workers)
@@ -127,30 +132,37 @@ class WorkQueue(Generic[KeyT]):
     async def _work(self, handle: Handle[KeyT], on_failure: OnFailure[KeyT]) -> None:
         while True:
             namespace, key = await self._next()
-            self._waiting.discard(key)
-            self._active.add(key)
+            began = self._clock.monotonic()
             try:
-                await handle(key)
-            except Exception as error:
-                self._active.discard(key)
-                self._failed(key, error, on_failure)
-            except BaseException:
-                # Stopped half-way: not done, so it stays in the queue.
-                self._active.discard(key)
-                self.add(key)
-                raise
-            else:
-                self._active.discard(key)
-                self._failures.pop(key, None)
+                await self._work_on(key, handle, on_failure)
+                if self._rests:
+                    await rest(self._clock, began)
             finally:
                 self._ready.done(namespace)
                 # Besides the next key of this worker, another may have become free to be taken.
                 self._wake_one()
-            if key in self._again:
-                self._again.discard(key)
-                self.add(key)
-            if not (self._waiting or self._delayed or self._active):
-                self._idle.set()
+
+    async def _work_on(self, key: KeyT, handle: Handle[KeyT], on_failure: OnFailure[KeyT]) -> None:
+        self._waiting.discard(key)
+        self._active.add(key)
+        try:
+            await handle(key)
+        except Exception as error:
+            self._active.discard(key)
+            self._failed(key, error, on_failure)
+        except BaseException:
+            # Stopped half-way: not done, so it stays in the queue.
+            self._active.discard(key)
+            self.add(key)
+            raise
+        else:
+            self._active.discard(key)
+            self._failures.pop(key, None)
+        if key in self._again:
+            self._again.discard(key)
+            self.add(key)
+        if not (self._waiting or self._delayed or self._active):
+            self._idle.set()
 
     async def _next(self) -> tuple[str, KeyT]:
         """The next key, with its namespace; waits for one if need be."""

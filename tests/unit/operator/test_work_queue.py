@@ -10,16 +10,24 @@ from typing import Any
 
 import pytest
 
+from tests.support.virtual_time import LoopClock
 from volcano_py.cluster.kubernetes.http.errors import api_error
 from volcano_py.cluster.kubernetes.writing.turns import namespace_of
 from volcano_py.operator.work_queue import WorkQueue
 
 
 def work_queue(
-    namespace: Callable[[str], str] = lambda _key: "ns", *, workers: int = 4, **pauses: float
+    namespace: Callable[[str], str] = lambda _key: "ns",
+    *,
+    workers: int = 4,
+    rests: bool = False,
+    shortest: float = 0.1,
+    longest: float = 30.0,
 ) -> WorkQueue[str]:
     """By default, all keys are of one namespace."""
-    return WorkQueue[str]("test", namespace, workers=workers, **pauses)
+    return WorkQueue[str](
+        "test", namespace, workers=workers, rests=rests, clock=LoopClock(), shortest=shortest, longest=longest
+    )
 
 
 @asynccontextmanager
@@ -66,6 +74,37 @@ async def test_a_change_during_the_work_brings_one_more_look_afterwards() -> Non
     async with working(queue, handle):
         await queue.idle()
     assert looks == [0, 1]
+
+
+@pytest.mark.parametrize(("seconds", "next_begins"), [(0.1, 0.4), (2.0, 3.0)])
+async def test_a_worker_that_rests_leaves_its_namespace_time(seconds: float, next_begins: float) -> None:
+    """Three times as long as the work took, a second at most; other namespaces do not wait for it."""
+    queue, began = work_queue(namespace_of, workers=1, rests=True), dict[str, float]()
+
+    async def handle(key: str) -> None:
+        began[key] = asyncio.get_running_loop().time()
+        await asyncio.sleep(seconds)
+
+    for key in ("a/1", "a/2", "b/1"):
+        queue.add(key)
+    async with working(queue, handle):
+        await queue.idle()
+    assert began == pytest.approx({"a/1": 0, "b/1": 0, "a/2": next_begins})
+
+
+async def test_a_key_that_changed_may_come_again_while_its_worker_rests() -> None:
+    queue, looks = work_queue(workers=4, rests=True), list[float]()
+
+    async def handle(_key: str) -> None:
+        looks.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(0.1)
+
+    queue.add("a")
+    async with working(queue, handle):
+        await asyncio.sleep(0.2)
+        queue.add("a")
+        await queue.idle()
+    assert looks == pytest.approx([0, 0.2])
 
 
 async def test_no_more_keys_are_worked_on_than_there_are_workers() -> None:

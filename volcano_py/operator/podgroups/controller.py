@@ -99,7 +99,7 @@ class PodGroupController(Controller[str]):
         workers: int = WORKERS,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        super().__init__("podgroup", namespace_of, active=active, workers=workers)
+        super().__init__("podgroup", namespace_of, active=active, workers=workers, rests=True)
         self._api, self._rules, self._clock, self._record = api, rules, clock, record
         self._index = PodGroupIndex(rules, self._work.add)
         self._slots = Slots(workers)

@@ -1,0 +1,24 @@
+"""How long a slot rests after a write that nothing waits for.
+
+The statuses, events and PodGroups of one namespace with thousands of pods take minutes to write. Several at a time,
+one after the other, they take so much of a small API server that the pods of other namespaces are created and shown
+late. With a rest after each, they take a quarter of that, and the slower the server answers, the slower they come.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from volcano_py.cluster.kubernetes.clock import Clock
+
+TIMES: Final = 3.0
+"""The rest is so many times as long as the work was."""
+LONGEST: Final = 1.0
+"""Seconds."""
+
+
+async def rest(clock: Clock, began: float) -> None:
+    """Rest after work that began then, by the monotonic clock."""
+    seconds = min(LONGEST, TIMES * (clock.monotonic() - began))
+    if seconds > 0:
+        await clock.sleep(seconds)
