@@ -129,6 +129,23 @@ def test_in_small_clusters_the_best_choice_is_found() -> None:
             break
 
 
+def test_between_fair_shares_the_best_choice_is_found_and_without_one_nothing_goes() -> None:
+    """The claiming queue never gets more than the other one keeps."""
+    rng = random.Random(1)
+    worlds = (generated(Source(rng.randint, rng.choice)) for _ in count())
+    solvable = 0
+    for made in (each for each in worlds if each.action == "reclaim"):
+        world = made._replace(fair=True, deserved=(0, 0), guarantee=(0, 0), due=None)
+        best, victims = best_choice(world), decide(world)
+        check(world, victims, best)
+        if not best:
+            continue
+        solvable += 1
+        assert cost_of(world, victims) == cost_of(world, best), world
+        if solvable == 40:
+            break
+
+
 _ON_FIRST, _ON_SECOND = ((0, 2),) * 4, ((1, 2),) * 4
 _OLDER, _NEWER = Runs(4, _ON_FIRST), Runs(4, _ON_SECOND)
 _SINGLE_PODS: Final = tuple(Runs(1, ((0, 1),)) for _ in range(8))
