@@ -25,7 +25,14 @@ from volcano_py.plugins.drf.events import queue_events
 from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.layout import Path
 from volcano_py.plugins.drf.namespaces import NamespaceShares, shares_of_namespaces
-from volcano_py.plugins.drf.preemption import TakenBy, alone, by_jobs, by_namespaces_and_jobs, namespace_gives_whole
+from volcano_py.plugins.drf.preemption import (
+    TakenBy,
+    alone,
+    by_jobs,
+    by_namespaces_and_jobs,
+    gives_surplus,
+    namespace_gives_whole,
+)
 from volcano_py.plugins.drf.queue_shares import QueueShares
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.takings import Takings
@@ -179,7 +186,8 @@ class Drf(Plugin):
             return bool(self.reclaimable(need.task, unit.rows).all()) and self._tree.gives_surplus(need, unit)
         if unit.is_whole:
             return self._namespaces is not None and namespace_gives_whole(self._namespaces, need, unit)
-        return bool(self.preemptable(need.task, unit.rows).all())
+        is_free = bool(self.preemptable(need.task, unit.rows).all())
+        return is_free and gives_surplus(self._jobs, self._namespaces, need, unit)
 
     @property
     def preempts_equals(self) -> bool:  # type: ignore[override]  # of the cycle: it follows from a switch

@@ -81,3 +81,16 @@ def namespace_gives_whole(namespaces: NamespaceShares, need: Need, unit: Unit) -
     now, then = namespaces.share_of(mine, held), namespaces.share_of(mine, held + need.request)
     left = namespaces.share_of(theirs, namespaces.held[theirs] - unit.request)
     return left >= then - _SAME_SHARE and left > now + _SAME_SHARE
+
+
+def gives_surplus(shares: JobShares, namespaces: NamespaceShares | None, need: Need, unit: Unit) -> bool:
+    """Whether pods that are victims of the first task are so of all that the preemptor's job needs: what a large pod
+    leaves may have room for more of them than the first."""
+    if bool((need.request == need.task.task_class.request).all()):
+        return True
+    row, victim = need.task.job.row, unit.job.row
+    if namespaces is not None and (mine := int(namespaces.of_job[row])) != (theirs := int(namespaces.of_job[victim])):
+        then = namespaces.share_of(mine, namespaces.held[mine] + need.request)
+        return namespaces.share_of(theirs, namespaces.held[theirs] - unit.request) >= then - _SAME_SHARE
+    then = shares.share_of(shares.held[row] + need.request)
+    return shares.share_of(shares.held[victim] - unit.request) >= then - _SAME_SHARE
