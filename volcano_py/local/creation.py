@@ -61,11 +61,13 @@ async def create_objects(control_plane: ControlPlane, documents: Iterable[dict[s
     await client.create_many("/api/v1/nodes", steps[_Step.NODES])
     for namespace in steps[_Step.NAMESPACES]:
         await wait_for_default_service_account(client, namespace["metadata"]["name"])
-    # Not by kubectl, which takes seconds for every few hundred objects, and cannot create by generateName.
-    pods: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    # Not by kubectl, which takes seconds for every few hundred objects, and cannot create by generateName. Pods that
+    # have a node come first, or the scheduler may give their room to those that wait.
+    pods: defaultdict[tuple[bool, str], list[dict[str, Any]]] = defaultdict(list)
     for pod in steps[_Step.PODS]:
-        pods[pod["metadata"].get("namespace") or "default"].append(pod)
-    for name, members in pods.items():
+        waits = not _mapping(pod, "spec").get("nodeName")
+        pods[waits, pod["metadata"].get("namespace") or "default"].append(pod)
+    for (_, name), members in sorted(pods.items(), key=lambda item: item[0][0]):
         await client.create_many(f"/api/v1/namespaces/{name}/pods", members)
     await apply(kubectl, steps[_Step.WORKLOADS])
 

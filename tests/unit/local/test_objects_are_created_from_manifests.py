@@ -86,6 +86,20 @@ async def test_pods_go_to_their_namespaces() -> None:
     assert [how for how, _ in calls] == ["/api/v1/namespaces/ml/pods", "/api/v1/namespaces/default/pods"]
 
 
+async def test_pods_that_have_a_node_come_before_all_that_wait_for_one() -> None:
+    """Otherwise the scheduler may give their room away before they are there."""
+    calls = await created(
+        thing("Pod", "waits"),
+        thing("Pod", "runs", spec={"nodeName": "n1"}),
+        thing("Pod", "runs", metadata={"namespace": "ml"}, spec={"nodeName": "n1"}),
+    )
+    assert [(how, [body["metadata"]["name"] for body in what]) for how, what in calls] == [
+        ("/api/v1/namespaces/default/pods", ["runs"]),
+        ("/api/v1/namespaces/ml/pods", ["runs"]),
+        ("/api/v1/namespaces/default/pods", ["waits"]),
+    ]
+
+
 async def test_without_manifests_nothing_happens() -> None:
     assert await created() == []
 
