@@ -169,7 +169,13 @@ class Scheduler:
             ssn.wake(self._resting)
             ssn.reservations.hold()
             times.actions, times.action_errors = self._run_actions(ssn, until)
-        if not until():
+        ends_here = until()
+        if decide and not ends_here:
+            requeue_if_unblocked(ssn)
+            tally(tuple(open_gates(ssn)))
+
+        # 3. Close: plugins first, then statuses.
+        if not ends_here:
             self._close(ssn, cycle, tally, times, decided=decide)
 
         # 4. Report.
@@ -178,10 +184,7 @@ class Scheduler:
         return report
 
     def _close(self, ssn: Session, cycle: str, tally: _Tally, times: _Times, *, decided: bool) -> None:
-        """3. Close: plugins first, then statuses."""
-        if decided:
-            requeue_if_unblocked(ssn)
-            tally(tuple(open_gates(ssn)))
+        """What plugins do at the end, and the statuses; after decisions, also what the next cycle goes on from."""
         times.plugins_close = ssn.dispatch.life("on_session_close", ssn)
         closing = Closing(ssn, cycle, decided=decided, ignores_text=self.ignores_text)
         tally(closing.effects())

@@ -9,6 +9,7 @@ from typing import Final, Generic
 import structlog
 
 from volcano_py.cluster.kubernetes.http.errors import ForbiddenError, RequestError
+from volcano_py.cluster.kubernetes.writing.rest import Rest
 from volcano_py.operator.kube_api import IsActive
 from volcano_py.operator.work_queue import KeyT, WorkQueue
 
@@ -24,11 +25,17 @@ class Controller(ABC, Generic[KeyT]):
     """
 
     def __init__(
-        self, name: str, namespace: Callable[[KeyT], str], *, active: IsActive, workers: int, rests: bool = False
+        self,
+        name: str,
+        namespace: Callable[[KeyT], str],
+        *,
+        active: IsActive,
+        workers: int,
+        rest: Rest | None = None,
     ) -> None:
-        """`name`, `namespace` and `rests` are those of the `WorkQueue`; `workers`: keys of one namespace at a time."""
+        """`name`, `namespace` and `rest` are those of the `WorkQueue`; `workers`: keys of one namespace at a time."""
         self._active = active
-        self._work: WorkQueue[KeyT] = WorkQueue(name, namespace, workers=workers, rests=rests)
+        self._work: WorkQueue[KeyT] = WorkQueue(name, namespace, workers=workers, rest=rest)
 
     async def run(self) -> None:
         """Work until cancelled. To be started when everything that is followed has been listed."""

@@ -17,9 +17,8 @@ import msgspec
 import structlog
 
 from volcano_py.cluster.kubernetes.backoff import Backoff
-from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.http.errors import RequestError
-from volcano_py.cluster.kubernetes.writing.rest import rest
+from volcano_py.cluster.kubernetes.writing.rest import Rest
 from volcano_py.cluster.kubernetes.writing.turns import Turns
 
 KeyT = TypeVar("KeyT", bound=Hashable)
@@ -51,17 +50,15 @@ class WorkQueue(Generic[KeyT]):
         namespace: Callable[[KeyT], str],
         *,
         workers: int,
-        rests: bool = False,
-        clock: Clock = SYSTEM_CLOCK,
+        rest: Rest | None = None,
         shortest: float = 0.1,
         longest: float = 30.0,
     ) -> None:
         """`namespace`: whose turn it is when a key is worked on; `workers`: keys of one namespace that are worked on at
-        a time, see `Turns`. With `rests`, a worker rests after each key, see `rest`. `shortest`, `longest`: bounds
-        in seconds of the pause after the first failure and after many."""
+        a time, see `Turns`. `rest`: what a worker takes after each key, if any. `shortest`, `longest`: bounds in
+        seconds of the pause after the first failure and after many."""
         self.name = name
-        self._rests, self._clock = rests, clock
-        self._namespace = namespace
+        self._namespace, self._rest = namespace, rest
         self._shortest, self._longest = shortest, longest
         self._ready: Turns[KeyT] = Turns(workers)
         self._sleeping: deque[asyncio.Future[None]] = deque()
@@ -132,11 +129,11 @@ class WorkQueue(Generic[KeyT]):
     async def _work(self, handle: Handle[KeyT], on_failure: OnFailure[KeyT]) -> None:
         while True:
             namespace, key = await self._next()
-            began = self._clock.monotonic()
+            began = self._rest.begin() if self._rest is not None else 0.0
             try:
                 await self._work_on(key, handle, on_failure)
-                if self._rests:
-                    await rest(self._clock, began)
+                if self._rest is not None:
+                    await self._rest.after(began)
             finally:
                 self._ready.done(namespace)
                 # Besides the next key of this worker, another may have become free to be taken.

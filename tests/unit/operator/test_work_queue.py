@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.virtual_time import LoopClock
 from volcano_py.cluster.kubernetes.http.errors import api_error
+from volcano_py.cluster.kubernetes.writing.rest import Rest
 from volcano_py.cluster.kubernetes.writing.turns import namespace_of
 from volcano_py.operator.work_queue import WorkQueue
 
@@ -26,7 +27,12 @@ def work_queue(
 ) -> WorkQueue[str]:
     """By default, all keys are of one namespace."""
     return WorkQueue[str](
-        "test", namespace, workers=workers, rests=rests, clock=LoopClock(), shortest=shortest, longest=longest
+        "test",
+        namespace,
+        workers=workers,
+        rest=Rest(LoopClock()) if rests else None,
+        shortest=shortest,
+        longest=longest,
     )
 
 

@@ -61,6 +61,11 @@ class Need(msgspec.Struct, frozen=True, eq=False):
     lacking: NDArray[np.bool_]
     among_deadlocked: bool = False
 
+    @property
+    def is_of_one_task(self) -> bool:
+        """Whether the first task is all that has no place."""
+        return bool((self.request == self.task.task_class.request).all())
+
 
 class Verdict(IntEnum):
     """Whether a unit may go."""

@@ -25,6 +25,7 @@ from volcano_py.cluster.kubernetes.http.errors import (
     RequestError,
 )
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
+from volcano_py.cluster.kubernetes.writing.rest import Rest
 from volcano_py.cluster.kubernetes.writing.turns import Slots, namespace_of
 from volcano_py.cluster.protocol import Sink
 from volcano_py.operator.controller import Controller
@@ -99,7 +100,7 @@ class PodGroupController(Controller[str]):
         workers: int = WORKERS,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        super().__init__("podgroup", namespace_of, active=active, workers=workers, rests=True)
+        super().__init__("podgroup", namespace_of, active=active, workers=workers, rest=Rest(clock))
         self._api, self._rules, self._clock, self._record = api, rules, clock, record
         self._index = PodGroupIndex(rules, self._work.add)
         self._slots = Slots(workers)

@@ -77,20 +77,26 @@ def namespace_gives_whole(namespaces: NamespaceShares, need: Need, unit: Unit) -
     mine, theirs = int(namespaces.of_job[need.task.job.row]), int(namespaces.of_job[unit.job.row])
     if mine == theirs or unit.job.priority > need.task.job.priority:
         return False
-    held = namespaces.held[mine]
-    now, then = namespaces.share_of(mine, held), namespaces.share_of(mine, held + need.request)
-    left = namespaces.share_of(theirs, namespaces.held[theirs] - unit.request)
+    now = namespaces.share_of(mine, namespaces.held[mine])
+    left, then = _shares_after(namespaces, mine, theirs, need, unit)
     return left >= then - _SAME_SHARE and left > now + _SAME_SHARE
 
 
 def gives_surplus(shares: JobShares, namespaces: NamespaceShares | None, need: Need, unit: Unit) -> bool:
     """Whether pods that are victims of the first task are so of all that the preemptor's job needs: what a large pod
     leaves may have room for more of them than the first."""
-    if bool((need.request == need.task.task_class.request).all()):
+    if need.is_of_one_task:
         return True
     row, victim = need.task.job.row, unit.job.row
     if namespaces is not None and (mine := int(namespaces.of_job[row])) != (theirs := int(namespaces.of_job[victim])):
-        then = namespaces.share_of(mine, namespaces.held[mine] + need.request)
-        return namespaces.share_of(theirs, namespaces.held[theirs] - unit.request) >= then - _SAME_SHARE
-    then = shares.share_of(shares.held[row] + need.request)
-    return shares.share_of(shares.held[victim] - unit.request) >= then - _SAME_SHARE
+        left, then = _shares_after(namespaces, mine, theirs, need, unit)
+    else:
+        left = shares.share_of(shares.held[victim] - unit.request)
+        then = shares.share_of(shares.held[row] + need.request)
+    return left >= then - _SAME_SHARE
+
+
+def _shares_after(namespaces: NamespaceShares, mine: int, theirs: int, need: Need, unit: Unit) -> tuple[float, float]:
+    """The share that the unit's namespace keeps, and that the preemptor's has with all that its job needs."""
+    left = namespaces.share_of(theirs, namespaces.held[theirs] - unit.request)
+    return left, namespaces.share_of(mine, namespaces.held[mine] + need.request)

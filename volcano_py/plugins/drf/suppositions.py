@@ -107,7 +107,7 @@ class Suppositions:
     def gives_surplus(self, need: Need, unit: Unit) -> bool:
         """Whether pods that are victims of the first task are so of all that the reclaimer's job needs: what a large
         pod leaves may have room for more of them than the first."""
-        return bool((need.request == need.task.task_class.request).all()) or self._keeps(need, unit)
+        return need.is_of_one_task or self._keeps(need, unit)
 
     def _keeps(self, need: Need, unit: Unit, *, less_than_now: bool = False) -> bool:
         """Whether the unit's side has enough without it, if the reclaimer's job gets all that it needs. With

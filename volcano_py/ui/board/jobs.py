@@ -76,7 +76,7 @@ class JobRows:
             for row in due
             if row < len(infos) and (info := infos[row]) is not None and numbers[row, _KNOWN]
         }
-        others = [key for key in gone | made.keys() if (key in self._rows) != (key in made)]
+        came_or_went = any((key in self._rows) != (key in made) for key in gone | made.keys())
         if due:
             self._totals.add((self._rows[key] for key in gone | made.keys() if key in self._rows), sign=-1)
             self._totals.add(made.values())
@@ -84,7 +84,7 @@ class JobRows:
                 {key: each for key, each in self._rows.items() if key not in gone} if gone - made.keys() else self._rows
             )
             self._rows = kept | made
-        if others or judgement is not self._judgement:
+        if came_or_went or judgement is not self._judgement:
             strangers = judgement.pending.keys() - self._rows.keys()
             self._strangers = {name: _stranger(why) for name, why in judgement.pending.items() if name in strangers}
         self._judgement, self._numbers, self._infos = judgement, numbers, infos

@@ -26,7 +26,7 @@ from volcano_py.cluster.kubernetes.http.errors import ConflictError, NotFoundErr
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.kubernetes.http.ratelimit import TokenBucket
 from volcano_py.cluster.kubernetes.writing.event_memory import EventKey, EventMemory, EventSeries
-from volcano_py.cluster.kubernetes.writing.rest import rest
+from volcano_py.cluster.kubernetes.writing.rest import Rest
 from volcano_py.cluster.kubernetes.writing.turns import Turns
 from volcano_py.cluster.kubernetes.writing.workers import Workers, stand_back
 from volcano_py.jobs.flows.model import FLOW_API
@@ -112,7 +112,8 @@ class EventRecorder:
         """The latest event of each object that waits to be written for the first time."""
         self._workers = Workers("events", self._queue, self._work)
         self._counter: asyncio.Task[None] | None = None
-        self._stopped = self._ends = False
+        self._rest = Rest(clock)
+        self._stopped = False
         self._written: Counter[str] = Counter()
         self._counted = self._replaced = self._limited = self._dropped = self._failed = 0
 
@@ -142,7 +143,7 @@ class EventRecorder:
 
     async def drain(self, seconds: float) -> int:
         """Wait that long for all that waits, latest counts included, then stop. Returns how many were dropped."""
-        self._ends = True  # no time to rest
+        self._rest.end()
         for series in list(self._memory):
             if not series.is_written:
                 self._enqueue(series)
@@ -261,7 +262,7 @@ class EventRecorder:
         self._taken_up(series)
         if self._stopped:
             return
-        count, series.writing, began = series.count, True, self._clock.monotonic()
+        count, series.writing, began = series.count, True, self._rest.begin()
         try:
             await retry(
                 lambda: self._write(series, count),
@@ -280,8 +281,7 @@ class EventRecorder:
             series.writing = False
         series.written, series.written_at = count, self._clock.monotonic()
         self._written[series.key[1]] += 1
-        if not self._ends:
-            await rest(self._clock, began)
+        await self._rest.after(began)
 
     async def _write(self, series: EventSeries, count: int) -> None:
         about = series.key[0]

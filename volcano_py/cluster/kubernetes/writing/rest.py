@@ -17,8 +17,23 @@ LONGEST: Final = 1.0
 """Seconds."""
 
 
-async def rest(clock: Clock, began: float) -> None:
-    """Rest after work that began then, by the monotonic clock."""
-    seconds = min(LONGEST, TIMES * (clock.monotonic() - began))
-    if seconds > 0:
-        await clock.sleep(seconds)
+class Rest:
+    """Of the slots of one kind of work."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._is_over = False
+
+    def begin(self) -> float:
+        """The moment at which work begins, for `after`."""
+        return self._clock.monotonic()
+
+    async def after(self, began: float) -> None:
+        """Rest after work that began then."""
+        seconds = min(LONGEST, TIMES * (self._clock.monotonic() - began))
+        if seconds > 0 and not self._is_over:
+            await self._clock.sleep(seconds)
+
+    def end(self) -> None:
+        """No slot rests from now on: the process ends, and what is left is to be written before."""
+        self._is_over = True

@@ -26,7 +26,7 @@ from volcano_py.cluster.kubernetes.http.errors import NotFoundError, RequestErro
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.kubernetes.watching.resources import StatusPaths
 from volcano_py.cluster.kubernetes.writing.coalescing import CoalescingQueue
-from volcano_py.cluster.kubernetes.writing.rest import rest
+from volcano_py.cluster.kubernetes.writing.rest import Rest
 from volcano_py.cluster.kubernetes.writing.turns import CLUSTER
 from volcano_py.cluster.kubernetes.writing.workers import LEASE_IS_OVER, Fence, Workers, always, stand_back
 from volcano_py.cluster.protocol import ConditionLookup
@@ -99,7 +99,8 @@ class StatusWriter:
         self._workers = [Workers("status", lane, self._work) for lane in lanes]
         self._written: OrderedDict[Key, tuple[float, Content]] = OrderedDict()
         self._failures_logged: OrderedDict[Key, None] = OrderedDict()
-        self._stopped = self._ends = False
+        self._rest = Rest(clock)
+        self._stopped = False
         self._patches = self._spared = self._failed = 0
 
     def submit(self, updates: Iterable[Status]) -> None:
@@ -135,7 +136,7 @@ class StatusWriter:
 
     async def drain(self, seconds: float) -> int:
         """Wait that long for all to be written, then stop. Returns how many were not."""
-        self._ends = True  # no time to rest
+        self._rest.end()
         ends = self._clock.monotonic() + seconds
         for workers in self._workers:
             await wait_at_most(self._clock, max(0.0, ends - self._clock.monotonic()), workers.quiet)
@@ -170,7 +171,7 @@ class StatusWriter:
             if self._is_there(key, update):
                 self._spared += 1
                 return
-            began = self._clock.monotonic()
+            began = self._rest.begin()
             await retry(
                 lambda: self._write(key, update),
                 self._retries,
@@ -183,8 +184,8 @@ class StatusWriter:
         finally:
             self._queue.release(key)
             self._wake()  # a newer value may wait in the other lane
-        if began is not None and not _is_awaited(update) and not self._ends:
-            await rest(self._clock, began)
+        if began is not None and not _is_awaited(update):
+            await self._rest.after(began)
 
     def _wake(self) -> None:
         for workers in self._workers:
