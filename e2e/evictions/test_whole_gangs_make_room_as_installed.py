@@ -62,6 +62,18 @@ def work(kind: str, queue: str, selector: dict[str, str]) -> list[Object]:
     return [deployment("early", 4, annotations=annotations, node_selector=selector)]
 
 
+async def evictions(namespace: Namespace, number: int) -> dict[str, str]:
+    """The messages of so many evicted pods, by Kind/name."""
+
+    async def reported() -> dict[str, str]:
+        events = await namespace.events(reason="Evict")
+        found = {each.about: each.message for each in events if "Pod/" in each.about}
+        assert len(found) == number, found
+        return found
+
+    return await namespace.cluster.eventually(f"{number} evictions are reported", reported)
+
+
 @pytest.mark.parametrize(
     ("kind", "gone"),
     [("bare pods", 2), ("a Volcano Job", 4), ("a Deployment", 2)],
@@ -90,8 +102,7 @@ async def test_a_queue_gets_back_half_of_the_cluster_from_what_runs_with_its_min
     await namespace.apply(job("late", task("worker", 2, selector=pool.selector), queue=late, minAvailable=2))
 
     await jobs.wait("late", "Running", running=2)
-    evicted = {each.about: each.message for each in await namespace.events(reason="Evict") if "Pod/" in each.about}
-    assert len(evicted) == gone, evicted
+    evicted = await evictions(namespace, gone)
     assert all(f"in queue {early} makes room for {namespace.name}/late-" in message for message in evicted.values())
     if kind == "a Volcano Job":
         assert all(
@@ -155,6 +166,6 @@ async def test_of_two_gangs_that_lost_a_node_and_block_each_other_one_runs_again
 
     await namespace.wait_phases(Running=4, Pending=2)
     assert {each.name for each in await namespace.pods() if each.node} == {f"first-{n}" for n in (0, 1, 4, 5)}
-    evicted = {each.about: each.message for each in await namespace.events(reason="Evict") if "Pod/" in each.about}
+    evicted = await evictions(namespace, 2)
     assert set(evicted) == {"Pod/second-0", "Pod/second-1"}
     assert all("both gangs are incomplete" in message for message in evicted.values()), evicted

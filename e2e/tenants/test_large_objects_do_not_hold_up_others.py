@@ -83,11 +83,13 @@ async def test_pods_that_each_look_at_all_others(
     for number in range(3):
         await strangers_run(victim, f"small-{number}", node_selector=pool.selector)
     await attacker.namespace.wait_reported("soft", saying="spec.affinity has 50 terms about pods: at most 32")
-    reported = [each for each in await attacker.namespace.pods() if "different terms" in _message(each)]
-    assert len(reported) == CROWDED_TERMS.most * 3
+    await installed.eventually("all but the terms that are allowed are reported", lambda: reported(attacker))
     assert await transitions(installed) == before
     await daemon.ready()
 
 
-def _message(each: Any) -> str:
-    return str((each.condition("PodScheduled") or {}).get("message", ""))
+async def reported(attacker: Tenant) -> None:
+    """Three in four of the crowd have one term too many, and say so: the writes of one namespace take their time."""
+    conditions = [each.condition("PodScheduled") or {} for each in await attacker.namespace.pods()]
+    crowded = [each for each in conditions if "different terms" in each.get("message", "")]
+    assert len(crowded) == CROWDED_TERMS.most * 3
