@@ -141,9 +141,13 @@ class Gangs:
         held = counts[:, _HELD].sum(axis=1)
         still = self._candidates[EVICTABLE_STATUSES[self._tasks.status[self._candidates]]]
         offered = np.bincount(self._tasks.job[still], minlength=self._jobs.size)
-        under_way = counts[:, _UNDER_WAY].any(axis=1)
-        could_go: Flags = (held > 0) & (offered == held) & (self._jobs.min_member > 0) & ~under_way
+        could_go: Flags = (held > 0) & (offered == held) & (self._jobs.min_member > 0) & ~self.are_starting()
         return could_go
+
+    def are_starting(self) -> Flags:
+        """[J] jobs of which a pod is being bound or has a place promised."""
+        starting: Flags = self._jobs.counts[:, _UNDER_WAY].sum(axis=1) > 0
+        return starting
 
     def is_deadlocked(self, job_row: int) -> bool:
         """Whether the job holds places, but fewer than its minimum, while its other pods wait for theirs."""

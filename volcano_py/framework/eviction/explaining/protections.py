@@ -14,6 +14,7 @@ from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.scheme import Scheme
 from volcano_py.framework.job import Task
 from volcano_py.framework.session import Session
+from volcano_py.state.status import EVICTABLE_STATUSES
 from volcano_py.state.table.table import Rows
 
 _MOST: Final = 3
@@ -24,12 +25,13 @@ class Protections:
 
     Attributes:
         most: what keeps most of them, each counted for the first that keeps it or, in a gang that is evicted whole or
-            not at all, another pod of it; the most frequent first.
+            not at all, another pod of it, whatever that holds; the most frequent first.
         free: [K] pods that nothing keeps.
     """
 
     def __init__(self, ssn: Session, pool: Candidates, scheme: Scheme, task: Task, held: Rows) -> None:
         self._ssn, self._gangs, self._point = ssn, pool.gangs, scheme.point
+        self._turn = pool.turn
         self.free = held[np.argsort(pool.turn[held], kind="stable")]
         found = [each for each in self._each(task) if each.pods]
         found.sort(key=lambda each: (-each.pods, each.by))
@@ -39,11 +41,25 @@ class Protections:
         if self._point == "reclaimable":
             yield self._by_queues()
         tasks, jobs = self._ssn.ledger.tasks, self._ssn.ledger.jobs
-        says_no = ~(tasks.preemptable[self.free] & jobs.preemptable[tasks.job[self.free]])
-        yield self._with_gangs(self.free[says_no], "by the annotation volcano.sh/preemptable")
-        for plugin, kept in self._ssn.ask.protected(self._point, task, self.free):
+        leaving = self._leaving()
+        says_no = ~(tasks.preemptable[leaving] & jobs.preemptable[tasks.job[leaving]])
+        yield self._with_gangs(leaving[says_no], "by the annotation volcano.sh/preemptable")
+        leaving = leaving[~says_no & np.isin(tasks.job[leaving], tasks.job[self.free])]
+        for plugin, kept in self._ssn.ask.protected(self._point, task, leaving):
             yield self._with_gangs(kept, plugin.protected_by(kept))
         yield from self._by_gangs()
+
+    def _leaving(self) -> Rows:
+        """The free pods, and those that could only be evicted together with one of them."""
+        if not self._gangs.take_whole:
+            return self.free
+        tasks = self._ssn.ledger.tasks
+        is_needed = np.zeros(self._ssn.ledger.jobs.size, dtype=np.bool_)
+        is_needed[tasks.job[self._needed()]] = True
+        of_gangs = np.flatnonzero(EVICTABLE_STATUSES[tasks.status] & (tasks.job >= 0) & is_needed[tasks.job])
+        rows = np.union1d(self.free, of_gangs)
+        in_turn: Rows = rows[np.argsort(self._turn[rows], kind="stable")]
+        return in_turn
 
     def _by_queues(self) -> Protection:
         closed = {queue.slot: queue.name for queue in self._ssn.queues.values() if not queue.reclaimable}
@@ -73,10 +89,13 @@ class Protections:
             why = "by the minimums of their gangs, which may not be evicted whole (allowWholeGangs: false)"
             yield Protection(self._take(needed), why)
             return
-        stays = ~gangs.could_go_whole()
-        why = "some of their pods may not be evicted or are just starting"
-        yield Protection(self._take(needed[stays[jobs[needed]]]), f"by their gangs ({why})")
-        is_young = ~stays & ~gangs.may_go_whole()
+        starts = gangs.are_starting()
+        why = "by their gangs (some of their pods are just starting)"
+        yield Protection(self._take(needed[starts[jobs[needed]]]), why)
+        stays = ~gangs.could_go_whole() & ~starts
+        why = "by their gangs (the eviction of some of their pods has just failed)"
+        yield Protection(self._take(needed[stays[jobs[needed]]]), why)
+        is_young = ~starts & ~stays & ~gangs.may_go_whole()
         young = needed[is_young[jobs[needed]]]
         if len(young):
             until = max(gangs.stays_until(row) for row in np.unique(jobs[young]).tolist())

@@ -13,6 +13,7 @@ from volcano_py.framework.eviction.scheme import Scheme
 from volcano_py.framework.eviction.units import UnitRules
 from volcano_py.framework.job import Task
 from volcano_py.framework.plugin import Plugin
+from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.table import Rows
 
 
@@ -36,6 +37,17 @@ class KeepsFirst(Plugin):
 
     def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_]:
         return np.arange(len(candidates)) > 0
+
+
+class KeepsNone(Plugin):
+    """Gives up whatever it is asked about."""
+
+    name = "none"
+    only_protects = True
+    guards = frozenset({"preemptable"})
+
+    def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_]:
+        return np.ones(len(candidates), dtype=np.bool_)
 
 
 def found(opened: Opened, rules: UnitRules | None = None) -> Protections:
@@ -87,4 +99,26 @@ def test_the_minimum_of_a_gang_that_may_not_go_whole_counts_besides() -> None:
     assert [(each.pods, each.by) for each in protections.most] == [
         (3, "by the minimums of their gangs, which may not be evicted whole (allowWholeGangs: false)"),
         (1, "by plugin first"),
+    ]
+
+
+def running_gang() -> Opened:
+    return open_session(
+        node("n1"), gang("batch", pods=4, cpu="1", running_on=["n1"] * 4), gang("urgent", cpu="1"), tiers=[[KeepsNone]]
+    )
+
+
+def test_a_gang_stays_while_one_of_its_pods_is_being_bound() -> None:
+    opened = running_gang()
+    opened.ssn.ledger.relabel(opened.rows("batch-3"), TaskStatus.BINDING)
+    assert [(each.pods, each.by) for each in found(opened).most] == [
+        (3, "by their gangs (some of their pods are just starting)")
+    ]
+
+
+def test_a_gang_stays_for_a_moment_when_a_pod_of_it_could_not_be_evicted() -> None:
+    opened = running_gang()
+    opened.ssn.snapshot.ledger.tasks.retry_at[opened.rows("batch-3")] = opened.ssn.now + 1
+    assert [(each.pods, each.by) for each in found(opened).most] == [
+        (4, "by their gangs (the eviction of some of their pods has just failed)")
     ]
