@@ -13,8 +13,8 @@ from volcano_py.api.names import SYSTEM_NAMESPACE
 
 _API: Final = "flowcontrol.apiserver.k8s.io/v1"
 _LEVEL: Final = "tenants"
-_SHARES: Final = 3
-"""Of 248 in all, for 600 requests that the API server handles at once by default: 8 of them, for two cores."""
+_SHARES: Final = 1
+"""Of 246 in all, for 600 requests that the API server handles at once by default: 3 of them, for two cores."""
 
 
 def _flow(name: str, precedence: int, level: str, group: str) -> dict[str, Any]:

@@ -19,7 +19,10 @@ import structlog
 
 from volcano_py.api.effects import Event, ObjectRef
 from volcano_py.api.objects import ApiObject, ObjectMeta, Pod, PodGroup
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.http.errors import RequestError, UnprocessableError
+from volcano_py.cluster.kubernetes.writing.rest import Rest
+from volcano_py.cluster.kubernetes.writing.sharing import Sharing
 from volcano_py.cluster.kubernetes.writing.turns import namespace_of
 from volcano_py.jobs import names
 from volcano_py.jobs.actions import (
@@ -49,7 +52,7 @@ from volcano_py.operator.kube_api import IsActive, KubeApi, Learn, Record
 log = structlog.get_logger(__name__)
 
 WORKERS: Final = 8
-"""Jobs of a namespace that are worked on at a time."""
+"""Jobs of a namespace that are worked on at a time, or rest after it while other namespaces have Jobs, too."""
 IN_FLIGHT: Final = 8
 """Pods of a namespace that are being created or deleted at a time. With 64 instead, an API server on two cores took a
 fifth longer for 250 Jobs, and its watches showed all new pods seconds late, those of other namespaces too."""
@@ -113,8 +116,11 @@ class JobController(Controller[str]):
         in_flight: int = IN_FLIGHT,
         interval: float = INTERVAL,
         max_requeues: int = MAX_REQUEUES,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        super().__init__("job", namespace_of, active=active, workers=workers)
+        self._sharing = Sharing(clock)
+        rest = Rest(clock, sharing=self._sharing)
+        super().__init__("job", namespace_of, active=active, workers=workers, rest=rest)
         self._api, self._record = api, record
         self._rules = rules or JobRules()
         self._plugins = plugins or JobPlugins.of(BUILTIN)
@@ -157,6 +163,7 @@ class JobController(Controller[str]):
     # -- one job -------------------------------------------------------------------------------------------------------
 
     async def _reconcile(self, key: str) -> None:
+        self._sharing.note((namespace_of(key),))
         for _ in range(_MOST_STEPS):
             if not self._active():
                 return

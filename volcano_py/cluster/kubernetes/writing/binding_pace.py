@@ -9,17 +9,15 @@ the later the watch, the slower the bindings. One namespace alone is bound as fa
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from volcano_py.api.objects import ApiObject, Pod
 from volcano_py.cluster.kubernetes.clock import Clock, wait_at_most
+from volcano_py.cluster.kubernetes.writing.sharing import Sharing
 
 WINDOW: Final = 8
 """Bindings of one namespace under way while it is not alone."""
-SHARED_FOR: Final = 10.0
-"""Seconds for which a namespace counts after its last binding was decided."""
 PATIENCE: Final = 1.0
 """Seconds until a binding counts as shown in any case: the watch may have been opened again."""
 
@@ -30,21 +28,17 @@ class BindingPace:
     def __init__(self, alone: int, clock: Clock) -> None:
         """`alone`: how many bindings of the only namespace may be under way."""
         self._alone, self._clock = alone, clock
-        self._decided: OrderedDict[str, float] = OrderedDict()
-        """Namespace → when its last binding was decided, by the monotonic clock; the earliest first."""
+        self._sharing = Sharing(clock)
         self._awaited: dict[str, asyncio.Event] = {}
         """By the UIDs of pods."""
 
     def decided(self, namespaces: Iterable[str]) -> None:
         """Bindings of pods in these namespaces have been decided."""
-        now = self._clock.monotonic()
-        for namespace in namespaces:
-            self._decided[namespace] = now
-            self._decided.move_to_end(namespace)
+        self._sharing.note(namespaces)
 
     def limit(self) -> int:
         """How many bindings of one namespace may be under way now."""
-        return min(WINDOW, self._alone) if self._is_shared() else self._alone
+        return min(WINDOW, self._alone) if self._sharing.is_shared() else self._alone
 
     def sent(self, uid: str) -> None:
         """The binding of this pod is about to be sent."""
@@ -60,7 +54,7 @@ class BindingPace:
         if event is None:
             return
         try:
-            if self._is_shared():
+            if self._sharing.is_shared():
                 await wait_at_most(self._clock, PATIENCE, event)
         finally:
             self._awaited.pop(uid, None)
@@ -80,10 +74,3 @@ class BindingPace:
     def _show(self, uid: str) -> None:
         if (event := self._awaited.get(uid)) is not None:
             event.set()
-
-    def _is_shared(self) -> bool:
-        """Whether bindings of several namespaces have been decided lately."""
-        now = self._clock.monotonic()
-        while self._decided and now - next(iter(self._decided.values())) > SHARED_FOR:
-            self._decided.popitem(last=False)
-        return len(self._decided) > 1

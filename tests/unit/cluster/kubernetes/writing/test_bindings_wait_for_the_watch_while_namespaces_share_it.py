@@ -23,7 +23,8 @@ from volcano_py.api.effects import Bind, ObjectRef
 from volcano_py.api.objects import Pod
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.writing.binder import Binder
-from volcano_py.cluster.kubernetes.writing.binding_pace import PATIENCE, SHARED_FOR, WINDOW
+from volcano_py.cluster.kubernetes.writing.binding_pace import PATIENCE, WINDOW
+from volcano_py.cluster.kubernetes.writing.sharing import SHARED_FOR
 
 BURST = 40
 
