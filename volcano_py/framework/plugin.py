@@ -264,6 +264,13 @@ class Plugin:
         """How `predicate` answers of this class move: STATIC, ROW or DOMAIN."""
         return Reach.STATIC
 
+    def predicate_goes_by_pods(self, task_class: TaskClass) -> bool:  # noqa: ARG002
+        """Whether nothing that moves changes `predicate`, `domain_filter` and their advice for the class but where pods
+        are that its required (anti-)affinity and topology spread select, and pods with a required anti-affinity that
+        selects it. Jobs that wait for such pods are then not evaluated until these move. Asked if `predicate_reach` is
+        not STATIC, and of plugins with `domain_filter`."""
+        return False
+
     def predicate_for_good(self, task_class: TaskClass, view: NodeView) -> Codes | None:  # noqa: ARG002
         """[K] those refusals of `predicate` that follow only from the class, the nodes (without their pods), the queues
         and the plugin's arguments; `view` has all nodes. None: not known.

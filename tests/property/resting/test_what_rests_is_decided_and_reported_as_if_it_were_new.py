@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.property.explaining.answering_cluster import AnsweringCluster, group_of
-from tests.property.histories import NAMESPACES, QUEUES, History
+from tests.property.histories import APPS, HOST, NAMESPACES, QUEUES, History
 from tests.property.resting.test_at_rest_another_cycle_changes_nothing import CONFIGURATIONS
 from tests.support.placement.hyper_nodes import hyper_node
 from tests.support.sessions import gang, queue
@@ -25,9 +25,12 @@ from tests.unit.state.watched import with_meta, with_spec, with_status
 from volcano_py.api.effects import Effect, Event, ObjectRef, PodCondition, PodGroupStatusUpdate
 from volcano_py.api.hyper_nodes import HyperNode
 from volcano_py.api.objects import (
+    Affinity,
     LabelSelector,
     Node,
     Pod,
+    PodAffinity,
+    PodAffinityTerm,
     PodGroup,
     Queue,
     SchedulingGate,
@@ -234,6 +237,49 @@ class InANetwork(InAFullCluster):
         return "it comes"
 
 
+class AmongOthers(InAFullCluster):
+    """Most work wants to be with other pods, or apart from them. Some of those never come."""
+
+    def __init__(self, rng: Random, cluster: AnsweringCluster) -> None:
+        super().__init__(rng, cluster)
+        self._steps += [*[self.work_comes] * 4, *[self.a_node_gets_a_label] * 2, self.a_pod_is_relabelled]
+
+    def _wishes(self) -> dict[str, Any]:
+        rng, wishes = self._rng, super()._wishes()
+        wishes["labels"] = {**wishes.get("labels", {}), "app": rng.choice(APPS)}
+        if rng.random() < 0.7:
+            wishes.pop("host_ports", None)
+            spread = TopologySpreadConstraint(
+                max_skew=1,
+                topology_key=rng.choice([HOST, "disk"]),
+                label_selector=LabelSelector(match_labels={"app": rng.choice(APPS)}),
+            )
+            wishes["spread"] = [spread] if rng.random() < 0.4 else []
+            wishes["affinity"] = Affinity(
+                pod_affinity=self._others() if rng.random() < 0.6 else None,
+                pod_anti_affinity=self._others() if rng.random() < 0.4 else None,
+            )
+        return wishes
+
+    def _others(self) -> PodAffinity:
+        rng = self._rng
+        app, key = rng.choice([*APPS, "nobody"]), rng.choice([HOST, HOST, "disk"])
+        term = PodAffinityTerm(
+            topology_key=key,
+            label_selector=LabelSelector(match_labels={"app": app}),
+            namespaces=rng.choice([[], [], [*NAMESPACES]]),
+        )
+        return PodAffinity(required=[term])
+
+    def a_pod_is_relabelled(self) -> str | None:
+        one = self._any(Pod)
+        if one is None:
+            return None
+        app = self._rng.choice([*APPS, "nobody"])
+        self._cluster.put(with_meta(one, labels={**one.metadata.labels, "app": app}))
+        return f"{one.metadata.key} app={app}"
+
+
 class _Forgetful(Scheduler):
     """Keeps nothing of jobs and classes between cycles."""
 
@@ -264,7 +310,7 @@ class _SideBySide:
         self._late: set[str] = set()
         self._is_apart = False
         """The last deciding cycle has moved something, after which pods might be evicted for jobs that rested."""
-        self.rested = self.rested_for_room = 0
+        self.rested = self.rested_for_room = self.rested_for_pods = 0
         self.differences: list[str] = []
 
     def run_cycle(
@@ -278,6 +324,7 @@ class _SideBySide:
         self.rested += len(resting)
         late = {job.info.key for job in resting if job.lacks and job.row not in awake}
         self.rested_for_room += len(late)
+        self.rested_for_pods += sum(any(lack.sight for lack in job.lacks) for job in resting if job.row not in awake)
         if decide:  # otherwise what the last such cycle found is reported again
             moves = report.binds + report.pipelined + report.evictions > 0
             self._late = late if moves else set()
@@ -399,3 +446,16 @@ def test_what_waits_for_room_in_a_network_is_decided_and_reported_as_if_it_were_
 def test_there_are_jobs_that_rest_for_room_in_a_network() -> None:
     lived = [asyncio.run(live(Random(seed), parsed(NETWORK), InANetwork)) for seed in range(3)]
     assert sum(each.rested_for_room for each in lived) > 0
+
+
+@pytest.mark.parametrize("name", WITHOUT_EVICTIONS + WITH_EVICTIONS)
+@FEW
+@given(rng=st.randoms(use_true_random=True))
+def test_what_waits_for_other_pods_is_decided_and_reported_as_if_it_were_new(name: str, rng: Random) -> None:
+    asyncio.run(live(rng, configured(name), AmongOthers))
+
+
+@pytest.mark.parametrize("name", WITHOUT_EVICTIONS + WITH_EVICTIONS)
+def test_there_are_jobs_that_rest_for_other_pods_in_such_histories(name: str) -> None:
+    lived = [asyncio.run(live(Random(seed), configured(name), AmongOthers)) for seed in range(10)]
+    assert sum(each.rested_for_pods for each in lived) > 0

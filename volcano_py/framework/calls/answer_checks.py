@@ -330,6 +330,7 @@ _CHECKS: Final[Mapping[str, Check]] = {
     # questions about answers at these points
     "branch_epoch": _whole,
     "predicate_reach": _reach,
+    "predicate_goes_by_pods": _yes_or_no,
     "predicate_for_good": _integers_or_none,
     "batch_node_order_reach": _reach,
     "scores_nodes_alone": _yes_or_no,

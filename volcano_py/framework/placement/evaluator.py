@@ -135,6 +135,12 @@ class Evaluator:
             and self.filters(task_class) is None
         )
 
+    def goes_by_pods(self, task_class: TaskClass) -> bool:
+        """Whether no other pods move the refusals of the class than `Plugin.predicate_goes_by_pods` says."""
+        reaches = reaches_of(self._predicates, "predicate_reach", task_class)
+        moved = [call for call, reach in zip(self._predicates, reaches, strict=True) if reach is not Reach.STATIC]
+        return all(call.ask("predicate_goes_by_pods", task_class, otherwise=False) for call in (*moved, *self._filters))
+
     def offers(self, classes: Sequence[TaskClass], rows: Rows, placed: Sequence[TaskClass] | None = None) -> Scores:
         """[C, K] the scores of the nodes for each class, minus infinity where there is no room for one more of its
         tasks. Refusals are left out. `placed` [K]: suppose that each node holds a task of that class besides."""

@@ -196,6 +196,16 @@ class Placer:
         is_fixed = state.predicate_reach is Reach.STATIC and state.filters is None
         return is_fixed and not self._cluster.transient(state.codes).any()
 
+    def is_refused_because_of_pods(self, task_class: TaskClass) -> bool:
+        """Whether what nodes say to the class, regardless of their room, changes only with pods that its required terms
+        select and those whose required anti-affinity selects it, and no node will take it once terminating pods go."""
+        if not self._evaluator.goes_by_pods(task_class):
+            return False
+        then = self._evaluator.codes(task_class, self._evaluator.all_rows, released=True)
+        filters = self._evaluator.filters(task_class, released=True)
+        takes_then = (then if filters is None else filters.refuse(then)) == FITS
+        return bool(((self.codes(task_class) == FITS) == takes_then).all())
+
     def may_take(self, task_class: TaskClass, node: int) -> bool:
         """Whether the node will take the class, regardless of its room, once terminating pods are gone."""
         if self._evaluator.codes(task_class, np.array([node], dtype=np.intp), released=True)[0] != FITS:

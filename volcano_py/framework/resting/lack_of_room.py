@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.resting.pods_in_sight import Moves, Sight
 from volcano_py.framework.views import FITS, Codes
 from volcano_py.state.table.across import any_of
 from volcano_py.state.table.axis import IntVector
@@ -33,6 +34,7 @@ class LackOfRoom(msgspec.Struct, frozen=True, eq=False):
         short: [R] of what some willing node has too little: of several resources only the first counts.
         most: [R] the most that any willing node has left.
         most_on: [R] the node that has it, of equals the first by name.
+        sight: the pods by which nodes refuse it; None if none do.
     """
 
     request: IntVector
@@ -40,23 +42,29 @@ class LackOfRoom(msgspec.Struct, frozen=True, eq=False):
     short: NDArray[np.bool_]
     most: IntVector
     most_on: NDArray[np.intp]
+    sight: Sight | None = None
 
 
-def lack_of_room(cluster: ClusterCopy, task_class: TaskClass, codes: Codes) -> LackOfRoom | None:
+def lack_of_room(
+    cluster: ClusterCopy, task_class: TaskClass, codes: Codes, sight: Sight | None = None
+) -> LackOfRoom | None:
     """`codes` [N]: what each node says to the class, regardless of its room. None when a node has room, also once what
-    is being released is free, or when none is willing."""
+    is being released is free, or when none is willing and that does not change with pods in `sight`."""
     nodes, request = cluster.ledger.nodes, task_class.request
     is_willing = nodes.present & (codes == FITS)
     willing = np.flatnonzero(is_willing)
     free = nodes.future_idle()[willing]
     lacks = (request > 0) & (free < request)
-    if not len(willing) or not any_of(lacks).all():
+    if not any_of(lacks).all() or not (len(willing) or sight):
         return None
     short = np.zeros(len(request), dtype=np.bool_)
+    if not len(willing):
+        none = np.zeros(len(request), dtype=np.intp)
+        return LackOfRoom(request, np.packbits(is_willing), short, np.zeros_like(request), none, sight)
     short[lacks.argmax(axis=1)] = True
     by_name = willing[order := np.argsort(cluster.nodes.name_rank[willing])]
     fullest = free[order].argmax(axis=0)
-    return LackOfRoom(request, np.packbits(is_willing), short, free.max(axis=0), by_name[fullest])
+    return LackOfRoom(request, np.packbits(is_willing), short, free.max(axis=0), by_name[fullest], sight)
 
 
 class RoomChange(msgspec.Struct, frozen=True, eq=False):
@@ -80,6 +88,8 @@ class LacksOfRoom:
 
     def __init__(self, each: Sequence[LackOfRoom]) -> None:
         self._each = each
+        self.have_sight = any(lack.sight is not None for lack in each)
+        """Whether any is about pods that wait for others."""
         self._request = np.array([lack.request for lack in each])
         self._willing = np.array([lack.willing for lack in each])
         self._short = np.array([lack.short for lack in each])
@@ -96,6 +106,11 @@ class LacksOfRoom:
             for part in self._parts(change.before.size):
                 found[part] = self._hold(part, change)
         return found
+
+    def see(self, moves: Moves) -> NDArray[np.bool_]:
+        """[C] whether pods have moved by which nodes refuse the class."""
+        sights = (lack.sight for lack in self._each)
+        return np.fromiter((sight is not None and moves.concern(sight) for sight in sights), np.bool_, len(self))
 
     def room(self, change: RoomChange) -> NDArray[np.int64]:
         """[C] how many pods of each class the nodes that changed have room for at most."""

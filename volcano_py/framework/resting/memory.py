@@ -15,6 +15,7 @@ from volcano_py.api.report import PendingJob
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.resting.lack_of_room import LackOfRoom, LacksOfRoom, RoomChange
+from volcano_py.framework.resting.pods_in_sight import PodPlaces, Terms, terms_of_profile
 from volcano_py.state.infos import JobInfo, TaskInfo
 from volcano_py.state.table.axis import ResourceAxis
 from volcano_py.state.table.columns import JobTable, TaskTable
@@ -45,31 +46,45 @@ class Basis(msgspec.Struct, frozen=True, eq=False):
 
 
 class RestingTask(msgspec.Struct, frozen=True, eq=False):
+    """`selected_by`: the terms that select it, if it goes by pods (pods_in_sight.py)."""
+
     row: int
     info: TaskInfo
     task_class: TaskClass
+    selected_by: Terms | None = None
 
     def is_same(self, cluster: ClusterCopy) -> bool:
         info = cluster.snapshot.tasks[self.row]
         if info is not self.info and not _says_the_same(info, self.info):
             return False
         now, known = cluster.task_class(self.row), self.task_class
+        if self.selected_by is not None and self.selected_by != terms_of_profile(cluster.snapshot.terms, now.profile):
+            return False
         return now is known or (now.signature == known.signature and now.variant == known.variant)
 
 
 class RestingJob(msgspec.Struct, frozen=True, eq=False):
     """`lacks`: why no node has room for it, one for each of its classes that were tried; empty if more room would not
-    help."""
+    help. `joins`: terms of pods that it waits for."""
 
     row: int
     info: JobInfo
     tasks: tuple[RestingTask, ...]
     reported: PendingJob
     lacks: tuple[LackOfRoom, ...]
+    joins: Terms = frozenset()
 
     def is_same(self, cluster: ClusterCopy) -> bool:
         info = cluster.snapshot.jobs[self.row]
-        return (info is self.info or info == self.info) and all(task.is_same(cluster) for task in self.tasks)
+        is_same = (info is self.info or info == self.info) and all(task.is_same(cluster) for task in self.tasks)
+        return is_same and self._are_divided_as_before(cluster)
+
+    def _are_divided_as_before(self, cluster: ClusterCopy) -> bool:
+        """Whether the same tasks as before are of one class: terms of others may divide a class by labels."""
+        if len(self.tasks) == 1:
+            return True
+        pairs = {(task.task_class.row, cluster.task_class(task.row).row) for task in self.tasks}
+        return len(pairs) == len({known for known, _ in pairs}) == len({now for _, now in pairs})
 
 
 class _Rows(msgspec.Struct, frozen=True, eq=False):
@@ -96,12 +111,14 @@ class _Lacks(msgspec.Struct, frozen=True, eq=False):
     """Why jobs that wait for room do not get it, each once.
 
     Attributes:
-        free: [N, R] what was free, or will be, when all of it was true.
+        free: [N, R] what was free, or will be, when all of it was true, and
+        places: where pods were; None if none of it is about pods.
         jobs: [M] places of the jobs, and
         numbers: [M] which of `each` is about the job.
     """
 
     free: NDArray[np.int64]
+    places: PodPlaces | None
     each: LacksOfRoom
     jobs: NDArray[np.intp]
     numbers: NDArray[np.intp]
@@ -112,7 +129,14 @@ class _Lacks(msgspec.Struct, frozen=True, eq=False):
         number = {key: place for place, key in enumerate(each)}
         pairs = [(place, number[id(lack)]) for place, job in enumerate(jobs) for lack in job.lacks]
         places, numbers = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
-        return cls(cluster.ledger.nodes.future_idle(), LacksOfRoom(list(each.values())), places, numbers)
+        lacks = LacksOfRoom(list(each.values()))
+        pods = PodPlaces.of(cluster) if lacks.have_sight else None
+        return cls(cluster.ledger.nodes.future_idle(), pods, lacks, places, numbers)
+
+    def as_of(self, cluster: ClusterCopy) -> _Lacks:
+        """The same for what is free now, and where pods are now: that concerns none of the jobs."""
+        places = None if self.places is None else PodPlaces.of(cluster)
+        return replace(self, free=cluster.ledger.nodes.future_idle(), places=places)
 
     def concerned(self, cluster: ClusterCopy) -> dict[int, int]:
         """Place of each job for which something of it is not true any more → how many of its pods may find room now at
@@ -124,6 +148,9 @@ class _Lacks(msgspec.Struct, frozen=True, eq=False):
             return dict.fromkeys(self.jobs.tolist(), 0)
         change = RoomChange.between(self.free, now, cluster.nodes.name_rank)
         holds, room = self.each.hold(change), self.each.room(change)
+        if self.places is not None:
+            moved = self.each.see(self.places.moves(PodPlaces.of(cluster)))
+            holds, room = holds & ~moved, np.where(moved, 0, room)
         concerned = ~holds[self.numbers]
         places, numbers = self.jobs[concerned], self.numbers[concerned]
         found = dict.fromkeys(places.tolist(), 0)
@@ -156,8 +183,8 @@ class Memory(msgspec.Struct, frozen=True, eq=False):
         )
 
     def as_of(self, cluster: ClusterCopy) -> Memory:
-        """The same for the amounts that are free now: they concern none of the jobs."""
-        return replace(self, lacks=replace(self.lacks, free=cluster.ledger.nodes.future_idle()))
+        """The same for what is free now, and where pods are now."""
+        return replace(self, lacks=self.lacks.as_of(cluster))
 
     def unchanged(self, cluster: ClusterCopy) -> list[RestingJob]:
         """The jobs for which nothing has changed, nodes apart."""

@@ -3,10 +3,10 @@
 A resting job costs a cycle one comparison: it is not evaluated, gets no turn, and its status is not computed again. It
 rests until the PodGroup, one of its pods, a queue, an existing node or the configuration changes; a job that waits for
 nothing but room (see room_waits.py), also until a change of what is free on nodes concerns it, or its queue has reached
-a ceiling; and where pods might be evicted for it, until anything that evictions follow from changes (see
-eviction_basis.py). What a cycle decides is the same as if nothing were kept. So is what it reports, with one exception:
-what is placed in a cycle enters the reasons of jobs that rest for room in the next one. So does what may be evicted for
-them after it.
+a ceiling; one that waits for other pods, until one of these moves, or may do so in the cycle (see pods_in_sight.py);
+and where pods might be evicted for it, until anything that evictions follow from changes (see eviction_basis.py). What
+a cycle decides is the same as if nothing were kept. So is what it reports, with one exception: what is placed in a
+cycle enters the reasons of jobs that rest for room in the next one. So does what may be evicted for them after it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.resting.eviction_basis import EVICTING_NOTHING, EvictionBasis, has_moved
 from volcano_py.framework.resting.lack_of_room import LackOfRoom
 from volcano_py.framework.resting.memory import Basis, Memory, RestingJob, RestingTask
-from volcano_py.framework.resting.waking import at_ceilings, first_of_equals
+from volcano_py.framework.resting.pods_in_sight import terms_of_profile
+from volcano_py.framework.resting.waking import at_ceilings, first_of_equals, those_that_may_join
 from volcano_py.state.nodes.index import Kept
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import TaskStatus
@@ -70,6 +71,7 @@ class Resting:
             concerned = self._memory.concerned(cluster)
             self._awake.update(first_of_equals(cluster, ask, self._recalled, concerned))
         self._awake.update(at_ceilings(cluster, ask, self._recalled))
+        self._awake.update(those_that_may_join(cluster, self._recalled, self._awake))
         return self._awake
 
     def _rest_for_room(self) -> set[int]:
@@ -136,8 +138,10 @@ class Resting:
             if not len(tasks) and (lacks := tuple(lacks_of(row))):
                 tasks = cluster.tasks_of_row(row)
             if len(tasks):
-                resting = tuple(_task(cluster, task) for task in tasks.tolist())
-                new.append(RestingJob(row, info, resting, reported, lacks))
+                sights = [lack.sight for lack in lacks if lack.sight is not None]
+                resting = tuple(_task(cluster, task, goes_by_pods=bool(sights)) for task in tasks.tolist())
+                joins = frozenset(term for sight in sights for term in sight.joins)
+                new.append(RestingJob(row, info, resting, reported, lacks, joins))
         return new
 
 
@@ -153,8 +157,10 @@ def _hopeless_rows(cluster: ClusterCopy, set_aside: Mapping[int, Rows], job: int
     return rows if rests else rows[:0]
 
 
-def _task(cluster: ClusterCopy, row: int) -> RestingTask:
-    return RestingTask(row, cluster.task_info(row), cluster.task_class(row))
+def _task(cluster: ClusterCopy, row: int, *, goes_by_pods: bool) -> RestingTask:
+    task_class = cluster.task_class(row)
+    selected_by = terms_of_profile(cluster.snapshot.terms, task_class.profile) if goes_by_pods else None
+    return RestingTask(row, cluster.task_info(row), task_class, selected_by)
 
 
 def _bounded(jobs: Sequence[RestingJob]) -> tuple[RestingJob, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from volcano_py.framework.resting.eviction_basis import EVICTING, EVICTING_NOTHING, EvictionBasis, has_moved
 from volcano_py.framework.resting.lack_of_room import LackOfRoom, lack_of_room
+from volcano_py.framework.resting.pods_in_sight import sight_of
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import TaskClass
@@ -72,11 +73,18 @@ class RoomWaits:
 
     def _lack(self, class_row: int) -> LackOfRoom | None:
         if class_row not in self._by_class:
-            task_class, placer = self._class(class_row), self._ssn.placer
-            lacks_only_room = not task_class.volumes and placer.is_refused_for_good(task_class)
-            codes = placer.codes(task_class)
-            self._by_class[class_row] = lack_of_room(self._ssn, task_class, codes) if lacks_only_room else None
+            self._by_class[class_row] = self._found(self._class(class_row))
         return self._by_class[class_row]
+
+    def _found(self, task_class: TaskClass) -> LackOfRoom | None:
+        ssn, placer = self._ssn, self._ssn.placer
+        if task_class.volumes:
+            return None
+        if placer.is_refused_for_good(task_class):
+            return lack_of_room(ssn, task_class, placer.codes(task_class))
+        if placer.is_refused_because_of_pods(task_class):
+            return lack_of_room(ssn, task_class, placer.codes(task_class), sight_of(ssn, task_class))
+        return None
 
     def _class(self, row: int) -> TaskClass:
         found = self._ssn.snapshot.classes[row]

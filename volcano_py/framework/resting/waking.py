@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from heapq import nsmallest
+
+import numpy as np
 
 from volcano_py.framework.calls.combined import CombinedAnswers
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.job import Job
 from volcano_py.framework.resting.memory import RestingJob
+from volcano_py.framework.resting.pods_in_sight import terms_selecting
+from volcano_py.state.status import TaskStatus
 
 
 def first_of_equals(
-    cluster: ClusterCopy, ask: CombinedAnswers, jobs: Iterable[RestingJob], concerned: Mapping[int, int]
+    cluster: ClusterCopy, ask: CombinedAnswers, jobs: Sequence[RestingJob], concerned: Mapping[int, int]
 ) -> Iterator[int]:
     """Rows of those jobs among the concerned that may get room; of jobs that are equal but for their order, the first:
     so many as there can be room for, and one more. If there is not even room for one, all: their reasons change."""
@@ -33,7 +37,27 @@ def first_of_equals(
         yield from (job.row for job in first)
 
 
-def at_ceilings(cluster: ClusterCopy, ask: CombinedAnswers, jobs: Iterable[RestingJob]) -> Iterator[int]:
+def those_that_may_join(cluster: ClusterCopy, jobs: Sequence[RestingJob], awake: Set[int]) -> Set[int]:
+    """Rows of those jobs that wait for pods of which one may be placed in this cycle: it waits itself, and its job does
+    not rest. `awake`: rows of jobs that do not, in spite of `jobs`."""
+    joining = {job.row: job.joins for job in jobs if job.joins and job.row not in awake}
+    if not joining:
+        return set()
+    tasks, rests = cluster.ledger.tasks, np.zeros(cluster.ledger.jobs.size, dtype=np.bool_)
+    rests[[job.row for job in jobs if job.row not in awake]] = True
+    waiting = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
+    found: set[int] = set()
+    while True:
+        coming = waiting[~rests[tasks.job[waiting]]]
+        terms = frozenset(terms_selecting(cluster.snapshot.terms, tasks.labels[coming]))
+        more = {row for row, joins in joining.items() if row not in found and not joins.isdisjoint(terms)}
+        if not more:
+            return found
+        found |= more
+        rests[list(more)] = False
+
+
+def at_ceilings(cluster: ClusterCopy, ask: CombinedAnswers, jobs: Sequence[RestingJob]) -> Iterator[int]:
     """Rows of jobs that rest for room, though their queue may hold no more."""
     is_full: dict[tuple[str, int], bool] = {}
     for job in jobs:

@@ -113,6 +113,10 @@ class Predicates(Plugin):
         moves = Reach.ROW in reaches or self._asks_for_ports(task_class) or self._reserve.concerns(task_class)
         return Reach.ROW if moves else Reach.STATIC
 
+    def predicate_goes_by_pods(self, task_class: TaskClass) -> bool:
+        others = self._asks_for_ports(task_class) or self._reserve.concerns(task_class)
+        return not others and self._volumes.reach(task_class) is Reach.STATIC
+
     def predicate_room(self, task_class: TaskClass, view: NodeView) -> Counts | None:
         if self._volumes.reach(task_class) is Reach.DOMAIN:
             return None  # a claim that one pod takes is gone for all nodes

@@ -133,13 +133,12 @@ def test_pods_to_be_spread_over_a_label_that_no_node_has_rest_until_one_has_it()
     assert bound == [("a-0", "n2"), ("b-0", "n2")]
 
 
-def test_pods_that_only_a_crowd_keeps_out_are_looked_at_again() -> None:
-    cluster = Cluster(
-        node("n1", cpu="4", labels={"rack": "r1"}),
-        *over_racks("a", min_domains=2),
-        pod("x", labels={"own": "a"}, on="n1"),
-    )
+def test_pods_that_only_a_crowd_keeps_out_are_looked_at_again_when_it_is_gone() -> None:
+    crowd = pod("x", labels={"own": "a"}, on="n1")
+    cluster = Cluster(node("n1", cpu="4", labels={"rack": "r1"}), *over_racks("a", min_domains=2), crowd)
     cluster.settle()
+    assert cluster.looked_at() == set()
+    cluster.state.delete("Pod", crowd)
     assert cluster.looked_at() == {"a"}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from tests.support.sessions import gang, node, pod, queue
 from tests.unit.framework.resting.watched_scheduler import Cluster, Talker, Watcher
 from volcano_py.api.effects import Bind, PodCondition
-from volcano_py.api.objects import ApiObject, LabelSelector, TopologySpreadConstraint
+from volcano_py.api.objects import ApiObject
 from volcano_py.api.reasons import Reason
 
 HOST = "kubernetes.io/hostname"
@@ -114,10 +114,8 @@ def test_next_to_a_plugin_whose_refusals_may_pass_they_do_not_rest() -> None:
     assert settled(*crowd(1), more=", {name: talker}").looked_at() == {"w0"}
 
 
-def test_pods_that_are_spread_do_not_rest() -> None:
-    selector = LabelSelector(match_labels={"own": "w"})
-    spread = TopologySpreadConstraint(max_skew=1, topology_key=HOST, label_selector=selector)
-    assert settled(*crowd(1, labels={"own": "w"}, spread=[spread])).looked_at() == {"w0"}
+def test_pods_with_host_ports_do_not_rest() -> None:
+    assert settled(*crowd(1, host_ports=[80])).looked_at() == {"w0"}
 
 
 def test_an_edit_wakes_the_job_alone() -> None:

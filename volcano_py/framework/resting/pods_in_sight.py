@@ -1,0 +1,161 @@
+"""Classes whose pods wait for other pods: which pods they go by, and whether any of those has moved.
+
+A pod with required affinity, anti-affinity or topology spread goes by the pods that its terms select, and by those
+whose own required anti-affinity selects it. While none of these comes, goes or is promised a place, nodes refuse it as
+before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
+from volcano_py.state.table.table import Rows
+from volcano_py.state.task_class import TaskClass
+from volcano_py.state.terms.pod_terms import PodTerm
+from volcano_py.state.terms.profiles import Profile
+from volcano_py.state.terms.term_book import TermPicture
+
+Terms = frozenset[PodTerm]
+
+_NOWHERE, _SETTLED, _SUPPOSED, _LEAVING, _PROMISED = range(5)
+"""How a pod counts. Advice does not say where pods are that this cycle has placed, so those count by themselves."""
+
+
+def _kinds() -> NDArray[np.int8]:
+    kinds = np.where(ON_NODE_STATUSES, _SETTLED, _NOWHERE).astype(np.int8)
+    kinds[TaskStatus.ALLOCATED] = _SUPPOSED
+    kinds[TaskStatus.RELEASING] = _LEAVING
+    kinds[TaskStatus.PIPELINED] = _PROMISED
+    return kinds
+
+
+_KIND_OF_STATUS: Final = _kinds()
+
+
+class Sight(msgspec.Struct, frozen=True):
+    """What a class goes by.
+
+    Attributes:
+        joins: terms of its required affinity and topology spread: a pod that they select may open nodes by its coming.
+        avoids: terms of its required anti-affinity.
+        selected_by: all terms that select its pods.
+    """
+
+    joins: Terms
+    avoids: Terms
+    selected_by: Terms
+
+
+def sight_of(cluster: ClusterCopy, task_class: TaskClass) -> Sight:
+    required = [each for each in task_class.affinity_terms if each.required]
+    spread = (each.term for each in task_class.spreads if each.required and each.term is not None)
+    return Sight(
+        joins=frozenset((*spread, *(each.term for each in required if not each.anti))),
+        avoids=frozenset(each.term for each in required if each.anti),
+        selected_by=terms_of_profile(cluster.snapshot.terms, task_class.profile),
+    )
+
+
+def terms_of_profile(picture: TermPicture, profile: Profile) -> Terms:
+    """All terms that select pods with this profile."""
+    terms = (picture.terms[slot] for slot in profile)
+    return frozenset(term for term in terms if term is not None)
+
+
+def terms_selecting(picture: TermPicture, labels: NDArray[np.int32]) -> Iterator[PodTerm]:
+    """The terms that select one of the pods with these labels [K] (slots of the term book)."""
+    for number in np.unique(picture.profile_of[labels]).tolist():
+        yield from terms_of_profile(picture, picture.profiles[number])
+
+
+class Moves(msgspec.Struct, frozen=True):
+    """Pods that came, went, or count in another way: the terms that select one, and those of their own required
+    anti-affinity."""
+
+    selecting: Terms
+    repelling: Terms
+
+    def concern(self, sight: Sight) -> bool:
+        return not (
+            self.selecting.isdisjoint(sight.joins)
+            and self.selecting.isdisjoint(sight.avoids)
+            and self.repelling.isdisjoint(sight.selected_by)
+        )
+
+
+class PodPlaces(msgspec.Struct, frozen=True, eq=False):
+    """Where all pods are, by row of the task table.
+
+    Attributes:
+        columns: [T] each: how the pod counts, its node, a hash of its name, its labels and its class.
+    """
+
+    columns: tuple[NDArray[Any], ...]
+    picture: TermPicture
+    classes: list[TaskClass | None]
+
+    @classmethod
+    def of(cls, cluster: ClusterCopy) -> PodPlaces:
+        tasks = cluster.ledger.tasks
+        kind = np.where(tasks.node >= 0, _KIND_OF_STATUS[tasks.status], np.int8(_NOWHERE))
+        others = (tasks.node, tasks.tiebreak, tasks.labels, tasks.task_class)
+        return cls((kind, *(each.copy() for each in others)), cluster.snapshot.terms, cluster.snapshot.classes)
+
+    def moves(self, now: PodPlaces) -> Moves:
+        """What has moved since."""
+        size = max(len(self.columns[0]), len(now.columns[0]))
+        before, after = ([_padded(each, size) for each in places.columns] for places in (self, now))
+        counts = (before[0] != _NOWHERE) | (after[0] != _NOWHERE)
+        same = np.logical_and.reduce([old == new for old, new in zip(before[:4], after[:4], strict=True)])
+        moved = np.flatnonzero(counts & ~same)
+        then = [(places, moved[kinds[moved] != _NOWHERE]) for places, kinds in ((self, before[0]), (now, after[0]))]
+        selecting = {term for places, rows in then for term in places.selecting(rows)}
+        selecting.update(self._matched_differently(now, np.flatnonzero(counts & same)))
+        repelling = {term for places, rows in then for term in places.repelling(rows)}
+        return Moves(frozenset(selecting), frozenset(repelling))
+
+    def selecting(self, rows: Rows) -> Iterator[PodTerm]:
+        """The terms that select one of these pods."""
+        return terms_selecting(self.picture, self.columns[3][rows])
+
+    def repelling(self, rows: Rows) -> Iterator[PodTerm]:
+        """The terms of these pods' own required anti-affinity."""
+        for row in np.unique(self.columns[4][rows]).tolist():
+            task_class = self.classes[row]
+            if task_class is not None:
+                yield from (each.term for each in task_class.affinity_terms if each.required and each.anti)
+
+    def _matched_differently(self, now: PodPlaces, rows: Rows) -> Iterator[PodTerm]:
+        """The terms that select only then or only now one of these pods, which have not moved: their slot in the term
+        book may have other labels by now, or their namespace."""
+        then, picture = self.picture, now.picture
+        if then is picture:
+            return
+        slots = np.unique(self.columns[3][rows])
+        numbers = then.profile_of[slots]
+        differ = (numbers != picture.profile_of[slots]) | _changed(then, picture)[numbers]
+        for slot in slots[differ].tolist():
+            before, after = (terms_of_profile(each, each.profiles[each.profile_of[slot]]) for each in (then, picture))
+            yield from before ^ after
+
+
+def _changed(then: TermPicture, now: TermPicture) -> NDArray[np.bool_]:
+    """[P] which numbers of profiles may stand for other terms by now."""
+    replaced = {slot for slot, (old, new) in enumerate(zip(then.terms, now.terms, strict=False)) if old is not new}
+    pairs = enumerate(zip(then.profiles, now.profiles, strict=False))
+    changed = np.ones(len(then.profiles), dtype=np.bool_)
+    for number, (old, new) in pairs:
+        changed[number] = old != new or not replaced.isdisjoint(old)
+    return changed
+
+
+def _padded(column: NDArray[Any], size: int) -> NDArray[Any]:
+    """Rows that there are not yet are those of no pod."""
+    return np.pad(column, (0, size - len(column))) if len(column) < size else column
