@@ -137,8 +137,8 @@ class Evaluator:
 
     def goes_by_pods(self, task_class: TaskClass) -> bool:
         """Whether no other pods move the refusals of the class than `Plugin.predicate_goes_by_pods` says."""
-        reaches = reaches_of(self._predicates, "predicate_reach", task_class)
-        moved = [call for call, reach in zip(self._predicates, reaches, strict=True) if reach is not Reach.STATIC]
+        reaches = self._predicate_reaches(task_class)
+        moved = [call for call in self._predicates if reaches[call.plugin.name] is not Reach.STATIC]
         return all(call.ask("predicate_goes_by_pods", task_class, otherwise=False) for call in (*moved, *self._filters))
 
     def offers(self, classes: Sequence[TaskClass], rows: Rows, placed: Sequence[TaskClass] | None = None) -> Scores:

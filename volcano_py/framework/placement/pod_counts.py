@@ -54,18 +54,19 @@ _Carriers = dict[tuple[AffinityTerm, int], list[int]]
 
 _HERE, _LEAVING, _PROMISED = range(3)
 """How a pod counts: it stands on its node; it stands there and is being released; it is promised a place there."""
-_NOT: Final = -1
+NOT_COUNTED: Final = -1
 
 
 def _kinds() -> NDArray[np.int8]:
-    kinds = np.where(ON_NODE_STATUSES, _HERE, _NOT).astype(np.int8)
+    kinds = np.where(ON_NODE_STATUSES, _HERE, NOT_COUNTED).astype(np.int8)
     kinds[TaskStatus.RELEASING] = _LEAVING
     kinds[TaskStatus.PIPELINED] = _PROMISED
     assert len(kinds) == STATUS_COUNT
     return kinds
 
 
-_KIND_OF_STATUS: Final = _kinds()
+KIND_OF_STATUS: Final = _kinds()
+"""By status; `NOT_COUNTED` for pods that have no place."""
 
 
 class Tally:
@@ -107,10 +108,10 @@ class Tally:
     def add(self, kinds: NDArray[np.int8], nodes: Rows, sign: int) -> None:
         """Pods of these kinds come to (1) or leave (-1) these nodes [K]; for `PodCounts` only."""
         if len(nodes) == 1:
-            if kinds[0] != _NOT:
+            if kinds[0] != NOT_COUNTED:
                 self._counts[kinds[0], self.domain_of[nodes[0]]] += sign
             return
-        counted = kinds != _NOT
+        counted = kinds != NOT_COUNTED
         np.add.at(self._counts, (kinds[counted], self.domain_of[nodes[counted]]), sign)
 
 
@@ -205,7 +206,7 @@ class PodCounts:
     def _placed(self, groups: _Groups, numbers: Iterable[int]) -> Rows:
         found = [groups.of(number) for number in numbers]
         rows: Rows = np.sort(np.concatenate(found)) if found else np.zeros(0, dtype=np.intp)
-        placed: Rows = rows[self._kind[rows] != _NOT]
+        placed: Rows = rows[self._kind[rows] != NOT_COUNTED]
         return placed
 
     def update(self, placement: Placement) -> None:
@@ -268,7 +269,7 @@ class PodCounts:
     def _standing(self, rows: Rows) -> tuple[NDArray[np.int8], Rows]:
         """[K] how tasks count by the ledger, and on which nodes."""
         nodes = self._tasks.node[rows]
-        kinds = np.where(nodes >= 0, _KIND_OF_STATUS[self._tasks.status[rows]], np.int8(_NOT))
+        kinds = np.where(nodes >= 0, KIND_OF_STATUS[self._tasks.status[rows]], np.int8(NOT_COUNTED))
         return kinds.astype(np.int8), nodes.astype(np.intp)
 
     def _new(self, topology_key: str) -> Tally:

@@ -8,14 +8,15 @@ before.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.cluster_copy import ClusterCopy
-from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
+from volcano_py.framework.placement.pod_counts import KIND_OF_STATUS, NOT_COUNTED
+from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.terms.pod_terms import PodTerm
@@ -23,20 +24,6 @@ from volcano_py.state.terms.profiles import Profile
 from volcano_py.state.terms.term_book import TermPicture
 
 Terms = frozenset[PodTerm]
-
-_NOWHERE, _SETTLED, _SUPPOSED, _LEAVING, _PROMISED = range(5)
-"""How a pod counts. Advice does not say where pods are that this cycle has placed, so those count by themselves."""
-
-
-def _kinds() -> NDArray[np.int8]:
-    kinds = np.where(ON_NODE_STATUSES, _SETTLED, _NOWHERE).astype(np.int8)
-    kinds[TaskStatus.ALLOCATED] = _SUPPOSED
-    kinds[TaskStatus.RELEASING] = _LEAVING
-    kinds[TaskStatus.PIPELINED] = _PROMISED
-    return kinds
-
-
-_KIND_OF_STATUS: Final = _kinds()
 
 
 class Sight(msgspec.Struct, frozen=True):
@@ -94,7 +81,8 @@ class PodPlaces(msgspec.Struct, frozen=True, eq=False):
     """Where all pods are, by row of the task table.
 
     Attributes:
-        columns: [T] each: how the pod counts, its node, a hash of its name, its labels and its class.
+        columns: [T] each: how the pod counts (pod_counts.py), its node, a hash of its name, its labels, whether this
+            cycle has placed it, so that advice does not say yet where it is, and its class.
     """
 
     columns: tuple[NDArray[Any], ...]
@@ -104,18 +92,20 @@ class PodPlaces(msgspec.Struct, frozen=True, eq=False):
     @classmethod
     def of(cls, cluster: ClusterCopy) -> PodPlaces:
         tasks = cluster.ledger.tasks
-        kind = np.where(tasks.node >= 0, _KIND_OF_STATUS[tasks.status], np.int8(_NOWHERE))
-        others = (tasks.node, tasks.tiebreak, tasks.labels, tasks.task_class)
-        return cls((kind, *(each.copy() for each in others)), cluster.snapshot.terms, cluster.snapshot.classes)
+        kind = np.where(tasks.node >= 0, KIND_OF_STATUS[tasks.status], np.int8(NOT_COUNTED))
+        kept = [each.copy() for each in (tasks.node, tasks.tiebreak, tasks.labels)]
+        is_new = tasks.status == TaskStatus.ALLOCATED
+        columns = (kind, *kept, is_new, tasks.task_class.copy())
+        return cls(columns, cluster.snapshot.terms, cluster.snapshot.classes)
 
     def moves(self, now: PodPlaces) -> Moves:
         """What has moved since."""
         size = max(len(self.columns[0]), len(now.columns[0]))
         before, after = ([_padded(each, size) for each in places.columns] for places in (self, now))
-        counts = (before[0] != _NOWHERE) | (after[0] != _NOWHERE)
-        same = np.logical_and.reduce([old == new for old, new in zip(before[:4], after[:4], strict=True)])
+        counts = (before[0] != NOT_COUNTED) | (after[0] != NOT_COUNTED)
+        same = np.logical_and.reduce([old == new for old, new in zip(before[:5], after[:5], strict=True)])
         moved = np.flatnonzero(counts & ~same)
-        then = [(places, moved[kinds[moved] != _NOWHERE]) for places, kinds in ((self, before[0]), (now, after[0]))]
+        then = [(places, moved[kinds[moved] != NOT_COUNTED]) for places, kinds in ((self, before[0]), (now, after[0]))]
         selecting = {term for places, rows in then for term in places.selecting(rows)}
         selecting.update(self._matched_differently(now, np.flatnonzero(counts & same)))
         repelling = {term for places, rows in then for term in places.repelling(rows)}
@@ -127,7 +117,7 @@ class PodPlaces(msgspec.Struct, frozen=True, eq=False):
 
     def repelling(self, rows: Rows) -> Iterator[PodTerm]:
         """The terms of these pods' own required anti-affinity."""
-        for row in np.unique(self.columns[4][rows]).tolist():
+        for row in np.unique(self.columns[5][rows]).tolist():
             task_class = self.classes[row]
             if task_class is not None:
                 yield from (each.term for each in task_class.affinity_terms if each.required and each.anti)
@@ -157,5 +147,5 @@ def _changed(then: TermPicture, now: TermPicture) -> NDArray[np.bool_]:
 
 
 def _padded(column: NDArray[Any], size: int) -> NDArray[Any]:
-    """Rows that there are not yet are those of no pod."""
-    return np.pad(column, (0, size - len(column))) if len(column) < size else column
+    """Rows that there are not yet are those of no pod: in the first column, `NOT_COUNTED`."""
+    return np.pad(column, (0, size - len(column)), constant_values=NOT_COUNTED) if len(column) < size else column

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from heapq import nsmallest
 
 import numpy as np
@@ -16,7 +16,7 @@ from volcano_py.state.status import TaskStatus
 
 
 def first_of_equals(
-    cluster: ClusterCopy, ask: CombinedAnswers, jobs: Sequence[RestingJob], concerned: Mapping[int, int]
+    cluster: ClusterCopy, ask: CombinedAnswers, jobs: Iterable[RestingJob], concerned: Mapping[int, int]
 ) -> Iterator[int]:
     """Rows of those jobs among the concerned that may get room; of jobs that are equal but for their order, the first:
     so many as there can be room for, and one more. If there is not even room for one, all: their reasons change."""
@@ -57,7 +57,7 @@ def those_that_may_join(cluster: ClusterCopy, jobs: Sequence[RestingJob], awake:
         rests[list(more)] = False
 
 
-def at_ceilings(cluster: ClusterCopy, ask: CombinedAnswers, jobs: Sequence[RestingJob]) -> Iterator[int]:
+def at_ceilings(cluster: ClusterCopy, ask: CombinedAnswers, jobs: Iterable[RestingJob]) -> Iterator[int]:
     """Rows of jobs that rest for room, though their queue may hold no more."""
     is_full: dict[tuple[str, int], bool] = {}
     for job in jobs:

@@ -17,7 +17,7 @@ from volcano_py.operator.jobs.controller import JobController
 LATENCY = 0.1
 
 
-async def first_requests(*names: str) -> dict[str, float]:
+async def first_statuses(*names: str) -> dict[str, float]:
     """When the API server had the first status of each Job. Each namespace has one worker."""
     api, seen = FakeApi(), dict[str, float]()
     api.latency = LATENCY
@@ -42,12 +42,12 @@ async def first_requests(*names: str) -> dict[str, float]:
 
 
 async def test_the_next_job_of_the_namespace_waits_some_times_as_long_as_the_step_took() -> None:
-    began = await first_requests("busy-1", "busy-2", "busy-3", "other-1")
+    began = await first_statuses("busy-1", "busy-2", "busy-3", "other-1")
     step = 2 * LATENCY * (1 + TIMES)
     assert began == pytest.approx({"busy-1": 0.1, "other-1": 0.1, "busy-2": 0.1 + step, "busy-3": 0.1 + 2 * step})
 
 
 async def test_a_namespace_that_alone_has_jobs_does_not_rest() -> None:
-    began = await first_requests("busy-1", "busy-2", "busy-3")
+    began = await first_statuses("busy-1", "busy-2", "busy-3")
     step = 2 * LATENCY
     assert began == pytest.approx({"busy-1": 0.1, "busy-2": 0.1 + step, "busy-3": 0.1 + 2 * step})

@@ -92,10 +92,11 @@ class Protections:
         starts = gangs.are_starting()
         why = "by their gangs (some of their pods are just starting)"
         yield Protection(self._take(needed[starts[jobs[needed]]]), why)
-        stays = ~gangs.could_go_whole() & ~starts
+        could_go = gangs.could_go_whole()
+        stays = ~could_go & ~starts
         why = "by their gangs (the eviction of some of their pods has just failed)"
         yield Protection(self._take(needed[stays[jobs[needed]]]), why)
-        is_young = ~starts & ~stays & ~gangs.may_go_whole()
+        is_young = could_go & ~gangs.may_go_whole()
         young = needed[is_young[jobs[needed]]]
         if len(young):
             until = max(gangs.stays_until(row) for row in np.unique(jobs[young]).tolist())
