@@ -96,6 +96,8 @@ class Request:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: Any
+    port: int = 0
+    """That of the client's end of the connection."""
 
 
 @dataclass(frozen=True)
@@ -218,6 +220,7 @@ class FakeApi:
             dict(request.query),
             dict(request.headers),
             json.loads(body) if body else None,
+            request.transport.get_extra_info("peername")[1] if request.transport is not None else 0,
         )
         self.requests.append(seen)
         if "watch" in seen.query:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager
@@ -35,17 +36,21 @@ _TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN)
 
 
 class AiohttpTransport:
-    """Connections to one server, with the login that is in force when a request is sent."""
+    """Connections to one server, with the login that is in force when a request is sent.
+
+    All requests share them: a watch goes over the connection on which its kind was listed. Opening one takes a
+    millisecond of CPU on both sides, and a daemon opens two dozen watches when it starts.
+    """
 
     def __init__(self, credentials: Credentials, connections: int) -> None:
         """`connections` are for requests that are not urgent. Create it on the loop that will use it."""
         self._credentials = credentials
-        self._limited, self._unlimited = _open(connections), _open(0)
+        self._room = asyncio.Semaphore(connections)
+        self._session = _open()
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self._limited.close()
-        await self._unlimited.close()
+        await self._session.close()
 
     async def exchange(self, head: Head, body: bytes | None, *, limit: int, urgent: bool) -> Answer:
         """Send a request and read all of the answer. The time limit is the caller's.
@@ -54,10 +59,10 @@ class AiohttpTransport:
             OSError: there was no whole answer.
             BeyondLimitError: the answer is larger than `limit` bytes.
         """
-        session = self._unlimited if urgent else self._limited
-        with _errors_of_the_system():
-            async with self._ask(session, head, body) as response:
-                return await _whole(response, limit)
+        async with contextlib.nullcontext() if urgent else self._room:
+            with _errors_of_the_system():
+                async with self._ask(head, body) as response:
+                    return await _whole(response, limit)
 
     @contextlib.asynccontextmanager
     async def watch(self, head: Head, path: str, clock: Clock) -> AsyncIterator[WatchStream | Answer]:
@@ -68,16 +73,14 @@ class AiohttpTransport:
         """
         async with contextlib.AsyncExitStack() as stack:
             with _errors_of_the_system():
-                response = await stack.enter_async_context(self._ask(self._unlimited, head, None))
+                response = await stack.enter_async_context(self._ask(head, None))
                 stack.callback(response.close)
                 refusal = await _whole(response, ERROR) if response.status >= 300 else None
             yield refusal or WatchStream(_chunks(response), response.close, path, clock)
 
-    def _ask(
-        self, session: aiohttp.ClientSession, head: Head, body: bytes | None
-    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+    def _ask(self, head: Head, body: bytes | None) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         login = self._credentials
-        return session.request(
+        return self._session.request(
             head.method,
             # Quoted where it is built; quoting it twice would make it another one.
             URL(login.server + head.target, encoded=True),
@@ -122,8 +125,8 @@ class _Handler(ResponseHandler):
 class _Connector(aiohttp.TCPConnector):
     """Keeps connections on which nothing comes unasked."""
 
-    def __init__(self, limit: int) -> None:
-        super().__init__(limit=limit, keepalive_timeout=KEEP_ALIVE, socket_factory=open_socket)
+    def __init__(self) -> None:
+        super().__init__(limit=0, keepalive_timeout=KEEP_ALIVE, socket_factory=open_socket)
         self._factory: partial[_Handler] = partial(_Handler, loop=self._loop)  # type: ignore[assignment]
 
     def _release(self, key: Any, protocol: ResponseHandler, *, should_close: bool = False) -> None:
@@ -169,10 +172,10 @@ def _errors_of_the_system() -> Iterator[None]:
         raise ConnectionError(str(error) or type(error).__name__) from error
 
 
-def _open(connections: int) -> aiohttp.ClientSession:
-    """A session of at most this many connections; 0: no limit."""
+def _open() -> aiohttp.ClientSession:
+    """A session without a limit of its own."""
     return aiohttp.ClientSession(
-        connector=_Connector(connections),
+        connector=_Connector(),
         cookie_jar=aiohttp.DummyCookieJar(),
         read_bufsize=_READ_BUFFER,
         timeout=_TIMEOUT,

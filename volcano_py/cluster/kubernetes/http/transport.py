@@ -18,6 +18,11 @@ from volcano_py.cluster.kubernetes.http.watch_stream import WatchStream
 
 JSON: Final = "application/json"
 
+# The server sends a list uncompressed as thousands of small pieces: reading 10,000 pods (16 MB) took 0.15 s of CPU, and
+# compressed 0.05. The server took 0.19 and 0.17 s. It does not compress answers below 128 KiB, such as one object.
+_GZIP: Final = "gzip"
+_IDENTITY: Final = "identity"
+
 _MOST_LOGINS: Final = 64  # whose headers are remembered; tokens are rotated away
 
 
@@ -30,7 +35,7 @@ class Transport:
         self._http1 = Http1Pool(connections)
         self._aiohttp = AiohttpTransport(credentials, connections)
         self._agent = f"volcano-py/{version('volcano-py')}"
-        self._headers: dict[tuple[str, str, str | None], Headers] = {}
+        self._headers: dict[tuple[str, str, str, str | None], Headers] = {}
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -58,7 +63,8 @@ class Transport:
             InvalidRequestError: a header cannot be sent.
         """
         login = self._credentials
-        head = Head(verb, target(path, params), self._headers_for(content_type, accept))
+        encoding = _GZIP if verb == "GET" else _IDENTITY
+        head = Head(verb, target(path, params), self._headers_for(content_type, accept, encoding))
         async with asyncio.timeout(within):
             if path.subresource != "binding" or login.proxy:
                 return await self._aiohttp.exchange(head, body, limit=limit, urgent=urgent)
@@ -74,16 +80,20 @@ class Transport:
             OSError: the server did not answer.
             InvalidRequestError: a header cannot be sent.
         """
-        return self._aiohttp.watch(Head("GET", target(path, params), self._headers_for(JSON, accept)), str(path), clock)
+        head = Head("GET", target(path, params), self._headers_for(JSON, accept, _IDENTITY))
+        return self._aiohttp.watch(head, str(path), clock)
 
-    def _headers_for(self, content_type: str, accept: str) -> Headers:
+    def _headers_for(self, content_type: str, accept: str, encoding: str) -> Headers:
         authorization = self._credentials.authorization
-        key = content_type, accept, authorization
+        key = content_type, accept, encoding, authorization
         found = self._headers.get(key)
         if found is None:
-            fields = {"Accept": accept, "Content-Type": content_type, "User-Agent": self._agent}
-            # Compressing costs the server and us more CPU than the bytes saved on a cluster's own network.
-            fields["Accept-Encoding"] = "identity"
+            fields = {
+                "Accept": accept,
+                "Content-Type": content_type,
+                "User-Agent": self._agent,
+                "Accept-Encoding": encoding,
+            }
             if authorization:
                 fields["Authorization"] = authorization
             if len(self._headers) >= _MOST_LOGINS:

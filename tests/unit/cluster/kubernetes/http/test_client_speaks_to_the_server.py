@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import json
 from pathlib import Path
 
 import kopf
@@ -146,6 +148,41 @@ async def test_objects_and_lists_come_decoded_on_demand(api: FakeApi, client: Ku
 
     assert (await client.read(POD, Pod)).spec.node_name == "n"
     assert [item.metadata.name for item in await client.list(at("/api/v1/pods"), Pod)] == ["a", "b"]
+
+
+async def test_a_list_may_be_sent_compressed_but_no_watch(api: FakeApi, client: KubernetesClient) -> None:
+    packed = gzip.compress(json.dumps(page(9, pod("a", 3)).body).encode())
+    api.on("GET", "/api/v1/pods", Reply(body=packed, headers={"Content-Encoding": "gzip"}))
+
+    assert [item.metadata.name for item in await client.list(at("/api/v1/pods"), Pod)] == ["a"]
+    async with client.watch(at("/api/v1/pods"), {}):
+        await api.watch()
+    assert [request.headers["Accept-Encoding"] for request in api.requests] == ["gzip", "identity"]
+
+
+async def test_a_watch_goes_over_the_connection_of_its_list(api: FakeApi, client: KubernetesClient) -> None:
+    api.on("GET", "/api/v1/pods", page(9, pod("a", 3)))
+
+    await client.list(at("/api/v1/pods"), Pod)
+    async with client.watch(at("/api/v1/pods"), {}):
+        await api.watch()
+    listed, watched = api.requests
+    assert listed.port == watched.port != 0
+
+
+async def test_urgent_requests_and_watches_wait_for_no_connection(api: FakeApi, tmp_path: Path) -> None:
+    answers = asyncio.Event()
+    api.on("GET", POD, Reply(hold=answers))
+    async with await KubernetesClient.connect(kubeconfig(tmp_path / "kubeconfig", api.url), connections=1) as client:
+        asked = [asyncio.create_task(client.get(POD)) for _ in range(2)]
+        await eventually(lambda: api.held)
+        urgent = asyncio.create_task(client.request("GET", POD, urgent=True))
+        async with client.watch(at("/api/v1/pods"), {}):
+            await api.watch()
+            await eventually(lambda: api.held == 2)
+            assert len(api.sent("GET", POD)) == 2
+            answers.set()
+            await asyncio.gather(*asked, urgent)
 
 
 async def test_a_page_that_is_too_large_is_asked_for_with_fewer_objects(
