@@ -20,6 +20,9 @@ from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 
 # New containers until the young ones are looked at; then how many such looks until the older and the oldest are.
 THRESHOLDS: Final = (50_000, 20, 20)
+# Until the first cycle, nearly all that is created is kept: modules, and objects of the lists. Each 100,000 containers
+# that are looked at take 20 ms.
+_AT_THE_START: Final = (500_000, 20, 20)
 
 # Cycles of objects that a cluster at rest makes are too few for the thresholds, and hold connections and whole answers
 # of the API server meanwhile; kopf leaves one with each version of an object that it watches. Memory that they fill
@@ -35,9 +38,15 @@ def collect_seldom() -> None:
     gc.set_threshold(*THRESHOLDS)
 
 
+def collect_hardly_until_started() -> None:
+    """The same for a daemon, until it calls `keep_what_there_is`."""
+    gc.set_threshold(*_AT_THE_START)
+
+
 def keep_what_there_is() -> None:
     """What was loaded and listed is not looked at again. It is still freed when nothing refers to it."""
     gc.freeze()
+    collect_seldom()
 
 
 def give_back() -> None:

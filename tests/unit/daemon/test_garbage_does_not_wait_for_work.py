@@ -16,7 +16,12 @@ import pytest
 import pytest_asyncio
 
 from tests.unit.cluster.fakes import FakeClock
-from volcano_py.daemon.garbage import collect_by_the_clock
+from volcano_py.daemon.garbage import (
+    THRESHOLDS,
+    collect_by_the_clock,
+    collect_hardly_until_started,
+    keep_what_there_is,
+)
 
 
 class Knot:
@@ -99,6 +104,18 @@ async def test_a_young_knot_does_not_wait_for_a_look_at_all_that_takes_long() ->
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
+
+
+def test_young_objects_are_looked_at_as_usual_once_the_daemon_has_started() -> None:
+    before = gc.get_threshold()
+    try:
+        collect_hardly_until_started()
+        at_first = gc.get_threshold()
+        keep_what_there_is()
+        assert gc.get_threshold() == THRESHOLDS < at_first
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 ROOT = Path(__file__).parents[3]
