@@ -117,7 +117,7 @@ def _of_pod(spec: PodSpec, resources: ResourceRequirements) -> _Nanos:
 
 def resize_of(status: PodStatus) -> tuple[object, ...]:
     """All of a pod's status that `pod_requests` looks at."""
-    containers = (*status.container_statuses, *status.init_container_statuses)
+    containers = status.container_statuses + status.init_container_statuses
     return (
         [(each.name, each.allocated_resources, each.resources) for each in containers if each.resources is not None],
         status.allocated_resources,

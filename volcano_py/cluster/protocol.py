@@ -7,7 +7,7 @@ All methods are plain functions, called on the event loop; they must neither blo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from volcano_py.api.effects import Bind, Effect, Evict
 from volcano_py.api.objects import ApiObject, Condition
@@ -37,6 +37,26 @@ class Sink(Protocol):
 
     def delete(self, kind: str, obj: ApiObject) -> None:
         """The object is gone. Only its metadata (name, namespace, UID) may be relied on."""
+
+
+@runtime_checkable
+class BulkSink(Sink, Protocol):
+    """A sink for which many objects at once are less work than each by itself."""
+
+    def upsert_all(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        """`upsert` for each of these, in their order. When it fails, it is not known for which."""
+
+
+def upsert_all(sink: Sink) -> Callable[[str, Sequence[ApiObject]], None]:
+    """The method of a `BulkSink`, or one that gives the objects to the sink one by one."""
+    if isinstance(sink, BulkSink):
+        return sink.upsert_all
+
+    def one_by_one(kind: str, objects: Sequence[ApiObject]) -> None:
+        for obj in objects:
+            sink.upsert(kind, obj)
+
+    return one_by_one
 
 
 class EffectWriter(Protocol):

@@ -8,7 +8,7 @@ from operator import methodcaller
 import structlog
 
 from volcano_py.api.objects import ApiObject
-from volcano_py.cluster.protocol import Sink
+from volcano_py.cluster.protocol import Sink, upsert_all
 
 log = structlog.get_logger(__name__)
 
@@ -19,12 +19,16 @@ class FanOut:
 
     def __init__(self, *sinks: Sink) -> None:
         self._sinks = sinks
+        self._upsert_all = dict(zip(sinks, map(upsert_all, sinks), strict=True))
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
         self._pass_on(methodcaller("replace", kind, objects), "sink failed on a list", kind)
 
     def upsert(self, kind: str, obj: ApiObject) -> None:
         self._pass_on(methodcaller("upsert", kind, obj), "sink failed on an object", kind)
+
+    def upsert_all(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        self._pass_on(lambda sink: self._upsert_all[sink](kind, objects), "sink failed on one of several objects", kind)
 
     def delete(self, kind: str, obj: ApiObject) -> None:
         self._pass_on(methodcaller("delete", kind, obj), "sink failed on a deletion", kind)
@@ -46,6 +50,7 @@ class OnlyKind:
 
     def __init__(self, kind: str, sink: Sink) -> None:
         self._kind, self._sink = kind, sink
+        self._upsert_all = upsert_all(sink)
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
         if self._passes(kind):
@@ -54,6 +59,10 @@ class OnlyKind:
     def upsert(self, kind: str, obj: ApiObject) -> None:
         if self._passes(kind):
             self._sink.upsert(kind, obj)
+
+    def upsert_all(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        if self._passes(kind):
+            self._upsert_all(kind, objects)
 
     def delete(self, kind: str, obj: ApiObject) -> None:
         if self._passes(kind):

@@ -49,6 +49,12 @@ class RecordedState(ClusterState):
             self._record(Seen(kind, obj))
         super().upsert(kind, obj)
 
+    def upsert_all(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        if kind in self._stores:
+            for obj in objects:
+                self._record(Seen(kind, obj))
+        super().upsert_all(kind, objects)
+
     def delete(self, kind: str, obj: ApiObject) -> None:
         if kind in self._stores:
             self._record(Seen(kind, obj, deleted=True))

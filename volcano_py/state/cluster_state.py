@@ -8,13 +8,13 @@ API server says otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
 from volcano_py.api import names
 from volcano_py.api.effects import Bind, ClaimBinding, PodCondition, PodGroupStatusUpdate
-from volcano_py.api.objects import ApiObject, Condition, metadata_of
+from volcano_py.api.objects import ApiObject, Condition, Pod, metadata_of
 from volcano_py.api.shards.node_shards import NODE_SHARD
 from volcano_py.api.shards.sharding import Sharding
 from volcano_py.state.budgets import Budgets
@@ -139,6 +139,13 @@ class ClusterState:
         """An object was listed, added or changed. Kinds that scheduling does not read are ignored."""
         if (store := self._stores.get(kind)) is not None:
             self._tell(store.upsert(obj), kind)
+
+    def upsert_all(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        """`upsert` for each of these, in their order; pods are less work together."""
+        if kind == "Pod":
+            self._tell(self._pods.upsert_all(cast(Sequence[Pod], objects)), kind)
+        elif (store := self._stores.get(kind)) is not None:
+            self._tell(max(map(store.upsert, objects), default=Change.NONE), kind)
 
     def delete(self, kind: str, obj: ApiObject) -> None:
         """An object was deleted. One of the same name with another UID stays."""

@@ -178,7 +178,7 @@ def task_info(pod: Pod, *, ours: bool) -> TaskInfo:
         group=annotations.get(names.GROUP_NAME, ""),
         ours=ours,
         role=annotations.get(names.TASK_SPEC) or labels.get(names.TASK_SPEC, ""),
-        gates=tuple(gate.name for gate in pod.spec.scheduling_gates),
+        gates=tuple([gate.name for gate in pod.spec.scheduling_gates]),
         nominated_node=pod.status.nominated_node_name,
         preemptable=_boolean(preemptable, default=True),
         preemption_policy=pod.spec.preemption_policy,

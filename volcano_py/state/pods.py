@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
@@ -54,6 +55,17 @@ _MOVABLE = (int(TaskStatus.PENDING), int(TaskStatus.BOUND), int(TaskStatus.RUNNI
 _SETTLING = (TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
 
 
+class _Held(msgspec.Struct, frozen=True, gc=False):
+    """What a pod's row refers to."""
+
+    task_class: int
+    labels: int
+    role: int
+    sub_group: int
+    node: int
+    job: int
+
+
 class Pods:
     """Store of pods: this scheduler's, and any that has a node.
 
@@ -93,6 +105,8 @@ class Pods:
         """Row → what the API server says, for the pods whose status here is ahead of it."""
         self._promised: dict[int, tuple[str, str]] = {}
         """Row → the node that the pod was promised, until the API server shows it, and what it showed before."""
+        self._entering: list[int] | None = None
+        """Rows of new pods that are to enter the sums together; None: each enters at once."""
         self.infos: list[TaskInfo | None] = []
         self.roles = Interner()
         self.roles.take("")
@@ -122,6 +136,7 @@ class Pods:
             if is_awaited or (status is TaskStatus.PENDING if ours else self._uses_devices(row)):
                 return Change.DECISION
             return max(ousted, Change.STATUS if grouped else Change.NONE)
+        self._enter()
         before = self._essence(row)
         self._ledger.book_one(row, -1)
         self._write(row, pod, info, status, job)
@@ -131,6 +146,21 @@ class Pods:
         if after[1:] == before[1:] and before[0] in _SETTLING and after[0] in _SETTLING:
             return max(ousted, Change.STATUS if grouped else Change.NONE)
         return Change.DECISION
+
+    def upsert_all(self, pods: Iterable[Pod]) -> Change:
+        """`upsert` for each, in their order. Those that are new enter the sums together."""
+        self._entering = []
+        try:
+            return max(map(self.upsert, pods), default=Change.NONE)
+        finally:
+            self._enter()
+            self._entering = None
+
+    def _enter(self) -> None:
+        """Make the sums true before anything else looks at them."""
+        if self._entering:
+            self._ledger.enter(np.array(self._entering))
+            self._entering.clear()
 
     def delete(self, pod: Pod) -> Change:
         uid = pod.metadata.uid
@@ -194,29 +224,30 @@ class Pods:
 
     def _new_row(self, pod: Pod) -> int:
         tasks, meta = self._ledger.tasks, pod.metadata
-        row = self._rows[meta.uid] = tasks.new_row()
-        self._uids[meta.key] = meta.uid
+        row, key = tasks.new_row(), meta.key
+        self._rows[meta.uid] = row
+        self._uids[key] = meta.uid
         if row == len(self.infos):
             self.infos.append(None)
         tasks.created[row] = meta.created
         tasks.suffix[row] = name_suffix(meta.name)
-        tasks.tiebreak[row] = tiebreak_of(meta.key)
+        tasks.tiebreak[row] = tiebreak_of(key)
         return row
 
     def _write(self, row: int, pod: Pod, info: TaskInfo, status: TaskStatus, job: int) -> None:
         """Enter the pod into a row that is booked nowhere, and book it."""
         tasks = self._ledger.tasks
-        old_class, old_role, old_group = int(tasks.task_class[row]), int(tasks.role[row]), int(tasks.sub_group[row])
-        old_node, old_job = int(tasks.node[row]), int(tasks.job[row])
+        is_new = self.infos[row] is None
+        held = None if is_new else self._held(row)
         waits = info.ours and status is TaskStatus.PENDING
         status, node = self._standing(row, status, pod.spec.node_name)
-        if status is not TaskStatus.PENDING and int(tasks.status[row]) == TaskStatus.PENDING:
-            tasks.retry_at[row] = 0.0  # that of a binding, which is through
-        info = self._with_promise(row, info, status)
+        if not is_new:
+            if status is not TaskStatus.PENDING and int(tasks.status[row]) == TaskStatus.PENDING:
+                tasks.retry_at[row] = 0.0  # that of a binding, which is through
+            info = self._with_promise(row, info, status)
         self._date_nomination(row, info.nominated_node)
         volumes = self._claims.put(row, pod, () if status in _FINISHED else info.claims)
         tasks.task_class[row] = self._classes.join(pod, volumes).row
-        old_labels = int(tasks.labels[row])
         tasks.labels[row] = self._terms.take_labels(info.ref.namespace, info.labels)
         if waits:
             self._spread_defaults.put(row, pod)
@@ -232,17 +263,34 @@ class Pods:
             self._charges.take(row)
         elif info.ours:
             self._charges.put_as_written(row, pod)
-        self._ledger.book_one(row, 1)
-        if self.infos[row] is not None:
-            self._classes.leave(old_class)
-            self._terms.leave_labels(old_labels)
-            self.roles.give_back(old_role)
-            self.sub_groups.give_back(old_group)
+        if is_new and self._entering is not None:
+            self._entering.append(row)
+        else:
+            self._ledger.book_one(row, 1)
         self.infos[row] = info
-        if old_node not in (NOWHERE, node):
-            self._nodes.forget_if_empty(old_node)
-        if old_job not in (NOWHERE, job):
-            self._groups.forget_if_empty(old_job)
+        if held is not None:
+            self._give_back(held)
+            if held.node not in (NOWHERE, node):
+                self._nodes.forget_if_empty(held.node)
+            if held.job not in (NOWHERE, job):
+                self._groups.forget_if_empty(held.job)
+
+    def _held(self, row: int) -> _Held:
+        tasks = self._ledger.tasks
+        return _Held(
+            tasks.task_class.item(row),
+            tasks.labels.item(row),
+            tasks.role.item(row),
+            tasks.sub_group.item(row),
+            tasks.node.item(row),
+            tasks.job.item(row),
+        )
+
+    def _give_back(self, held: _Held) -> None:
+        self._classes.leave(held.task_class)
+        self._terms.leave_labels(held.labels)
+        self.roles.give_back(held.role)
+        self.sub_groups.give_back(held.sub_group)
 
     def _with_promise(self, row: int, info: TaskInfo, status: TaskStatus) -> TaskInfo:
         """With the node that was promised to the pod and that the API server does not show yet."""
@@ -262,8 +310,7 @@ class Pods:
         tasks.gated[row] = bool(info.gates)
         tasks.nominated[row] = bool(info.nominated_node)
         tasks.preemptable[row] = info.preemptable
-        tasks.leaves_at[row] = leaves_at(pod)
-        tasks.leaving_since[row] = leaving_since(pod)
+        tasks.leaves_at[row], tasks.leaving_since[row] = leaves_at(pod), leaving_since(pod)
         tasks.scheduled_at[row] = scheduled_at(pod)
         tasks.started_at[row] = started_at(pod)
         tasks.deadline[row] = deadline_of(pod)
@@ -337,12 +384,10 @@ class Pods:
         if self._uids.get(info.key) == uid:
             del self._uids[info.key]
         finished = int(tasks.status[row]) in _FINISHED
-        node, job = int(tasks.node[row]), int(tasks.job[row])
+        held = self._held(row)
+        self._enter()
         self._ledger.book_one(row, -1)
-        self._classes.leave(int(tasks.task_class[row]))
-        self._terms.leave_labels(int(tasks.labels[row]))
-        self.roles.give_back(int(tasks.role[row]))
-        self.sub_groups.give_back(int(tasks.sub_group[row]))
+        self._give_back(held)
         self._claims.take(row)
         self._spread_defaults.take(row, info.ref.namespace)
         self._charges.take(row)
@@ -351,11 +396,13 @@ class Pods:
         self._promised.pop(row, None)
         self.infos[row] = None
         # A finished pod held nothing, but counted among those that its gang needs to exist.
-        is_missed = not finished or (job != NOWHERE and bool(self._ledger.jobs.counts[job, ~FINISHED_STATUSES].any()))
-        if node != NOWHERE:
-            self._nodes.forget_if_empty(node)
-        if job != NOWHERE:
-            self._groups.forget_if_empty(job)
+        is_missed = not finished or (
+            held.job != NOWHERE and bool(self._ledger.jobs.counts[held.job, ~FINISHED_STATUSES].any())
+        )
+        if held.node != NOWHERE:
+            self._nodes.forget_if_empty(held.node)
+        if held.job != NOWHERE:
+            self._groups.forget_if_empty(held.job)
         return Change.DECISION if is_missed else Change.STATUS
 
     # -- what the scheduler itself has done ----------------------------------------------------------------------------

@@ -171,6 +171,11 @@ class Events(RuleBasedStateMachine):
             for _ in range(2):
                 self.state.upsert(kind, objects[which % len(objects)])
 
+    @rule(kind=st.sampled_from(KINDS), late=st.lists(pictures, max_size=2), is_doubled=st.booleans())
+    def events_come_together(self, kind: str, late: list[Any], is_doubled: bool) -> None:
+        events = [*self.truth[kind].values(), *(obj for obj in late if type(obj).__name__ == kind)]
+        self.state.upsert_all(kind, events + events[:1] if is_doubled else events)
+
     # -- what the scheduler does ---------------------------------------------------------------------------------------
 
     @rule(key=pods, node=st.sampled_from(NODES))
@@ -220,7 +225,7 @@ class Events(RuleBasedStateMachine):
         self.handed.clear()
         fresh = ClusterState()
         for kind in KINDS:
-            fresh.replace(kind, list(self.truth[kind].values()))
+            fresh.upsert_all(kind, list(self.truth[kind].values()))
         assert numbers(self.state.snapshot(NOW)) == numbers(fresh.snapshot(NOW))
 
     def teardown(self) -> None:

@@ -26,6 +26,11 @@ class Remembers:
         self.heard.append(f"delete {kind}")
 
 
+class RemembersMany(Remembers):
+    def upsert_all(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        self.heard.append(f"upsert_all {kind} {len(objects)}")
+
+
 class Fails(Remembers):
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
         raise RuntimeError("cannot")
@@ -52,6 +57,25 @@ def test_all_sinks_are_called_even_if_one_fails_and_the_failure_is_raised(call: 
         getattr(sink, call)("Node", [node("n1")] if call == "replace" else node("n1"))
     assert first.heard == last.heard == [heard]
     assert [(entry["event"], entry["kind"], entry["sink"]) for entry in logs] == [(said, "Node", "Fails")]
+
+
+def test_many_objects_come_at_once_or_one_by_one_as_a_sink_can_take_them() -> None:
+    one_by_one, broken, at_once = Remembers(), Fails(), RemembersMany()
+    sink = FanOut(one_by_one, broken, at_once)
+    with capture_logs() as logs, pytest.raises(RuntimeError, match="cannot"):
+        sink.upsert_all("Node", [node("n1"), node("n2")])
+    assert one_by_one.heard == ["upsert Node", "upsert Node"]
+    assert at_once.heard == ["upsert_all Node 2"]
+    assert [entry["event"] for entry in logs] == ["sink failed on one of several objects"]
+
+
+def test_many_objects_of_one_kind_alone_are_passed_on() -> None:
+    chosen, rest = RemembersMany(), RemembersMany()
+    for kind in ("Node", "Pod"):
+        OnlyKind("Node", chosen).upsert_all(kind, [node("n1")])
+        WithoutKind("Node", rest).upsert_all(kind, [node("n1")])
+    assert chosen.heard == ["upsert_all Node 1"]
+    assert rest.heard == ["upsert_all Pod 1"]
 
 
 def test_one_kind_alone_is_passed_on() -> None:

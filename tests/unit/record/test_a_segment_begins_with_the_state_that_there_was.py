@@ -23,7 +23,7 @@ from volcano_py.record.entries import (
     Upserted,
 )
 from volcano_py.record.mirror import Mirror
-from volcano_py.record.news import News
+from volcano_py.record.news import News, Seen
 from volcano_py.record.recorded_state import RecordedState
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.status import TaskStatus
@@ -120,6 +120,16 @@ def test_a_binding_that_the_state_refuses_is_not_recorded() -> None:
     state.upsert("Pod", POD)
     assert state.assume_all_bound(BIND.binds) == [False]
     assert not [each for each in found if isinstance(each, AssumedBound)]
+
+
+def test_objects_that_come_together_are_recorded_one_by_one() -> None:
+    found: list[News] = []
+    state = RecordedState(found.append)
+    other = pod("other", cpu="1")
+    state.upsert_all("Pod", [POD, other])
+    state.upsert_all("PodGroup", [GROUP])
+    state.upsert_all("Event", [other])
+    assert found == [Seen("Pod", POD), Seen("Pod", other), Seen("PodGroup", GROUP)]
 
 
 def test_nothing_is_kept_of_what_is_gone() -> None:

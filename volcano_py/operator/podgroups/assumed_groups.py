@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from volcano_py.api.objects import ApiObject, Pod, PodGroup
-from volcano_py.cluster.protocol import Sink
+from volcano_py.cluster.protocol import Sink, upsert_all
 from volcano_py.operator.podgroups.generated_group import (
     GroupRules,
     as_named,
@@ -30,6 +30,7 @@ class AssumedGroups:
 
     def __init__(self, sink: Sink, index: PodGroupIndex, rules: GroupRules) -> None:
         self._sink, self._index, self._rules = sink, index, rules
+        self._upsert_all = upsert_all(sink)
         self._assumed: dict[str, PodGroup] = {}
         self._stored: set[str] = set()
         """Keys of the generated groups that the API server has."""
@@ -73,6 +74,14 @@ class AssumedGroups:
             self._stored.add(key)
             if not was_shown:
                 self._pass_on_pods(key)
+
+    def upsert_all(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        """`BulkSink`."""
+        if kind == "Pod":
+            self._upsert_all(kind, [self._seen(obj) for obj in objects])
+            return
+        for obj in objects:
+            self.upsert(kind, obj)
 
     def delete(self, kind: str, obj: ApiObject) -> None:
         """`Sink`."""

@@ -21,9 +21,10 @@ from volcano_py.state.terms.term_shares import TermShares
 from volcano_py.state.volumes.disks import disks_of
 from volcano_py.state.volumes.needs import Need
 
-# Digests of distinct specifications that are remembered as a short cut to their class, for as long as the class lives.
-# Cleared when full: they only save time.
-_MOST_REMEMBERED = 4096
+# Distinct specifications that are remembered as a short cut to their class, for as long as the class lives. Cleared
+# when full: they only save time.
+_MOST_REMEMBERED: Final = 4096
+_LONGEST_SHORT_CUT: Final = 512  # bytes; of a longer specification, the digest is remembered, which takes longer
 # Classes that follow the axis in one slice of work; about 5 ms.
 _SLICE: Final = 1_000
 # Classes with too many terms that are tried without success before the others wait for the next time.
@@ -45,12 +46,14 @@ class ClassBook:
         self._by_key: dict[bytes, TaskClass] = {}
         self._remembered: dict[bytes, bytes] = {}
         self._short_cuts: dict[bytes, list[bytes]] = {}
-        """Key of a class → the digests that lead to it."""
+        """Key of a class → the short cuts that lead to it."""
         self._encoder = msgspec.msgpack.Encoder()
 
     def join(self, pod: Pod, volumes: tuple[Need, ...] = ()) -> TaskClass:
         """The pod's class, with one task more in it; `volumes` is what its claims require."""
-        short_cut = blake2b(self._encoder.encode((volumes, _raw(pod))), digest_size=16).digest()
+        short_cut = self._encoder.encode((volumes, _raw(pod)))
+        if len(short_cut) > _LONGEST_SHORT_CUT:
+            short_cut = blake2b(short_cut, digest_size=16).digest()
         key = self._remembered.get(short_cut)
         found = self._by_key.get(key) if key is not None else None
         if found is None:
@@ -187,10 +190,6 @@ def _raw(pod: Pod) -> tuple[object, ...]:
     """All fields a signature is made from, unprocessed: equal raws have equal signatures."""
     spec, meta = pod.spec, pod.metadata
     spreads = spec.topology_spread_constraints
-    social = bool(spec.affinity or spreads or spec.resource_claims)
-    labels_read = (labels_read_by_affinity(spec.affinity) if spec.affinity else frozenset()) | labels_read_by_spread(
-        spreads
-    )
     return (
         spec.containers,
         spec.init_containers,
@@ -201,10 +200,18 @@ def _raw(pod: Pod) -> tuple[object, ...]:
         spec.affinity,
         spec.tolerations,
         spec.resource_claims,
-        spec.topology_spread_constraints,
+        spreads,
         disks_of(pod),
-        meta.namespace if social else None,
-        [meta.labels.get(key) for key in sorted(labels_read)],
+        meta.namespace if spec.affinity or spreads or spec.resource_claims else None,
+        _labels_read(pod) if spec.affinity or spreads else (),
         strategy_of(pod),
         strict_numa_policy(pod),
     )
+
+
+def _labels_read(pod: Pod) -> list[str | None]:
+    """The pod's own labels that its affinity and its spread constraints depend on."""
+    affinity = pod.spec.affinity
+    keys = labels_read_by_affinity(affinity) if affinity else frozenset[str]()
+    keys |= labels_read_by_spread(pod.spec.topology_spread_constraints)
+    return [pod.metadata.labels.get(key) for key in sorted(keys)]

@@ -209,6 +209,14 @@ class Ledger:
         if queue >= 0 and _ON_NODE[status]:
             change(self.queues.allocated[queue] if _ALLOCATED[status] else self.queues.leaving[queue], request)
 
+    def enter(self, rows: Rows) -> None:
+        """Put tasks `rows` [K], which are in no sum yet, into the sums."""
+        if len(rows) <= _FEW:
+            for row in rows.tolist():
+                self.book_one(row, 1)
+        else:
+            self._book(rows, 1)
+
     def _book(self, rows: Rows, sign: int) -> None:
         tasks = self.tasks
         status = tasks.status[rows]

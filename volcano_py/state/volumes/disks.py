@@ -27,6 +27,8 @@ class Disk(msgspec.Struct, frozen=True, array_like=True, order=True):
 
 def disks_of(pod: Pod) -> tuple[Disk, ...]:
     """The disks that a pod names, each once."""
+    if not pod.spec.volumes:
+        return ()
     return tuple(sorted({disk for volume in pod.spec.volumes for disk in _disks(volume)}))
 
 

@@ -236,6 +236,15 @@ async def test_a_list_from_before_it_was_stored_does_not_take_a_foreseen_group_a
     assert ahead.bound() == {"solo": "ns/podgroup-uid-solo"}
 
 
+async def test_pods_that_come_together_have_the_groups_that_are_foreseen(ahead: Ahead) -> None:
+    ahead.bindings_passed = False
+    pods = [ahead.pod(f"web-{number}", owner=REPLICA_SET) for number in range(2)]
+    await ahead.until_seen()
+    ahead.cycles.state.replace("Pod", [])
+    ahead.sink.upsert_all("Pod", pods)
+    assert ahead.bound() == dict.fromkeys(("web-0", "web-1"), "ns/podgroup-rs")
+
+
 async def test_lists_in_any_order_bring_pods_and_their_groups_together(api: Any, events: list[Event]) -> None:
     """As after a restart, between a group and its name on the pod."""
     before = Ahead(api, events)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -25,8 +25,13 @@ class Decoder:
         self._event: Callable[[bytes], Any] = msgspec.json.Decoder(event_type).decode
         self._names_kind = "kind" in kind.type.__struct_fields__
 
+    def items(self, items: Sequence[msgspec.Raw]) -> list[ApiObject]:
+        """Items of a list."""
+        objects = [*map(self._object, items)]
+        return [*map(self._named, objects)] if self._names_kind else objects
+
     def item(self, item: msgspec.Raw) -> ApiObject:
-        """An item of a list."""
+        """An item of a list, which may have nulls."""
         return self._named(read_without_nulls(self._object, item))
 
     def event(self, line: bytes) -> tuple[str, ApiObject]:

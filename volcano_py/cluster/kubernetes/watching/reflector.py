@@ -287,6 +287,8 @@ class Reflector:
 
     def _decoded(self, items: Sequence[msgspec.Raw]) -> tuple[list[ApiObject], dict[str, str]]:
         """The objects, and those that cannot be read (key → UID), which are reported."""
+        with contextlib.suppress(msgspec.MsgspecError):
+            return self._decoder.items(items), {}
         objects: list[ApiObject] = []
         bad: dict[str, str] = {}
         for item in items:

@@ -7,7 +7,8 @@ How an old version is recognized: see `versions.py`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from itertools import chain, islice
 from typing import Final, TypeVar
 
 import structlog
@@ -19,13 +20,14 @@ from volcano_py.cluster.kubernetes.watching.decoding import Decoder
 from volcano_py.cluster.kubernetes.watching.listing import Listing
 from volcano_py.cluster.kubernetes.watching.versions import Versions
 from volcano_py.cluster.kubernetes.watching.write_echoes import WriteEchoes
-from volcano_py.cluster.protocol import BadObjectHandler, Sink
+from volcano_py.cluster.protocol import BadObjectHandler, Sink, upsert_all
 
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
-# What the event loop does of a list before others have their turn: so many objects at most, or so many seconds.
+# What the event loop does of a list before others have their turn: so many objects at most, and fewer where these take
+# longer than so many seconds.
 _SLICE_OBJECTS: Final = 200
 _SLICE_SECONDS: Final = 0.01
 _FIRST_OBJECTS: Final = 10  # of a first list, handed on as a whole
@@ -38,15 +40,18 @@ class SinkFeed:
 
     def __init__(self, kind: str, sink: Sink, decoder: Decoder, clock: Clock, on_bad_object: BadObjectHandler) -> None:
         self._kind, self._sink, self._decoder, self._clock = kind, sink, decoder, clock
+        self._upsert_all = upsert_all(sink)
         self._on_bad_object = on_bad_object
         self._versions = Versions()
         self._echoes = WriteEchoes()
         self._unreadable: dict[str, str] = {}
         self._list: Listing | None = None
-        self._held: list[ApiObject] = []
-        """Of the list that is being read: what has not been handed on yet."""
+        self._held: list[list[ApiObject]] = []
+        """Of the list that is being read: the parts that have not been handed on yet."""
         self._is_first = False
         """Whether nothing of a first list has been handed on yet."""
+        self._slice = 1
+        """Objects that are handed on before others have their turn."""
 
     def __len__(self) -> int:
         """How many objects the sink has."""
@@ -79,15 +84,15 @@ class SinkFeed:
     async def take_listed(self, objects: list[ApiObject], bad: Mapping[str, str]) -> None:
         """A part of the list. `bad`: key → UID of what cannot be read.
 
-        What is new is handed on in slices: in a large cluster that takes seconds. The first objects wait, so that a
-        short list is handed on once it is whole, and a list that breaks off early has no effect.
+        What is new is handed on part by part: in a large cluster all of it takes seconds. The first objects wait, so
+        that a short list is handed on once it is whole, and a list that breaks off early has no effect.
         """
         assert self._list is not None, "a part of no list"
         for key, uid in bad.items():
             self._list.unreadable(key, uid)
             self._unreadable[key] = uid
-        self._held += objects
-        if len(self._held) > _HELD:
+        self._held.append(objects)
+        if sum(map(len, self._held)) > _HELD:
             await self._hand_on_held(self._list)
 
     async def end_list(self) -> None:
@@ -99,25 +104,24 @@ class SinkFeed:
         listing = self._list
         assert listing is not None, "the end of no list"
         await self._hand_on_held(listing)
-        async for key, uid in self._in_slices(listing.gone()):
-            if self._versions.uid_of(key) == uid:
-                self._versions.drop(key)
-                self._give(self._sink.delete, self._tombstone(key, uid))
+        async for some in self._in_slices(listing.gone()):
+            for key, uid in some:
+                if self._versions.uid_of(key) == uid:
+                    self._versions.drop(key)
+                    self._give(self._sink.delete, self._tombstone(key, uid))
         for key in listing.no_longer_unreadable():
             self._unreadable.pop(key, None)
         self._versions.listed(listing.version)
         self._list = None
 
     async def _hand_on_held(self, listing: Listing) -> None:
-        objects, self._held = self._held, []
+        parts, self._held = self._held, []
         if self._is_first:
             self._is_first = False
-            self._begin(objects[:_FIRST_OBJECTS])
-        async for obj in self._in_slices(objects):
-            new = listing.new(obj)
-            if new is not None:
-                meta = metadata_of(new)
-                self._hand_on(meta, meta.key, new)
+            self._begin([*islice(chain.from_iterable(parts), _FIRST_OBJECTS)])
+        for part in parts:  # (no slice of several parts: the bytes of each are bounded)
+            async for some in self._in_slices(part):
+                self._hand_on_all([new for obj in some if (new := listing.new(obj)) is not None])
 
     def changed(self, change: str, obj: ApiObject) -> None:
         """An event of the watch: `change` is ADDED, MODIFIED or DELETED."""
@@ -143,32 +147,40 @@ class SinkFeed:
         log.warning("object unreadable", kind=self._kind, object=identity.key, error=str(error))
         self._on_bad_object(self._kind, identity.key, identity.uid, error)
 
-    async def _in_slices(self, items: Iterable[T]) -> AsyncIterator[T]:
-        """Each of them, with turns for others in between; objects differ in what they cost."""
-        done, since = 0, self._clock.monotonic()
-        for item in items:
-            yield item
-            done += 1
-            if done == _SLICE_OBJECTS or self._clock.monotonic() > since + _SLICE_SECONDS:
-                await asyncio.sleep(0)
-                done, since = 0, self._clock.monotonic()
+    async def _in_slices(self, items: Sequence[T]) -> AsyncIterator[Sequence[T]]:
+        """All of them, with turns for others in between; objects differ in what they cost."""
+        done = 0
+        while done < len(items):
+            some, since = items[done : done + self._slice], self._clock.monotonic()
+            yield some
+            done += len(some)
+            is_long = self._clock.monotonic() > since + _SLICE_SECONDS
+            self._slice = max(1, self._slice // 2) if is_long else min(2 * self._slice, _SLICE_OBJECTS)
+            await asyncio.sleep(0)
 
     def _begin(self, objects: list[ApiObject]) -> None:
         """Hand on the beginning of a first list: there may be objects, or none."""
-        if not self._replaced(objects):
-            for obj in objects:
-                self._give(self._sink.upsert, obj)
         for meta in map(metadata_of, objects):
             self._versions.note(meta.key, meta.uid, meta.resource_version)
+        self._give_all(self._sink.replace, objects)
 
-    def _replaced(self, objects: list[ApiObject]) -> bool:
-        """Whether the sink has taken the list; if not, handing on one by one shows which object it cannot take."""
+    def _hand_on_all(self, objects: list[ApiObject]) -> None:
+        for meta in map(metadata_of, objects):
+            key = meta.key
+            self._unreadable.pop(key, None)
+            self._replace_namesake(key, meta.uid)
+            self._versions.note(key, meta.uid, meta.resource_version)
+        if objects:
+            self._give_all(self._upsert_all, objects)
+
+    def _give_all(self, method: Callable[[str, list[ApiObject]], None], objects: list[ApiObject]) -> None:
         try:
-            self._sink.replace(self._kind, objects)
+            method(self._kind, objects)
+            return
         except Exception:
             log.exception("part of a list could not be applied", kind=self._kind)
-            return False
-        return True
+        for obj in objects:  # one by one, which shows the object that the sink cannot take
+            self._give(self._sink.upsert, obj)
 
     def _hand_on(self, meta: ObjectMeta, key: str, obj: ApiObject) -> None:
         self._unreadable.pop(key, None)

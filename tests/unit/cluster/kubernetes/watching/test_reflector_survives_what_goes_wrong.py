@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from tests.unit.cluster.conftest import Background
 from tests.unit.cluster.fakes import FakeApi, FakeClock, RecordingSink, Reply, eventually, page, pod, refusal
-from volcano_py.api.objects import Pod
+from volcano_py.api.objects import ApiObject, Pod, metadata_of
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.watching.kinds import POD
 from volcano_py.cluster.kubernetes.watching.reflector import Reflector
@@ -363,6 +364,37 @@ async def test_a_list_with_such_an_object_is_taken_one_by_one(
     assert sink.versions == {"ns/a": "12", "ns/b": "14"}
     assert [reported[1] for reported in bad] == ["ns/poison"]
     assert subject.stats().unreadable == 1
+
+
+class BulkRecordingSink(RecordingSink):
+    """Takes many objects at once, unless one of them cannot be taken."""
+
+    def upsert_all(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        assert self.poison not in [metadata_of(obj).name for obj in objects]
+        self.objects |= {metadata_of(obj).key: obj for obj in objects}
+        self.calls.append(("upsert_all", *(metadata_of(obj).key for obj in objects)))
+
+
+async def test_a_part_of_a_list_with_such_an_object_is_taken_one_by_one(
+    api: FakeApi, client: KubernetesClient, clock: FakeClock, background: Background
+) -> None:
+    bad: BadObjects = []
+    sink = BulkRecordingSink()
+    names = [f"p{number:02d}" for number in range(17)]
+    api.on("GET", PODS, page(20, *(pod(name, 2) for name in names)))
+    sink.poison = "p12"
+    subject = Reflector(client, POD, sink, on_bad_object=lambda *reported: bad.append(reported), clock=clock)
+    background(subject.run())
+    await eventually(lambda: api.watch_is_open, clock)
+
+    keys = [f"ns/{name}" for name in names]
+    assert sink.calls == [
+        ("replace", *keys[:10]),
+        *(("upsert", key) for key in keys[10:15]),
+        ("upsert_all", *keys[15:]),
+    ]
+    assert sorted(sink.objects) == [key for key in keys if key != "ns/p12"]
+    assert [reported[1] for reported in bad] == ["ns/p12"]
 
 
 async def test_an_object_that_the_sink_could_not_digest_is_tried_again_with_the_next_list(
