@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 from collections.abc import Mapping
@@ -52,6 +53,9 @@ VERBS: Final[Mapping[str, tuple[str, str, str]]] = {
 NOT_IN_THE_IMAGE: Final = frozenset({"volcano_py.local", "volcano_py.bench"})
 """What creates a control plane to try or measure on: see .dockerignore."""
 
+GARBAGE_AT_THE_START: Final = (500_000, 20, 20)
+"""New containers until the young ones are looked at (by default 700), and such looks until the older and the oldest."""
+
 EPILOG: Final = """\b
 Examples:
   volcano-py simulate --filename examples/sample
@@ -70,6 +74,9 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
         if name not in VERBS:
             return None
+        # A verb keeps what it loads and reads until it ends: looking for garbage in that took a tenth of the CPU of a
+        # short verb. Those that last set other thresholds themselves.
+        gc.set_threshold(*GARBAGE_AT_THE_START)
         module, attribute, _ = VERBS[name]
         try:
             command: click.Command = getattr(importlib.import_module(module), attribute)

@@ -20,9 +20,6 @@ from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 
 # New containers until the young ones are looked at; then how many such looks until the older and the oldest are.
 THRESHOLDS: Final = (50_000, 20, 20)
-# Until the first cycle, nearly all that is created is kept: modules, and objects of the lists. Each 100,000 containers
-# that are looked at take 20 ms.
-_AT_THE_START: Final = (500_000, 20, 20)
 
 # Cycles of objects that a cluster at rest makes are too few for the thresholds, and hold connections and whole answers
 # of the API server meanwhile; kopf leaves one with each version of an object that it watches. Memory that they fill
@@ -38,13 +35,12 @@ def collect_seldom() -> None:
     gc.set_threshold(*THRESHOLDS)
 
 
-def collect_hardly_until_started() -> None:
-    """The same for a daemon, until it calls `keep_what_there_is`."""
-    gc.set_threshold(*_AT_THE_START)
-
-
 def keep_what_there_is() -> None:
-    """What was loaded and listed is not looked at again. It is still freed when nothing refers to it."""
+    """What was loaded and listed is not looked at again. It is still freed when nothing refers to it.
+
+    Until then a daemon keeps the thresholds of `cli/main.py`: nearly all that is created is kept, and each look at
+    100,000 containers takes 20 ms.
+    """
     gc.freeze()
     collect_seldom()
 

@@ -16,10 +16,10 @@ import pytest
 import pytest_asyncio
 
 from tests.unit.cluster.fakes import FakeClock
+from volcano_py.cli.main import GARBAGE_AT_THE_START
 from volcano_py.daemon.garbage import (
     THRESHOLDS,
     collect_by_the_clock,
-    collect_hardly_until_started,
     keep_what_there_is,
 )
 
@@ -109,10 +109,9 @@ async def test_a_young_knot_does_not_wait_for_a_look_at_all_that_takes_long() ->
 def test_young_objects_are_looked_at_as_usual_once_the_daemon_has_started() -> None:
     before = gc.get_threshold()
     try:
-        collect_hardly_until_started()
-        at_first = gc.get_threshold()
+        gc.set_threshold(*GARBAGE_AT_THE_START)
         keep_what_there_is()
-        assert gc.get_threshold() == THRESHOLDS < at_first
+        assert gc.get_threshold() == THRESHOLDS
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()

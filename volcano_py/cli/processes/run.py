@@ -14,7 +14,7 @@ from volcano_py.cli.options.sharding import sharding_options
 from volcano_py.cli.processes.admission_flags import admission_flags
 from volcano_py.cli.processes.daemon_options import options_of
 from volcano_py.cli.processes.serving import serve
-from volcano_py.daemon.garbage import collect_hardly_until_started
+from volcano_py.daemon.garbage import collect_seldom
 from volcano_py.daemon.options import BINDS_IN_FLIGHT, CONTROLLERS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -221,7 +221,8 @@ def run(**flags: Any) -> None:
 
     The daemon then stops deciding, carries out what was decided and releases its Lease.
     """
-    collect_hardly_until_started()
+    if not flags["scheduling"]:
+        collect_seldom()  # otherwise the first cycle calls `keep_what_there_is`
     os.environ.setdefault(*NO_HELPING_THREADS)
     from volcano_py.observe.logs import LogFormat, configure_logs, log_level
 
