@@ -104,11 +104,12 @@ class History:
             **self._wishes(),
         )
         self._cluster.new(group)
+        made = [self._equipped(each) for each in members if isinstance(each, Pod)]
         if rng.random() < 0.4:
-            self._cluster.replaced[f"{namespace}/{name}"] = [each for each in members if isinstance(each, Pod)]
+            self._cluster.replaced[f"{namespace}/{name}"] = made
         else:
-            rng.shuffle(members)
-            for member in members:
+            rng.shuffle(made)
+            for member in made:
                 self._cluster.new(member)
         return f"{name}, {pods} pods"
 
@@ -138,6 +139,10 @@ class History:
             case _:
                 pass
         return wishes
+
+    def _equipped(self, one: Pod) -> Pod:
+        """The pod with what only its own name can say."""
+        return one
 
     def work_goes(self) -> str | None:
         group = self._any(PodGroup)

@@ -18,7 +18,7 @@ for the rest of the cycle.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from enum import Enum
+from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
@@ -59,6 +59,20 @@ class Reach(Enum):
     """It depends on which nodes are feasible: a score normalised over them."""
     DOMAIN = "domain"
     """It may change for any node: spread, affinity between pods."""
+
+
+class GoesBy(IntEnum):
+    """What changes the refusals of a class, apart from nodes, queues and the class itself. Each includes the ones
+    before it."""
+
+    PODS = 0
+    """Where pods are that its required (anti-)affinity and topology spread select, pods with a required anti-affinity
+    that selects it, and pods that hold a host port, disk or claim that it asks for, or volumes of the same driver or
+    storage class."""
+    USE = 1
+    """How much pods use of each node. A pod that is placed opens no node by it unless it asks for a device."""
+    UNKNOWN = 2
+    """Anything."""
 
 
 class Plugin:
@@ -264,12 +278,11 @@ class Plugin:
         """How `predicate` answers of this class move: STATIC, ROW or DOMAIN."""
         return Reach.STATIC
 
-    def predicate_goes_by_pods(self, task_class: TaskClass) -> bool:  # noqa: ARG002
-        """Whether nothing that moves changes `predicate`, `domain_filter` and their advice for the class but where pods
-        are that its required (anti-)affinity and topology spread select, and pods with a required anti-affinity that
-        selects it. Jobs that wait for such pods are then not evaluated until these move. Asked if `predicate_reach` is
-        not STATIC, and of plugins with `domain_filter`."""
-        return False
+    def predicate_goes_by(self, task_class: TaskClass) -> GoesBy:  # noqa: ARG002
+        """What changes `predicate`, `domain_filter` and their advice for the class. Unless that is UNKNOWN, jobs that
+        wait for it to change are not evaluated until it does. Asked if `predicate_reach` is not STATIC, and of plugins
+        with `domain_filter`."""
+        return GoesBy.UNKNOWN
 
     def predicate_for_good(self, task_class: TaskClass, view: NodeView) -> Codes | None:  # noqa: ARG002
         """[K] those refusals of `predicate` that follow only from the class, the nodes (without their pods), the queues

@@ -19,7 +19,15 @@ from volcano_py.api.effects import (
     QueueConditions,
 )
 from volcano_py.api.names import CHARGED_QUEUE, GROUP_NAME, POD_SCHEDULED
-from volcano_py.api.objects import ApiObject, Condition, Pod, PodGroup, Queue, metadata_of
+from volcano_py.api.objects import ApiObject, Condition, ObjectMeta, Pod, PodGroup, Queue, metadata_of
+from volcano_py.api.volumes import (
+    BIND_COMPLETED,
+    ClaimReference,
+    CsiVolumeSource,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeSpec,
+)
 from volcano_py.api.workloads import PodDisruptionBudget
 from volcano_py.cluster.kubernetes.http.errors import UnreachableError
 from volcano_py.config import SchedulerConfiguration
@@ -33,6 +41,8 @@ Object = TypeVar("Object", bound=ApiObject)
 
 # Rounds in which all answers are given; far more than any of these clusters needs.
 ENOUGH: Final = 200
+DRIVER: Final = "disk.csi"
+"""Makes volumes and attaches them."""
 # Seconds in which nothing may happen before a cluster counts as being at rest. Statuses are written within one.
 QUIET: Final = 2.0
 
@@ -139,12 +149,27 @@ class AnsweringCluster(Bench):
         if pod is None or is_gone or ("Node", bind.node) not in self.objects or self._refuses():
             self._outcomes.bind_failed(bind, UnreachableError("POST", "binding", "refused"), gone=is_gone)
             return
+        self._bind_claims(bind)
         charged = with_meta(pod, annotations={**pod.metadata.annotations, CHARGED_QUEUE: bind.queue})
         bound = with_spec(charged, node_name=bind.node)
         condition = Condition(type=POD_SCHEDULED, status="True", last_transition_time=self.clock.now())
         self.put(with_status(bound, conditions=[condition]))
         self._outcomes.bound(bind, 0.0)
         self._unanswered.append(partial(self._start, bind.pod.key, bind.pod.uid))
+
+    def _bind_claims(self, bind: Bind) -> None:
+        """The volumes that were chosen are bound; those that were not are made first."""
+        for each in bind.claims:
+            claim = self.find(PersistentVolumeClaim, each.claim.key)
+            if claim is None:
+                continue
+            found = self.find(PersistentVolume, each.volume)
+            volume = self.new(_made_for(claim, bind.node)) if found is None else found
+            kept_for = ClaimReference(claim.metadata.namespace, claim.metadata.name, claim.metadata.uid)
+            self.put(with_status(with_spec(volume, claim_ref=kept_for), phase="Bound"))
+            bound_claim = with_spec(claim, volume_name=volume.metadata.name)
+            marked = with_meta(bound_claim, annotations={BIND_COMPLETED: "yes"})
+            self.put(with_status(marked, phase="Bound"))
 
     def _start(self, key: str, uid: str) -> None:
         pod = self._pod(key, uid)
@@ -248,6 +273,19 @@ class AnsweringCluster(Bench):
         self.wakeup.wake(True)
         await self.after(DECISIVE_PAUSE)
         return list(self.sent)
+
+
+def _made_for(claim: PersistentVolumeClaim, node: str) -> PersistentVolume:
+    """A volume that a provisioner makes for the claim of a pod on this node."""
+    return PersistentVolume(
+        metadata=ObjectMeta(name=f"for-{claim.metadata.namespace}-{claim.metadata.name}"),
+        spec=PersistentVolumeSpec(
+            capacity=claim.spec.resources.requests,
+            access_modes=claim.spec.access_modes,
+            storage_class_name=claim.class_name,
+            csi=CsiVolumeSource(driver=DRIVER, volume_handle=node),
+        ),
+    )
 
 
 def _about(effect: Effect) -> str:

@@ -16,7 +16,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.domain_scores import DomainScore
 from volcano_py.framework.eviction.units import Verdict
-from volcano_py.framework.plugin import Reach
+from volcano_py.framework.plugin import GoesBy, Reach
 from volcano_py.framework.votes import Ballot, Room, Vote
 from volcano_py.state.task_class import Refusal
 
@@ -284,6 +284,11 @@ def _reach(answer: Any, _asked: Any) -> None:
         raise NonsenseError(f"the answer is {type(answer).__name__}, expected a Reach")
 
 
+def _goes_by(answer: Any, _asked: Any) -> None:
+    if not isinstance(answer, GoesBy):
+        raise NonsenseError(f"the answer is {type(answer).__name__}, expected a GoesBy")
+
+
 def mapping_of(answer: Any, kind: Any) -> dict[str, Any]:
     """The answer, a mapping to values of `kind`.
 
@@ -330,7 +335,7 @@ _CHECKS: Final[Mapping[str, Check]] = {
     # questions about answers at these points
     "branch_epoch": _whole,
     "predicate_reach": _reach,
-    "predicate_goes_by_pods": _yes_or_no,
+    "predicate_goes_by": _goes_by,
     "predicate_for_good": _integers_or_none,
     "batch_node_order_reach": _reach,
     "scores_nodes_alone": _yes_or_no,

@@ -21,7 +21,7 @@ from volcano_py.framework.domain_scores import DomainScore, on_grid
 from volcano_py.framework.placement.class_filters import DomainFilters
 from volcano_py.framework.placement.class_state import ClassState, reaches_of, widest
 from volcano_py.framework.placement.sweep import Ladder
-from volcano_py.framework.plugin import Reach
+from volcano_py.framework.plugin import GoesBy, Reach
 from volcano_py.framework.views import FITS, ClassesView, Codes, Counts, NodeView, Scores
 from volcano_py.state.snapshot import Snapshot
 from volcano_py.state.table.table import Rows
@@ -135,11 +135,13 @@ class Evaluator:
             and self.filters(task_class) is None
         )
 
-    def goes_by_pods(self, task_class: TaskClass) -> bool:
-        """Whether no other pods move the refusals of the class than `Plugin.predicate_goes_by_pods` says."""
+    def goes_by(self, task_class: TaskClass) -> GoesBy:
+        """What changes the refusals of the class."""
         reaches = self._predicate_reaches(task_class)
         moved = [call for call in self._predicates if reaches[call.plugin.name] is not Reach.STATIC]
-        return all(call.ask("predicate_goes_by_pods", task_class, otherwise=False) for call in (*moved, *self._filters))
+        asked = (*moved, *self._filters)
+        answers = [call.ask("predicate_goes_by", task_class, otherwise=GoesBy.UNKNOWN) for call in asked]
+        return max(answers, default=GoesBy.PODS)
 
     def offers(self, classes: Sequence[TaskClass], rows: Rows, placed: Sequence[TaskClass] | None = None) -> Scores:
         """[C, K] the scores of the nodes for each class, minus infinity where there is no room for one more of its

@@ -25,7 +25,7 @@ from volcano_py.framework.placement.evaluator import Evaluator, StageSeconds
 from volcano_py.framework.placement.fit import explain_misfit
 from volcano_py.framework.placement.mixed.run import MixedRun
 from volcano_py.framework.placement.strategies import Strategies
-from volcano_py.framework.plugin import Reach
+from volcano_py.framework.plugin import GoesBy, Reach
 from volcano_py.framework.topology.confinement import Confinement
 from volcano_py.framework.views import FITS, Codes, Counts
 from volcano_py.state.table.table import Rows
@@ -196,11 +196,13 @@ class Placer:
         is_fixed = state.predicate_reach is Reach.STATIC and state.filters is None
         return is_fixed and not self._cluster.transient(state.codes).any()
 
-    def is_refused_because_of_pods(self, task_class: TaskClass) -> bool:
-        """Whether what nodes say to the class, regardless of their room, changes only with pods that its required terms
-        select and those whose required anti-affinity selects it, and no node will take it once terminating pods go."""
-        if not self._evaluator.goes_by_pods(task_class):
-            return False
+    def goes_by(self, task_class: TaskClass) -> GoesBy:
+        """What changes what nodes say to the class, regardless of their room."""
+        return self._evaluator.goes_by(task_class)
+
+    def is_refused_for_now(self, task_class: TaskClass) -> bool:
+        """Whether the nodes that refuse the class, regardless of their room, still do once terminating pods are gone,
+        and the others do not."""
         then = self._evaluator.codes(task_class, self._evaluator.all_rows, released=True)
         filters = self._evaluator.filters(task_class, released=True)
         takes_then = (then if filters is None else filters.refuse(then)) == FITS

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from volcano_py.api.report import PendingJob
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.resting.holdings import Thing
 from volcano_py.framework.resting.lack_of_room import LackOfRoom, LacksOfRoom, RoomChange
 from volcano_py.framework.resting.pods_in_sight import PodPlaces, Terms, terms_of_profile
 from volcano_py.state.infos import JobInfo, TaskInfo
@@ -21,6 +22,7 @@ from volcano_py.state.table.axis import ResourceAxis
 from volcano_py.state.table.columns import JobTable, TaskTable
 from volcano_py.state.table.table import Rows, Table
 from volcano_py.state.task_class import TaskClass
+from volcano_py.state.terms.pod_terms import PodTerm
 
 # The class is compared by its signature: its row changes as other classes come and go. Labels alone change nothing that
 # follows from nodes, nor do the pods among which a pod would be spread.
@@ -65,14 +67,14 @@ class RestingTask(msgspec.Struct, frozen=True, eq=False):
 
 class RestingJob(msgspec.Struct, frozen=True, eq=False):
     """`lacks`: why no node has room for it, one for each of its classes that were tried; empty if more room would not
-    help. `joins`: terms of pods that it waits for."""
+    help. `joins`: what makes a pod open nodes to it by its coming."""
 
     row: int
     info: JobInfo
     tasks: tuple[RestingTask, ...]
     reported: PendingJob
     lacks: tuple[LackOfRoom, ...]
-    joins: Terms = frozenset()
+    joins: frozenset[PodTerm | Thing] = frozenset()
 
     def is_same(self, cluster: ClusterCopy) -> bool:
         info = cluster.snapshot.jobs[self.row]

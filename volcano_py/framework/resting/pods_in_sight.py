@@ -1,13 +1,14 @@
 """Classes whose pods wait for other pods: which pods they go by, and whether any of those has moved.
 
 A pod with required affinity, anti-affinity or topology spread goes by the pods that its terms select, and by those
-whose own required anti-affinity selects it. While none of these comes, goes or is promised a place, nodes refuse it as
-before.
+whose own required anti-affinity selects it; one that asks for a host port, a disk or a volume by the pods that hold the
+same thing (holdings.py). While none of these comes, goes or is promised a place, nodes refuse it as before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import is_
 from typing import Any
 
 import msgspec
@@ -16,12 +17,14 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.placement.pod_counts import KIND_OF_STATUS, NOT_COUNTED
+from volcano_py.framework.resting.holdings import DRIVER, USE, Thing, Things, changed_between, things_of
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.terms.pod_terms import PodTerm
 from volcano_py.state.terms.profiles import Profile
 from volcano_py.state.terms.term_book import TermPicture
+from volcano_py.state.volumes.storage import Storage
 
 Terms = frozenset[PodTerm]
 
@@ -33,20 +36,29 @@ class Sight(msgspec.Struct, frozen=True):
         joins: terms of its required affinity and topology spread: a pod that they select may open nodes by its coming.
         avoids: terms of its required anti-affinity.
         selected_by: all terms that select its pods.
+        things: what its pods ask for that others may hold.
     """
 
     joins: Terms
     avoids: Terms
     selected_by: Terms
+    things: Things
+
+    def opened_by(self) -> frozenset[PodTerm | Thing]:
+        """What makes a pod open nodes by its coming: a term that selects it, or its use of a device (`USE`). A pod that
+        takes another thing only closes some."""
+        return self.joins | (self.things & {USE})
 
 
-def sight_of(cluster: ClusterCopy, task_class: TaskClass) -> Sight:
+def sight_of(cluster: ClusterCopy, task_class: TaskClass, *, by_use: bool) -> Sight:
+    """`by_use`: nodes refuse the class by how much pods use of them, too."""
     required = [each for each in task_class.affinity_terms if each.required]
     spread = (each.term for each in task_class.spreads if each.required and each.term is not None)
     return Sight(
         joins=frozenset((*spread, *(each.term for each in required if not each.anti))),
         avoids=frozenset(each.term for each in required if each.anti),
         selected_by=terms_of_profile(cluster.snapshot.terms, task_class.profile),
+        things=things_of(task_class, cluster.snapshot.storage) | ({USE} if by_use else frozenset()),
     )
 
 
@@ -63,22 +75,24 @@ def terms_selecting(picture: TermPicture, labels: NDArray[np.int32]) -> Iterator
 
 
 class Moves(msgspec.Struct, frozen=True):
-    """Pods that came, went, or count in another way: the terms that select one, and those of their own required
-    anti-affinity."""
+    """Pods that came, went, or count in another way: the terms that select one, those of their own required
+    anti-affinity, and what they hold; among `things` is also what there is more or less of."""
 
     selecting: Terms
     repelling: Terms
+    things: Things
 
     def concern(self, sight: Sight) -> bool:
         return not (
             self.selecting.isdisjoint(sight.joins)
             and self.selecting.isdisjoint(sight.avoids)
             and self.repelling.isdisjoint(sight.selected_by)
+            and self.things.isdisjoint(sight.things)
         )
 
 
 class PodPlaces(msgspec.Struct, frozen=True, eq=False):
-    """Where all pods are, by row of the task table.
+    """Where all pods are, by row of the task table, and what storage there is.
 
     Attributes:
         columns: [T] each: how the pod counts (pod_counts.py), its node, a hash of its name, its labels, whether this
@@ -88,6 +102,7 @@ class PodPlaces(msgspec.Struct, frozen=True, eq=False):
     columns: tuple[NDArray[Any], ...]
     picture: TermPicture
     classes: list[TaskClass | None]
+    storage: Storage
 
     @classmethod
     def of(cls, cluster: ClusterCopy) -> PodPlaces:
@@ -96,7 +111,8 @@ class PodPlaces(msgspec.Struct, frozen=True, eq=False):
         kept = [each.copy() for each in (tasks.node, tasks.tiebreak, tasks.labels)]
         is_new = tasks.status == TaskStatus.ALLOCATED
         columns = (kind, *kept, is_new, tasks.task_class.copy())
-        return cls(columns, cluster.snapshot.terms, cluster.snapshot.classes)
+        snapshot = cluster.snapshot
+        return cls(columns, snapshot.terms, snapshot.classes, snapshot.storage)
 
     def moves(self, now: PodPlaces) -> Moves:
         """What has moved since."""
@@ -109,7 +125,10 @@ class PodPlaces(msgspec.Struct, frozen=True, eq=False):
         selecting = {term for places, rows in then for term in places.selecting(rows)}
         selecting.update(self._matched_differently(now, np.flatnonzero(counts & same)))
         repelling = {term for places, rows in then for term in places.repelling(rows)}
-        return Moves(frozenset(selecting), frozenset(repelling))
+        things = {thing for places, rows in then for thing in places.held(rows)}
+        things.update(self._held_differently(now, counts & same, before[5], after[5]))
+        things.update(changed_between(self.storage, now.storage))
+        return Moves(frozenset(selecting), frozenset(repelling), frozenset(things))
 
     def selecting(self, rows: Rows) -> Iterator[PodTerm]:
         """The terms that select one of these pods."""
@@ -121,6 +140,30 @@ class PodPlaces(msgspec.Struct, frozen=True, eq=False):
             task_class = self.classes[row]
             if task_class is not None:
                 yield from (each.term for each in task_class.affinity_terms if each.required and each.anti)
+
+    def held(self, rows: Rows) -> Iterator[Thing]:
+        """What these pods hold. Volumes of a driver that attaches any number are of no interest."""
+        for row in np.unique(self.columns[5][rows]).tolist():
+            yield USE
+            yield from self._things(row)
+
+    def _things(self, row: int) -> Iterator[Thing]:
+        """What a pod holds whose class is in that row."""
+        if (task_class := self.classes[row]) is not None:
+            things, limits = things_of(task_class, self.storage), self.storage.limits
+            yield from (thing for thing in things if thing.kind != DRIVER or thing.name in limits)
+
+    def _held_differently(self, now: PodPlaces, stay: NDArray[np.bool_], before: Rows, after: Rows) -> Iterator[Thing]:
+        """What these pods [T], which have not moved, hold only then or only now: they were resized, or their claims
+        mean something else. Their classes are in the rows `before` and `after` [T]."""
+        replaced = np.zeros(max(len(self.classes), len(now.classes)), dtype=np.bool_)
+        same = np.fromiter(map(is_, self.classes, now.classes), np.bool_)
+        replaced[: len(same)] = ~same
+        differ = np.flatnonzero(stay)
+        differ = differ[(before[differ] != after[differ]) | replaced[before[differ]]]
+        for then, later in {*zip(before[differ].tolist(), after[differ].tolist(), strict=True)}:
+            yield USE
+            yield from frozenset(self._things(then)) ^ frozenset(now._things(later))
 
     def _matched_differently(self, now: PodPlaces, rows: Rows) -> Iterator[PodTerm]:
         """The terms that select only then or only now one of these pods, which have not moved: their slot in the term

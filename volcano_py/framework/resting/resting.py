@@ -3,10 +3,11 @@
 A resting job costs a cycle one comparison: it is not evaluated, gets no turn, and its status is not computed again. It
 rests until the PodGroup, one of its pods, a queue, an existing node or the configuration changes; a job that waits for
 nothing but room (see room_waits.py), also until a change of what is free on nodes concerns it, or its queue has reached
-a ceiling; one that waits for other pods, until one of these moves, or may do so in the cycle (see pods_in_sight.py);
-and where pods might be evicted for it, until anything that evictions follow from changes (see eviction_basis.py). What
-a cycle decides is the same as if nothing were kept. So is what it reports, with one exception: what is placed in a
-cycle enters the reasons of jobs that rest for room in the next one. So does what may be evicted for them after it.
+a ceiling; one that waits for other pods, or for what they hold, until one of these moves, or may do so in the cycle
+(see pods_in_sight.py); and where pods might be evicted for it, until anything that evictions follow from changes (see
+eviction_basis.py). What a cycle decides is the same as if nothing were kept. So is what it reports, with one exception:
+what is placed in a cycle enters the reasons of jobs that rest for room in the next one. So does what may be evicted for
+them after it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.combined import CombinedAnswers
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.resting.eviction_basis import EVICTING_NOTHING, EvictionBasis, has_moved
+from volcano_py.framework.resting.holdings import Thing
 from volcano_py.framework.resting.lack_of_room import LackOfRoom
 from volcano_py.framework.resting.memory import Basis, Memory, RestingJob, RestingTask
 from volcano_py.framework.resting.pods_in_sight import terms_of_profile
@@ -30,6 +32,7 @@ from volcano_py.state.nodes.index import Kept
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.table import Rows
+from volcano_py.state.terms.pod_terms import PodTerm
 
 _MOST_TASKS: Final = 100_000
 """At some 2 KB each; jobs beyond that are looked at in every cycle."""
@@ -64,9 +67,9 @@ class Resting:
         """Rows of jobs that do not rest in this cycle after all: room that has come or gone may concern them, or pods
         may be evicted for them (`eviction_basis` as it is now), or their queue may hold no more by now. Only once the
         plugins are open."""
-        if (waiting := self._rest_for_room()) and self._evicts:
-            if self._evictions is None or self._evictions != eviction_basis():
-                self._awake.update(waiting)
+        waiting = self._rest_for_room()
+        if waiting and self._evicts and (self._evictions is None or self._evictions != eviction_basis()):
+            self._awake.update(waiting)
         elif self._memory is not None:
             concerned = self._memory.concerned(cluster)
             self._awake.update(first_of_equals(cluster, ask, self._recalled, concerned))
@@ -140,7 +143,7 @@ class Resting:
             if len(tasks):
                 sights = [lack.sight for lack in lacks if lack.sight is not None]
                 resting = tuple(_task(cluster, task, goes_by_pods=bool(sights)) for task in tasks.tolist())
-                joins = frozenset(term for sight in sights for term in sight.joins)
+                joins = frozenset[PodTerm | Thing]().union(*(sight.opened_by() for sight in sights))
                 new.append(RestingJob(row, info, resting, reported, lacks, joins))
         return new
 

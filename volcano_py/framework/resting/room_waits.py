@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from volcano_py.framework.plugin import GoesBy
 from volcano_py.framework.resting.eviction_basis import EVICTING, EVICTING_NOTHING, EvictionBasis, has_moved
 from volcano_py.framework.resting.lack_of_room import LackOfRoom, lack_of_room
 from volcano_py.framework.resting.pods_in_sight import sight_of
@@ -78,13 +79,12 @@ class RoomWaits:
 
     def _found(self, task_class: TaskClass) -> LackOfRoom | None:
         ssn, placer = self._ssn, self._ssn.placer
-        if task_class.volumes:
-            return None
-        if placer.is_refused_for_good(task_class):
+        if not task_class.volumes and placer.is_refused_for_good(task_class):
             return lack_of_room(ssn, task_class, placer.codes(task_class))
-        if placer.is_refused_because_of_pods(task_class):
-            return lack_of_room(ssn, task_class, placer.codes(task_class), sight_of(ssn, task_class))
-        return None
+        if (by := placer.goes_by(task_class)) is GoesBy.UNKNOWN or not placer.is_refused_for_now(task_class):
+            return None
+        sight = sight_of(ssn, task_class, by_use=by is GoesBy.USE)
+        return lack_of_room(ssn, task_class, placer.codes(task_class), sight)
 
     def _class(self, row: int) -> TaskClass:
         found = self._ssn.snapshot.classes[row]

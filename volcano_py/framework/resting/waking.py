@@ -10,9 +10,13 @@ import numpy as np
 from volcano_py.framework.calls.combined import CombinedAnswers
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.job import Job
+from volcano_py.framework.resting.holdings import USE, Thing
 from volcano_py.framework.resting.memory import RestingJob
 from volcano_py.framework.resting.pods_in_sight import terms_selecting
 from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.axis import CPU, MEMORY, PODS
+from volcano_py.state.table.table import Rows
+from volcano_py.state.terms.pod_terms import PodTerm
 
 
 def first_of_equals(
@@ -38,7 +42,7 @@ def first_of_equals(
 
 
 def those_that_may_join(cluster: ClusterCopy, jobs: Sequence[RestingJob], awake: Set[int]) -> Set[int]:
-    """Rows of those jobs that wait for pods of which one may be placed in this cycle: it waits itself, and its job does
+    """Rows of those jobs to which a pod may open nodes that is placed in this cycle: it waits itself, and its job does
     not rest. `awake`: rows of jobs that do not, in spite of `jobs`."""
     joining = {job.row: job.joins for job in jobs if job.joins and job.row not in awake}
     if not joining:
@@ -49,12 +53,21 @@ def those_that_may_join(cluster: ClusterCopy, jobs: Sequence[RestingJob], awake:
     found: set[int] = set()
     while True:
         coming = waiting[~rests[tasks.job[waiting]]]
-        terms = frozenset(terms_selecting(cluster.snapshot.terms, tasks.labels[coming]))
-        more = {row for row, joins in joining.items() if row not in found and not joins.isdisjoint(terms)}
+        opening: set[PodTerm | Thing] = {*terms_selecting(cluster.snapshot.terms, tasks.labels[coming])}
+        if _ask_for_devices(cluster, coming):
+            opening.add(USE)
+        more = {row for row, joins in joining.items() if row not in found and not joins.isdisjoint(opening)}
         if not more:
             return found
         found |= more
         rests[list(more)] = False
+
+
+def _ask_for_devices(cluster: ClusterCopy, tasks: Rows) -> bool:
+    """Whether any of these tasks asks for anything but cpu, memory and its place."""
+    classes, of_axis = np.unique(cluster.ledger.tasks.task_class[tasks]), np.ones(len(cluster.axis), dtype=np.bool_)
+    of_axis[[CPU, MEMORY, PODS]] = False
+    return bool(cluster.ledger.classes.request[classes][:, of_axis].any())
 
 
 def at_ceilings(cluster: ClusterCopy, ask: CombinedAnswers, jobs: Iterable[RestingJob]) -> Iterator[int]:

@@ -21,7 +21,7 @@ from volcano_py.config.flags import Flags
 from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.job import Placement
 from volcano_py.framework.placement.refused import Refused
-from volcano_py.framework.plugin import Plugin, Reach
+from volcano_py.framework.plugin import GoesBy, Plugin, Reach
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.amounts.reserve import Reserve
@@ -113,9 +113,8 @@ class Predicates(Plugin):
         moves = Reach.ROW in reaches or self._asks_for_ports(task_class) or self._reserve.concerns(task_class)
         return Reach.ROW if moves else Reach.STATIC
 
-    def predicate_goes_by_pods(self, task_class: TaskClass) -> bool:
-        others = self._asks_for_ports(task_class) or self._reserve.concerns(task_class)
-        return not others and self._volumes.reach(task_class) is Reach.STATIC
+    def predicate_goes_by(self, task_class: TaskClass) -> GoesBy:
+        return GoesBy.USE if self._reserve.concerns(task_class) else GoesBy.PODS
 
     def predicate_room(self, task_class: TaskClass, view: NodeView) -> Counts | None:
         if self._volumes.reach(task_class) is Reach.DOMAIN:

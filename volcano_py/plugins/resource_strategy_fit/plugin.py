@@ -19,7 +19,7 @@ import structlog
 from volcano_py.api.effects import Event
 from volcano_py.config.flags import Flags
 from volcano_py.framework.placement.refused import Refused
-from volcano_py.framework.plugin import Plugin, Reach
+from volcano_py.framework.plugin import GoesBy, Plugin, Reach
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Codes, Counts, NodeView, Scores
 from volcano_py.plugins.amounts.reserve import Reserve
@@ -128,6 +128,9 @@ class ResourceStrategyFit(Plugin):
 
     def predicate_reach(self, task_class: TaskClass) -> Reach:
         return Reach.ROW if self._concerning(task_class) else Reach.STATIC
+
+    def predicate_goes_by(self, task_class: TaskClass) -> GoesBy:  # noqa: ARG002
+        return GoesBy.USE
 
     def predicate_room(self, task_class: TaskClass, view: NodeView) -> Counts | None:
         rooms = [reserve.room(task_class, view) for reserve in self._concerning(task_class)]

@@ -48,6 +48,7 @@ KINDS: Final = (
     "CSIStorageCapacity",
 )
 
+_NOTHING: Final = Storage()
 
 V = TypeVar("V", Volume, Capacity)
 
@@ -244,7 +245,7 @@ class Volumes:
     def storage(self) -> Storage:
         """The picture for a cycle; the same one as long as nothing has changed."""
         if not self._in_use():
-            return Storage()
+            return _NOTHING
         if self._storage is None:
             self._storage = self._current_storage()
         return self._storage

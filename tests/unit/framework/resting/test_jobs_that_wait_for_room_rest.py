@@ -11,6 +11,7 @@ from volcano_py.api.objects import ApiObject
 from volcano_py.api.reasons import Reason
 
 HOST = "kubernetes.io/hostname"
+GPU = "nvidia.com/gpu"
 FULL = [
     each
     for name in ("n1", "n2")
@@ -114,8 +115,18 @@ def test_next_to_a_plugin_whose_refusals_may_pass_they_do_not_rest() -> None:
     assert settled(*crowd(1), more=", {name: talker}").looked_at() == {"w0"}
 
 
-def test_pods_with_host_ports_do_not_rest() -> None:
-    assert settled(*crowd(1, host_ports=[80])).looked_at() == {"w0"}
+def test_what_nodes_keep_cpu_from_for_devices_is_looked_at_when_anything_uses_more_or_less() -> None:
+    gpu_node = node("n3", cpu="8", devices={GPU: "2"})
+    keeping = f", {{name: resource-strategy-fit, arguments: {{sra: {{policy: proportional, resources: {GPU}}}}}}}"
+    holder = gang("holder", cpu="5", running_on=["n3"])
+    cluster = settled(gpu_node, *holder, *crowd(1), more=keeping)
+    assert f"kept cpu for idle {GPU}" in cluster.cycle().pending[0].message
+    assert Watcher.jobs == set()
+    cluster.put(*gang("small", cpu="500m", node_selector={HOST: "elsewhere"}))
+    assert cluster.looked_at() == {"small"}
+    cluster.put(*gang("learner", age=60, cpu="500m", devices={GPU: "2"}))
+    cluster.cycle()
+    assert bound(cluster) == ["learner-0", "w0-0"]
 
 
 def test_an_edit_wakes_the_job_alone() -> None:
