@@ -120,10 +120,10 @@ class ClassesView(NodeView):
     def __init__(self, table: NodeTable, rows: Rows, classes: Sequence[TaskClass]) -> None:
         super().__init__(table, rows)
         self.classes = classes
-        self.request = np.stack([each.request for each in classes])
-        self.nonzero_request = np.stack([each.nonzero_request for each in classes])
+        self.request = np.array([each.request for each in classes])
+        self.nonzero_request = np.array([each.nonzero_request for each in classes])
 
     def suppose(self, placed: Sequence[TaskClass]) -> None:
         """Show a task of `placed` [K] on each node, as if it were there already."""
-        self._used = self.used + np.stack([each.request for each in placed])
-        self._nonzero_used = self.nonzero_used + np.stack([each.nonzero_request for each in placed])
+        self._used = self.used + np.array([each.request for each in placed])
+        self._nonzero_used = self.nonzero_used + np.array([each.nonzero_request for each in placed])

@@ -28,7 +28,6 @@ from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 _NO_OFFER: Final = -np.inf
-_NOT_ASKED: Final = np.iinfo(np.int64).min
 _HOME: Final = 1e8
 """Added to the scores of nodes of the own shard: far above what plugins give, and still exact to a millionth."""
 
@@ -154,13 +153,12 @@ class Evaluator:
             total += self._home[rows]
         for call in self._class_scores:
             total += call(view)
-        request = np.where(view.request > 0, view.request, _NOT_ASKED)
         free = view.free if self.is_promised else view.idle
-        # Most nodes have room for all; only the others are compared with each class.
-        tight = np.flatnonzero((free < view.request.max(axis=0)).any(axis=1))
-        if len(tight):
-            lacks = (free[tight] < request[:, None, :]).any(axis=2)
-            total[:, tight] = np.where(lacks, _NO_OFFER, total[:, tight])
+        for dim, most in enumerate(view.request.max(axis=0).tolist()):
+            # Most nodes have room for all; only the others are compared with each class.
+            if most and len(tight := np.flatnonzero(free[:, dim] < most)):
+                asked = view.request[:, dim, None]
+                total[:, tight] = np.where((free[tight, dim] < asked) & (asked > 0), _NO_OFFER, total[:, tight])
         return total
 
     # -- refusals --------------------------------------------------------------------------------------------------
@@ -239,7 +237,9 @@ class Evaluator:
         """Whether some node has as much free as a task asks for of each resource, as of `position`; the most of them
         may be on different nodes. In a full cluster this spares a look at all nodes for each class that waits."""
         if self._most_free[0] != position:
-            self._most_free = (position, self._free(self.all_rows).max(axis=0, initial=0).tolist())
+            free = self._free(self.all_rows)
+            # (column by column: fifteen times as fast as along the axis)
+            self._most_free = (position, [int(free[:, dim].max(initial=0)) for dim in range(free.shape[1])])
         most, request = self._most_free[1], task_class.request.tolist()
         return all(request[dim] <= most[dim] for dim in task_class.requested.tolist())
 

@@ -25,7 +25,7 @@ NOTHING: Final = -np.inf
 # Classes times nodes whose offers are kept, at nine bytes each; beyond it all are dropped.
 _MOST_KEPT: Final = 10_000_000
 # Of these evaluated in one go, so that what is worked out in between stays in the processor's cache.
-_MOST_AT_ONCE: Final = 8_192
+_MOST_AT_ONCE: Final = 32_768
 # Past this share of touched nodes, evaluating a class again is cheaper than updating rows.
 _REFRESH_ALL_ABOVE: Final = 0.25
 
