@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
+from itertools import groupby
 from typing import Final
 
 import msgspec
@@ -53,6 +54,10 @@ class Operation(msgspec.Struct, eq=False):
     statuses: NDArray[np.int8]
     nodes: NDArray[np.int32]
     motive: Motive | None = None
+
+
+def _kind_and_job(operation: Operation) -> tuple[OperationKind, Job]:
+    return operation.kind, operation.placement.job
 
 
 class Statement:
@@ -135,13 +140,12 @@ class Statement:
     def commit(self) -> None:
         """Emit bindings and evictions; pipelined places stay reserved."""
         effects: list[Effect] = []
-        for operation in self._operations:
-            placement = operation.placement
-            if operation.kind is OperationKind.ALLOCATE:
-                self._cluster.ledger.relabel(placement.rows, TaskStatus.BINDING)
-                effects.extend(self._binds(placement))
-            elif operation.kind is OperationKind.EVICT:
-                effects.extend(self._evictions(operation))
+        for (kind, job), operations in groupby(self._operations, key=_kind_and_job):
+            if kind is OperationKind.ALLOCATE:
+                effects.extend(self._binds(job, [operation.placement for operation in operations]))
+            elif kind is OperationKind.EVICT:
+                for operation in operations:
+                    effects.extend(self._evictions(operation))
         self._operations.clear()
         self._emit(effects)
 
@@ -168,14 +172,21 @@ class Statement:
         tasks, placement = self._cluster.ledger.tasks, Placement(job, task_class, rows, nodes, _BECOMES[kind])
         return Operation(kind, placement, tasks.status[rows], tasks.node[rows], motive)
 
-    def _binds(self, placement: Placement) -> list[Effect]:
-        nodes, job, info_of = self._cluster.snapshot.nodes, placement.job, self._cluster.task_info
+    def _binds(self, job: Job, placements: Sequence[Placement]) -> list[Effect]:
+        """The allocated tasks of a job are bound from now on. All at once: tasks that are all different were placed one
+        by one."""
+        rows, nodes = placements[0].rows, placements[0].nodes
+        if len(placements) > 1:
+            rows = np.concatenate([each.rows for each in placements])
+            nodes = np.concatenate([each.nodes for each in placements])
+        self._cluster.ledger.relabel(rows, TaskStatus.BINDING)
+        infos, info_of = self._cluster.snapshot.nodes, self._cluster.task_info
         key, queue, job_created = job.key, job.queue.name, job.created
-        created = self._cluster.ledger.tasks.created[placement.rows].tolist()
+        created = self._cluster.ledger.tasks.created[rows].tolist()
         claims = self._findings.claim_bindings
         return [
-            Bind(info_of(row).ref, nodes[node].name, key, queue, moment, *claims.get(row, _NO_CLAIMS), job_created)
-            for row, node, moment in zip(placement.rows.tolist(), placement.nodes.tolist(), created, strict=True)
+            Bind(info_of(row).ref, infos[node].name, key, queue, moment, *claims.get(row, _NO_CLAIMS), job_created)
+            for row, node, moment in zip(rows.tolist(), nodes.tolist(), created, strict=True)
             if node != NOWHERE
         ]
 
