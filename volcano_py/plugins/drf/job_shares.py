@@ -21,15 +21,24 @@ class JobShares:
         total: [R] what queues can share.
         held: [J, R] by job row. Own sums: a task that waits for resources to be released counts here, but not in the
             ledger's `allocated`.
-        shares: [J] by job row.
     """
 
     def __init__(self, ssn: Session, held: NDArray[np.int64] | None = None) -> None:
         """`held` [J, R], if it is not what the jobs' pods hold that are to stay."""
         self.total: IntVector = ssn.available
         self.held = ssn.ledger.jobs.allocated.copy() if held is None else held
-        self.shares: NDArray[np.float64] = dominant_share(self.held, self.total)
+        self._shares: NDArray[np.float64] = dominant_share(self.held, self.total)
+        self._moved: dict[int, None] = {}
+        """Rows of jobs that hold something else than their shares say; most are never asked for."""
         self._totals = [float(amount) for amount in self.total.tolist()]
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """[J] by job row."""
+        for row in self._moved:
+            self._shares[row] = self.share_of(self.held[row])
+        self._moved.clear()
+        return self._shares
 
     def with_leaving(self, ssn: Session) -> JobShares:
         """The same with what pods still hold that are leaving; itself when there are none."""
@@ -44,7 +53,7 @@ class JobShares:
         """The job in that row holds `amount` [R] more, or less where it is negative."""
         held: IntVector = self.held[row]
         held += amount
-        self.shares[row] = self.share_of(held)
+        self._moved[row] = None
 
     def share_of(self, held: IntVector) -> float:
         """The dominant share of a job that holds so much [R]."""
@@ -52,5 +61,5 @@ class JobShares:
 
 
 def largest_part(held: IntVector, base: Sequence[float]) -> float:
-    """`dominant_share` for a single row, once for every placement: plain floats are ten times as fast."""
+    """`dominant_share` for a single row: plain floats are ten times as fast."""
     return max([part / total for part, total in zip(held.tolist(), base, strict=True) if total > 0], default=0.0)
