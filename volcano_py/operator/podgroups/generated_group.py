@@ -107,7 +107,7 @@ def is_live(pod: Pod) -> bool:
 
 def wants_group(pod: Pod, rules: GroupRules) -> bool:
     """Whether the pod needs a group: it is ours, it has not ended, and it names none."""
-    return is_ours(pod, rules) and is_live(pod) and not names_group(pod)
+    return not names_group(pod) and is_ours(pod, rules) and is_live(pod)
 
 
 def generated_name(pod: Pod) -> str:

@@ -48,7 +48,7 @@ STALL_AFTER = 120.0
 # Seconds; a watch that ends sooner and brought nothing is a failure, or a broken proxy would be asked in a hot loop.
 _SHORTEST_WATCH = 1.0
 _BACKOFF_BASE, _BACKOFF_CAP = 0.2, 10.0  # seconds; a restarted API server must not be found late
-_SLICE_BYTES = 1 << 19  # of a list, decoded before others have their turn; some 5 ms
+_SLICE_BYTES = 1 << 18  # of a list, decoded and handed on before others have their turn; some 5 ms
 # Seconds after which a resource that was not served, or forbidden, is asked for again: it takes an upgrade to appear.
 _ABSENT_FOR = 300.0
 # Seconds for which an optional resource has to be forbidden before it is done without: a server that has just started

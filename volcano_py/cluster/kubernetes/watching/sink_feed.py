@@ -31,7 +31,7 @@ T = TypeVar("T")
 _SLICE_OBJECTS: Final = 200
 _SLICE_SECONDS: Final = 0.01
 _FIRST_OBJECTS: Final = 10  # of a first list, handed on as a whole
-# Objects of a list that wait for the rest of it. All pods of a cluster would take 3 kB each.
+# Objects at the beginning of a list that wait for the rest of it. All pods of a cluster would take 3 kB each.
 _HELD: Final = 1_000
 
 
@@ -48,6 +48,8 @@ class SinkFeed:
         self._list: Listing | None = None
         self._held: list[list[ApiObject]] = []
         """Of the list that is being read: the parts that have not been handed on yet."""
+        self._waits = True
+        """Whether nothing of the list has been handed on yet."""
         self._is_first = False
         """Whether nothing of a first list has been handed on yet."""
         self._slice = 1
@@ -79,7 +81,8 @@ class SinkFeed:
     def begin_list(self, version: str, *, is_first: bool) -> None:
         """A list of this version is being read; `is_first`: none has been read to its end before."""
         self._list = Listing(version, self._versions, self._echoes, self._unreadable)
-        self._held, self._is_first = [], is_first and not len(self._versions)
+        self._held, self._waits = [], True
+        self._is_first = is_first and not len(self._versions)
 
     async def take_listed(self, objects: list[ApiObject], bad: Mapping[str, str]) -> None:
         """A part of the list. `bad`: key → UID of what cannot be read.
@@ -92,7 +95,8 @@ class SinkFeed:
             self._list.unreadable(key, uid)
             self._unreadable[key] = uid
         self._held.append(objects)
-        if sum(map(len, self._held)) > _HELD:
+        if not self._waits or sum(map(len, self._held)) > _HELD:
+            self._waits = False
             await self._hand_on_held(self._list)
 
     async def end_list(self) -> None:

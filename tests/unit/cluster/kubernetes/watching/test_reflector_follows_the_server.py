@@ -540,6 +540,24 @@ async def test_a_long_list_is_handed_on_while_the_rest_is_read(
     assert len(sink.objects) == MANY + 1
 
 
+async def test_once_a_list_is_handed_on_no_object_of_it_waits_for_others(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    gate = asyncio.Event()
+    pages = page(10, *many(), go_on="more"), page(10, pod("y", 4), go_on="more"), held_page(gate, 10, pod("z", 5))
+    api.on("GET", PODS, *pages)
+    subject = reflector(client, sink, clock)
+    background(subject.run())
+
+    await eventually(lambda: api.held == 1)
+    await eventually(lambda: "ns/y" in sink.objects)
+    assert not subject.synced.is_set()
+
+    gate.set()
+    await api.watch()
+    assert len(sink.objects) == MANY + 2
+
+
 async def test_a_long_list_that_ages_is_read_again_and_leaves_nothing_that_is_gone(
     api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
 ) -> None:
