@@ -200,7 +200,9 @@ class Scheduler:
     def _remember(self, ssn: Session, closing: Closing) -> bool:
         """Which jobs rest from now on. Whether the next cycle is due at once for some of them."""
         waits = RoomWaits(ssn)
-        return self._resting.remember(ssn, ssn.findings.set_aside, closing.quiet, waits.lacks_of, waits.eviction_basis)
+        return self._resting.remember(
+            ssn, ssn.findings.set_aside, closing.reports, waits.lacks_of, waits.eviction_basis
+        )
 
     def _report(
         self,

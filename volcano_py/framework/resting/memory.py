@@ -17,7 +17,9 @@ from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.resting.holdings import Thing
 from volcano_py.framework.resting.lack_of_room import LackOfRoom, LacksOfRoom, RoomChange
 from volcano_py.framework.resting.pods_in_sight import PodPlaces, Terms, terms_of_profile
+from volcano_py.framework.resting.reports import is_same_group, is_same_pod
 from volcano_py.state.infos import JobInfo, TaskInfo
+from volcano_py.state.snapshot import Phase
 from volcano_py.state.table.axis import ResourceAxis
 from volcano_py.state.table.columns import JobTable, TaskTable
 from volcano_py.state.table.table import Rows, Table
@@ -27,7 +29,8 @@ from volcano_py.state.terms.pod_terms import PodTerm
 # The class is compared by its signature: its row changes as other classes come and go. Labels alone change nothing that
 # follows from nodes, nor do the pods among which a pod would be spread.
 _TASK_COLUMNS: Final = tuple(sorted(TaskTable.columns.keys() - {"task_class", "labels", "spread"}))
-_JOB_COLUMNS: Final = tuple(sorted(JobTable.columns))
+# What the API server has of a status decides nothing. The phase is the one that was reported.
+_JOB_COLUMNS: Final = tuple(sorted(JobTable.columns.keys() - {"phase", "stored_phase", "stored_counts"}))
 _INFO: Final = attrgetter("info")
 _CLASS: Final = attrgetter("task_class")
 
@@ -56,13 +59,16 @@ class RestingTask(msgspec.Struct, frozen=True, eq=False):
     selected_by: Terms | None = None
 
     def is_same(self, cluster: ClusterCopy) -> bool:
-        info = cluster.snapshot.tasks[self.row]
-        if info is not self.info and not _says_the_same(info, self.info):
+        if not is_same_pod(cluster.snapshot.tasks[self.row], self.info):
             return False
         now, known = cluster.task_class(self.row), self.task_class
         if self.selected_by is not None and self.selected_by != terms_of_profile(cluster.snapshot.terms, now.profile):
             return False
         return now is known or (now.signature == known.signature and now.variant == known.variant)
+
+    def as_seen(self, cluster: ClusterCopy) -> RestingTask:
+        """The same task, with what the cluster has of it now."""
+        return replace(self, info=cluster.task_info(self.row), task_class=cluster.task_class(self.row))
 
 
 class RestingJob(msgspec.Struct, frozen=True, eq=False):
@@ -77,9 +83,15 @@ class RestingJob(msgspec.Struct, frozen=True, eq=False):
     joins: frozenset[PodTerm | Thing] = frozenset()
 
     def is_same(self, cluster: ClusterCopy) -> bool:
+        if not is_same_group(cluster.snapshot.jobs[self.row], self.info):
+            return False
+        return all(task.is_same(cluster) for task in self.tasks) and self._are_divided_as_before(cluster)
+
+    def as_seen(self, cluster: ClusterCopy) -> RestingJob:
+        """The same job, with what the cluster has of it now."""
         info = cluster.snapshot.jobs[self.row]
-        is_same = (info is self.info or info == self.info) and all(task.is_same(cluster) for task in self.tasks)
-        return is_same and self._are_divided_as_before(cluster)
+        assert info is not None, "a job that is gone"
+        return replace(self, info=info, tasks=tuple(task.as_seen(cluster) for task in self.tasks))
 
     def _are_divided_as_before(self, cluster: ClusterCopy) -> bool:
         """Whether the same tasks as before are of one class: terms of others may divide a class by labels."""
@@ -162,11 +174,13 @@ class _Lacks(msgspec.Struct, frozen=True, eq=False):
 
 
 class Memory(msgspec.Struct, frozen=True, eq=False):
-    """Jobs that rest, in the order of their rows in both tables. `owners`: [K] the place in `jobs` of each task."""
+    """Jobs that rest, in the order of their rows in both tables. `owners`: [K] the place in `jobs` of each task;
+    `phases`: [J] of the PodGroups."""
 
     jobs: tuple[RestingJob, ...]
     tasks: tuple[RestingTask, ...]
     owners: NDArray[np.intp]
+    phases: NDArray[np.int8]
     job_rows: _Rows
     task_rows: _Rows
     lacks: _Lacks
@@ -179,6 +193,7 @@ class Memory(msgspec.Struct, frozen=True, eq=False):
             jobs,
             tasks,
             np.repeat(np.arange(len(jobs)), [len(job.tasks) for job in jobs]),
+            np.array([Phase.of(job.info.phase) for job in jobs], dtype=np.int8),
             _Rows.of(ledger.jobs, (job.row for job in jobs), _JOB_COLUMNS),
             _Rows.of(ledger.tasks, (task.row for task in tasks), _TASK_COLUMNS),
             _Lacks.of(jobs, cluster),
@@ -191,12 +206,15 @@ class Memory(msgspec.Struct, frozen=True, eq=False):
     def unchanged(self, cluster: ClusterCopy) -> list[RestingJob]:
         """The jobs for which nothing has changed, nodes apart."""
         ledger, jobs = cluster.snapshot.ledger, self.jobs
-        same = self.job_rows.are_same(ledger.jobs)
+        same = self.job_rows.are_same(ledger.jobs) & (ledger.jobs.phase[self.job_rows.rows] == self.phases)
         same[self.owners[~self.task_rows.are_same(ledger.tasks)]] = False
-        untouched = self._untouched(cluster).tolist()
-        return [
-            jobs[place] for place in np.flatnonzero(same).tolist() if untouched[place] or jobs[place].is_same(cluster)
-        ]
+        untouched, found = self._untouched(cluster).tolist(), list[RestingJob]()
+        for place in np.flatnonzero(same).tolist():
+            if untouched[place]:
+                found.append(jobs[place])
+            elif jobs[place].is_same(cluster):
+                found.append(jobs[place].as_seen(cluster))
+        return found
 
     def _untouched(self, cluster: ClusterCopy) -> NDArray[np.bool_]:
         """[J] whether everything known of the job is the very same object as it was. There may be thousands, of which
@@ -217,10 +235,3 @@ class Memory(msgspec.Struct, frozen=True, eq=False):
 def _are(known: Sequence[RestingJob] | Sequence[RestingTask], now: Iterable[object]) -> NDArray[np.bool_]:
     """[K] whether the info of each is this very object."""
     return np.fromiter(map(is_, now, map(_INFO, known)), np.bool_, len(known))
-
-
-def _says_the_same(now: TaskInfo | None, known: TaskInfo) -> bool:
-    """Whether it is the same except for what our own status write echoes."""
-    if now is None or now.reported != known.reported:
-        return False
-    return replace(now, condition=known.condition, on_its_way=known.on_its_way) == known

@@ -17,6 +17,7 @@ from copy import copy
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from volcano_py.api.report import PendingJob
 from volcano_py.config.model import SchedulerConfiguration
@@ -27,6 +28,7 @@ from volcano_py.framework.resting.holdings import Thing
 from volcano_py.framework.resting.lack_of_room import LackOfRoom
 from volcano_py.framework.resting.memory import Basis, Memory, RestingJob, RestingTask
 from volcano_py.framework.resting.pods_in_sight import terms_of_profile
+from volcano_py.framework.resting.reports import Report
 from volcano_py.framework.resting.waking import at_ceilings, first_of_equals, those_that_may_join
 from volcano_py.state.nodes.index import Kept
 from volcano_py.state.snapshot import Phase
@@ -98,42 +100,45 @@ class Resting:
         self,
         cluster: ClusterCopy,
         set_aside: Mapping[int, Rows],
-        quiet: Mapping[int, PendingJob],
+        reports: Mapping[int, Report],
         lacks_of: Callable[[int], Sequence[LackOfRoom]],
         eviction_basis: Callable[[], EvictionBasis | None],
     ) -> bool:
-        """After a deciding cycle: `quiet` are jobs about which everything has been reported, with their reports;
-        `set_aside` are the tasks of jobs that got no turn, by job row; `lacks_of` says why a job, by row, gets no room,
-        nothing if it does not wait for room alone; `eviction_basis` says why no pods are evicted for jobs.
+        """After a deciding cycle: `reports` are of jobs of which there is nothing more to say, by job row; `set_aside`
+        are the tasks of jobs that got no turn, by job row; `lacks_of` says why a job, by row, gets no room, nothing if
+        it does not wait for room alone; `eviction_basis` says why no pods are evicted for jobs.
 
         Whether the next cycle looks at jobs that rested in this one, because of what it has placed."""
         memory = self._memory
         concerned = {} if memory is None else memory.concerned(cluster)
-        kept = [job for job in self._recalled if job.row not in concerned and self._is_as_reported(job, quiet)]
-        new = self._new(cluster, set_aside, quiet, {job.row for job in kept}, lacks_of)
-        if new or memory is None or len(kept) < len(memory.jobs):
-            self._memory = Memory.of(_bounded([*kept, *new]), cluster)
-        else:
+        kept = [job for job in self._recalled if job.row not in concerned and self._is_as_reported(job, reports)]
+        new = self._new(cluster, set_aside, reports, {job.row for job in kept}, lacks_of)
+        if memory is not None and memory.jobs == (*kept, *new):
             self._memory = memory.as_of(cluster)
+        else:
+            self._memory = Memory.of(_bounded([*kept, *new]), cluster)
         self._evictions = eviction_basis() if any(job.lacks for job in (*kept, *new)) else None
         late = self._rest_for_room()
         return not late.isdisjoint(concerned) or (bool(late) and self._evicts and has_moved(cluster))
 
-    def _is_as_reported(self, job: RestingJob, quiet: Mapping[int, PendingJob]) -> bool:
+    def _is_as_reported(self, job: RestingJob, reports: Mapping[int, Report]) -> bool:
         """Also if the cycle looked at it."""
-        return job.row not in self._awake or quiet.get(job.row) == job.reported
+        if job.row not in self._awake:
+            return True
+        report = reports.get(job.row)
+        return report is not None and report.job == job.reported and not report.written
 
     @staticmethod
     def _new(
         cluster: ClusterCopy,
         set_aside: Mapping[int, Rows],
-        quiet: Mapping[int, PendingJob],
+        reports: Mapping[int, Report],
         known: Set[int],
         lacks_of: Callable[[int], Sequence[LackOfRoom]],
     ) -> list[RestingJob]:
         """The jobs that rest from now on."""
         new: list[RestingJob] = []
-        for row, reported in quiet.items():
+        for row, report in reports.items():
             info = cluster.snapshot.jobs[row]
             if info is None or row in known:
                 continue
@@ -142,9 +147,10 @@ class Resting:
                 tasks = cluster.tasks_of_row(row)
             if len(tasks):
                 sights = [lack.sight for lack in lacks if lack.sight is not None]
-                resting = tuple(_task(cluster, task, goes_by_pods=bool(sights)) for task in tasks.tolist())
+                pods = report.pods()
+                resting = tuple(_task(cluster, task, pods, goes_by_pods=bool(sights)) for task in tasks.tolist())
                 joins = frozenset[PodTerm | Thing]().union(*(sight.opened_by() for sight in sights))
-                new.append(RestingJob(row, info, resting, reported, lacks, joins))
+                new.append(RestingJob(row, report.group(info), resting, report.job, lacks, joins))
         return new
 
 
@@ -160,10 +166,13 @@ def _hopeless_rows(cluster: ClusterCopy, set_aside: Mapping[int, Rows], job: int
     return rows if rests else rows[:0]
 
 
-def _task(cluster: ClusterCopy, row: int, *, goes_by_pods: bool) -> RestingTask:
-    task_class = cluster.task_class(row)
+def _task(cluster: ClusterCopy, row: int, written: Mapping[str, tuple[str, str]], *, goes_by_pods: bool) -> RestingTask:
+    """`written`: see `Report.pods`."""
+    info, task_class = cluster.task_info(row), cluster.task_class(row)
+    if (on_its_way := written.get(info.ref.uid)) is not None:
+        info = replace(info, on_its_way=on_its_way)
     selected_by = terms_of_profile(cluster.snapshot.terms, task_class.profile) if goes_by_pods else None
-    return RestingTask(row, cluster.task_info(row), task_class, selected_by)
+    return RestingTask(row, info, task_class, selected_by)
 
 
 def _bounded(jobs: Sequence[RestingJob]) -> tuple[RestingJob, ...]:

@@ -18,6 +18,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.api.report import PendingJob
 from volcano_py.api.wording import explain
 from volcano_py.framework.job import Job
+from volcano_py.framework.resting.reports import Report
 from volcano_py.framework.status.missing_queue import queue_source
 from volcano_py.framework.status.queue_conditions import queue_conditions
 from volcano_py.framework.status.verdicts import PodVerdict, gang_message, job_verdict, pod_verdicts
@@ -58,8 +59,8 @@ class Closing:
         self._ignores_text = ignores_text
         self._moment = datetime.fromtimestamp(ssn.now, tz=UTC)
         self.pending: list[PendingJob] = []
-        self.quiet: dict[int, PendingJob] = {}
-        """Job row → its report, for waiting jobs about which nothing new has to be written."""
+        self.reports: dict[int, Report] = {}
+        """Job row → what was reported, for waiting jobs of which there is nothing more to say."""
         self._too_early: set[int] = set()
         """Rows of jobs for which it is too early to say why they wait."""
         self.look_again_at = 0.0
@@ -77,8 +78,9 @@ class Closing:
             effects.extend(own)
             for reported in self.pending[known:]:
                 waiting[job.row] = reported
-                if not own and job.row not in self._too_early:
-                    self.quiet[job.row] = reported
+                report = Report(reported, own)
+                if report.is_final and job.row not in self._too_early:
+                    self.reports[job.row] = report
         self.pending = [waiting[row] for row in sorted(waiting)]
         if self._decided:
             effects.extend(self._jobs_without_queue())

@@ -103,23 +103,24 @@ class Cluster:
         Watcher.jobs.clear()
         report = self._scheduler.run_cycle(self.state.snapshot(self.now), self.configuration)
         for effect in list(self.sent):
-            match effect:
-                case Bind():
-                    assert self.state.assume_bound(effect.pod.uid, effect.node)
-                case PodCondition():
-                    messages = Condition(
-                        type="PodScheduled", status="False", reason=effect.reason, message=effect.message
-                    )
-                    self.put(with_status(self.pod(effect.pod.name), conditions=[messages]))
-                case PodGroupStatusUpdate():
-                    group = self.objects["PodGroup", effect.group.name]
-                    assert isinstance(group, PodGroup)
-                    self.put(with_status(group, phase=effect.phase, conditions=[*effect.conditions]))
-                case QueueAllocated():
-                    self.put(with_status(queue("default"), allocated=dict(effect.allocated)))
-                case _:
-                    pass
+            self._write(effect)
         return report
+
+    def _write(self, effect: Effect) -> None:
+        match effect:
+            case Bind():
+                assert self.state.assume_bound(effect.pod.uid, effect.node)
+            case PodCondition():
+                messages = Condition(type="PodScheduled", status="False", reason=effect.reason, message=effect.message)
+                self.put(with_status(self.pod(effect.pod.name), conditions=[messages]))
+            case PodGroupStatusUpdate():
+                group = self.objects["PodGroup", effect.group.name]
+                assert isinstance(group, PodGroup)
+                self.put(with_status(group, phase=effect.phase, conditions=[*effect.conditions]))
+            case QueueAllocated():
+                self.put(with_status(queue("default"), allocated=dict(effect.allocated)))
+            case _:
+                pass
 
     def settle(self) -> CycleReport:
         """Until everything has been reported and is known to be."""
