@@ -1,6 +1,7 @@
 """Classes for which no node has room: what that follows from, so that later changes of nodes can be checked against it.
 
-The checks are made for thousands of classes and the few nodes that changed, in arrays.
+For a gang of which some pods find room, what matters is what is left once these are placed. The checks are made for
+thousands of classes and the few nodes that changed, in arrays.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class LackOfRoom(msgspec.Struct, frozen=True, eq=False):
     Attributes:
         request: [R] what a pod asks for.
         willing: the nodes that refuse it for no other reason; one bit for each, packed.
+        places: how many pods find room before; of a gang that waits for more.
         short: [R] of what some willing node has too little: of several resources only the first counts.
         most: [R] the most that any willing node has left.
         most_on: [R] the node that has it, of equals the first by name.
@@ -39,6 +41,7 @@ class LackOfRoom(msgspec.Struct, frozen=True, eq=False):
 
     request: IntVector
     willing: NDArray[np.uint8]
+    places: int
     short: NDArray[np.bool_]
     most: IntVector
     most_on: NDArray[np.intp]
@@ -48,23 +51,29 @@ class LackOfRoom(msgspec.Struct, frozen=True, eq=False):
 def lack_of_room(
     cluster: ClusterCopy, task_class: TaskClass, codes: Codes, sight: Sight | None = None
 ) -> LackOfRoom | None:
-    """`codes` [N]: what each node says to the class, regardless of its room. None when a node has room, also once what
-    is being released is free, or when none is willing and that does not change with pods in `sight`."""
+    """`codes` [N]: what each node says to the class, regardless of its room. As of when what is being released is free,
+    and as many pods as find room are placed. None when no node is willing and that does not change with pods in
+    `sight`, or when pods ask for nothing."""
     nodes, request = cluster.ledger.nodes, task_class.request
     is_willing = nodes.present & (codes == FITS)
     willing = np.flatnonzero(is_willing)
-    free = nodes.future_idle()[willing]
-    lacks = (request > 0) & (free < request)
-    if not any_of(lacks).all() or not (len(willing) or sight):
+    if not request.any() or not (len(willing) or sight):
         return None
     short = np.zeros(len(request), dtype=np.bool_)
     if not len(willing):
         none = np.zeros(len(request), dtype=np.intp)
-        return LackOfRoom(request, np.packbits(is_willing), short, np.zeros_like(request), none, sight)
-    short[lacks.argmax(axis=1)] = True
+        return LackOfRoom(request, np.packbits(is_willing), 0, short, np.zeros_like(request), none, sight)
+    room, left = _filled(nodes.future_idle()[willing], request)
+    short[((request > 0) & (left < request)).argmax(axis=1)] = True
     by_name = willing[order := np.argsort(cluster.nodes.name_rank[willing])]
-    fullest = free[order].argmax(axis=0)
-    return LackOfRoom(request, np.packbits(is_willing), short, free.max(axis=0), by_name[fullest], sight)
+    fullest, places = left[order].argmax(axis=0), int(room.sum())
+    return LackOfRoom(request, np.packbits(is_willing), places, short, left.max(axis=0), by_name[fullest], sight)
+
+
+def _filled(free: NDArray[np.int64], request: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """[…] how many pods with that `request` […, R] find room in what is `free` […, R]; […, R] what is left then."""
+    room = np.maximum(np.where(request > 0, free // np.maximum(request, 1), _PLENTY).min(axis=-1), 0)
+    return room, free - room[..., None] * request
 
 
 class RoomChange(msgspec.Struct, frozen=True, eq=False):
@@ -100,7 +109,7 @@ class LacksOfRoom:
         return len(self._each)
 
     def hold(self, change: RoomChange) -> NDArray[np.bool_]:
-        """[C] whether there is still no room, and all that is said about it is the same."""
+        """[C] whether there is room for as many as before, and all that is said about it is the same."""
         found = np.ones(len(self), dtype=np.bool_)
         if len(change.rows):
             for part in self._parts(change.before.size):
@@ -117,9 +126,8 @@ class LacksOfRoom:
         found = np.zeros(len(self), dtype=np.int64)
         if len(change.rows):
             for part in self._parts(change.before.size):
-                asked = self._request[part, None]
-                room = np.where(asked > 0, change.now // np.maximum(asked, 1), _PLENTY).min(axis=2)
-                found[part] = np.where(self._is_willing(part, change.rows), np.maximum(room, 0), 0).sum(axis=1)
+                room, _ = _filled(change.now, self._request[part, None])
+                found[part] = np.where(self._is_willing(part, change.rows), room, 0).sum(axis=1)
         return found
 
     def _is_willing(self, part: slice, rows: Rows) -> NDArray[np.bool_]:
@@ -132,10 +140,10 @@ class LacksOfRoom:
         return (slice(first, first + step) for first in range(0, len(self), step))
 
     def _hold(self, part: slice, change: RoomChange) -> NDArray[np.bool_]:
-        rows, now = change.rows, change.now
-        request = self._request[part, None]
-        lacks, lacked = ((request > 0) & (free < request) for free in (now, change.before))
-        same: NDArray[np.bool_] = lacks.any(axis=2) & (lacks.argmax(axis=2) == lacked.argmax(axis=2))
+        rows, request = change.rows, self._request[part, None]
+        (room, now), (had_room, before) = (_filled(free, request) for free in (change.now, change.before))
+        lacks, lacked = ((request > 0) & (left < request) for left in (now, before))
+        same: NDArray[np.bool_] = (room == had_room) & (lacks.argmax(axis=2) == lacked.argmax(axis=2))
         most, most_on = self._most[part, None], self._most_on[part, None]
         is_first = change.name_rank[rows][:, None] < change.name_rank[most_on]
         is_more = (now > most) | ((now == most) & is_first)

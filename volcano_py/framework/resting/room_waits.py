@@ -26,6 +26,7 @@ class RoomWaits:
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
         self._by_class: dict[int, LackOfRoom | None] = {}
+        self._has_moved = has_moved(ssn)
         self._may_rest = (
             (not self._others or self._found_no_victims())
             and all(call.plugin.predicate_lasts for call in ssn.dispatch.calls("predicate"))
@@ -45,7 +46,7 @@ class RoomWaits:
         """Whether actions that evict had nothing to do, at any moment of the cycle, and will not by the clock alone."""
         ssn, wakeups = self._ssn, self._ssn.wakeups
         waits = wakeups.next_progress or wakeups.next_recheck or ssn.reservations.next_deadline()
-        return self._others <= EVICTING and not waits and not has_moved(ssn)
+        return self._others <= EVICTING and not waits and not self._has_moved
 
     def lacks_of(self, row: int) -> list[LackOfRoom]:
         """Why no node has room for the job of that row, one for each of its classes that were tried; nothing when it
@@ -53,12 +54,32 @@ class RoomWaits:
         if not self._may_rest or not self._waits_for_nodes(row):
             return []
         errors, lacks = self._ssn.findings.fit_errors.get(row, {}), list[LackOfRoom]()
+        if self._has_places(row):
+            lack = self._lack_of_more(row)
+            return [] if lack is None else [lack]
         for class_row, error in errors.items():
             lack = self._lack(class_row)
-            if lack is None or self._ssn.placer.misfit(self._class(class_row)) != error:
+            if lack is None or lack.places or self._ssn.placer.misfit(self._class(class_row)) != error:
                 return []
             lacks.append(lack)
         return lacks
+
+    def _has_places(self, row: int) -> bool:
+        """Whether some of the job's pods found room."""
+        return not self._ssn.findings.tentative.keys().isdisjoint(self._ssn.tasks_of_row(row).tolist())
+
+    def _lack_of_more(self, row: int) -> LackOfRoom | None:
+        """Why there is no room for more of its pods than some. Only where that does not depend on which nodes these
+        would take: all are alike, and nothing has moved since or is about to."""
+        ssn, rows = self._ssn, self._ssn.tasks_of_row(row)
+        classes = {*ssn.ledger.tasks.task_class[rows].tolist()}
+        if len(classes) > 1 or self._has_moved or ssn.placer.will_change:
+            return None
+        task_class = self._class(classes.pop())
+        if task_class.volumes or not ssn.placer.is_refused_for_good(task_class):
+            return None
+        lack = self._lack(task_class.row)
+        return lack if lack is not None and 0 < lack.places < len(rows) else None
 
     def _waits_for_nodes(self, row: int) -> bool:
         """Whether the job is admitted, all its tasks wait and had their turn, and nothing but nodes was in the way."""
@@ -70,7 +91,7 @@ class RoomWaits:
             return False
         rows = ssn.tasks_of_row(row)
         waits = (tasks.status[rows] == TaskStatus.PENDING) & ~tasks.nominated[rows] & (tasks.retry_at[rows] <= ssn.now)
-        return bool(waits.all()) and findings.tentative.keys().isdisjoint(rows.tolist())
+        return bool(waits.all())
 
     def _lack(self, class_row: int) -> LackOfRoom | None:
         if class_row not in self._by_class:

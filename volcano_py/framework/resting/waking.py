@@ -71,16 +71,17 @@ def _ask_for_devices(cluster: ClusterCopy, tasks: Rows) -> bool:
 
 
 def at_ceilings(cluster: ClusterCopy, ask: CombinedAnswers, jobs: Iterable[RestingJob]) -> Iterator[int]:
-    """Rows of jobs that rest for room, though their queue may hold no more."""
-    is_full: dict[tuple[str, int], bool] = {}
+    """Rows of jobs that rest for room, though their queue may hold no more than the pods that find room."""
+    most: dict[tuple[str, int], int] = {}
     for job in jobs:
         if not job.lacks or (queue := cluster.queues.get(job.info.queue)) is None:
             continue
+        places = max(lack.places for lack in job.lacks)
         for row in {int(cluster.ledger.tasks.task_class[task.row]) for task in job.tasks}:
-            if (key := (queue.name, row)) not in is_full:
+            if (key := (queue.name, row)) not in most:
                 task_class = cluster.snapshot.classes[row]
                 assert task_class is not None, "a task without a class"
-                is_full[key] = ask.overused(queue) or ask.bindable(queue, task_class).count <= 0
-            if is_full[key]:
+                most[key] = 0 if ask.overused(queue) else ask.bindable(queue, task_class).count
+            if most[key] <= places:
                 yield job.row
                 break

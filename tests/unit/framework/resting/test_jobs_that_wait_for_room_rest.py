@@ -77,6 +77,37 @@ def test_gangs_that_the_room_is_too_small_for_all_say_so() -> None:
     assert all("2 of 3 pods have a place" in job.message for job in report.pending)
 
 
+def test_a_gang_of_which_some_pods_find_room_rests_until_there_is_more_or_less_for_it() -> None:
+    cluster = settled(node("n3", cpu="5"), *gang("half", pods=4, cpu="2"), *gang("whole", pods=4, cpu="2500m"))
+    assert cluster.looked_at() == set()
+    cluster.put(*gang("small", cpu="500m"))
+    report = cluster.cycle()
+    assert (bound(cluster), Watcher.jobs) == (["small-0"], {"small"})
+    report = cluster.cycle()
+    assert Watcher.jobs == {"half", "whole"}
+    assert [job.message.partition(": ")[2][:11] for job in report.pending] == ["2 of 4 pods", "1 of 4 pods"]
+    assert cluster.looked_at() == set()
+    cluster.put(node("n4", cpu="5"))
+    cluster.cycle()
+    assert bound(cluster) == [f"half-{number}" for number in range(4)]
+
+
+def test_a_gang_of_which_some_pods_find_room_is_looked_at_when_its_queue_may_hold_no_more_than_these() -> None:
+    capped, half = queue("capped", capability={"cpu": "8"}), gang("half", pods=4, cpu="2", queue="capped")
+    cluster = settled(capped, node("n3", cpu="4"), node("n4", cpu="3"), *half, owner="capacity")
+    assert cluster.looked_at() == set()
+    cluster.put(pod("mine", group="mine", cpu="3", on="n4"), *gang("mine", pods=0, queue="capped"))
+    assert "half" in cluster.looked_at()
+
+
+def test_a_gang_whose_pods_differ_is_looked_at_because_other_nodes_may_suit_it() -> None:
+    group, first, second = gang("half", pods=2, cpu="2")
+    other = pod("half-1", group="half", cpu="3")
+    cluster = settled(node("n3", cpu="4"), group, first, other)
+    assert second != other
+    assert cluster.looked_at() == {"half"}
+
+
 def test_room_that_is_too_small_wakes_those_whose_reason_it_changes() -> None:
     cluster = settled(*gang("wide", cpu="3"), *gang("narrow", cpu="1", node_selector={HOST: "n1"}))
     ends(cluster, "on-n2")

@@ -46,13 +46,17 @@ def with_free(ssn: Session, free: list[tuple[int, int]]) -> NDArray[np.int64]:
 
 
 def said(ssn: Session, task_class: TaskClass, codes: NDArray[np.int32]) -> Any:
-    """All that a message says about room: of what each willing node has too little, and where the most of it is."""
+    """All that a message says about room once as many pods as possible are placed: how many each willing node takes, of
+    what it has too little then, and where the most of that is."""
     lack = lack_of_room(ssn, task_class, codes)
     if lack is None:
         return None
-    free = ssn.ledger.nodes.future_idle()[codes == FITS]
-    first = ((task_class.request > 0) & (free < task_class.request)).argmax(axis=1)
-    return first.tolist(), lack.most[lack.short].tolist(), lack.most_on[lack.short].tolist()
+    request, taken, first = task_class.request, list[int](), list[int]()
+    for free in ssn.ledger.nodes.future_idle()[codes == FITS]:
+        taken.append(next(count for count in range(100) if (free - count * request < request).any()))
+        first.append(int(((request > 0) & (free - taken[-1] * request < request)).argmax()))
+    assert lack.places == sum(taken)
+    return taken, first, lack.most[lack.short].tolist(), lack.most_on[lack.short].tolist()
 
 
 @pytest.mark.parametrize("most_compared", [1, 1_000_000])
@@ -80,22 +84,26 @@ def test_it_holds_while_all_that_is_said_about_it_is_the_same(
         patch.setattr(module, "_MOST_COMPARED", most_compared)
         holds, room = lacks.hold(change).tolist(), lacks.room(change).tolist()
     assert holds == [said(ssn, each, codes) == old for each, old in zip(lacking, was_said, strict=True)]
-    assert room == [int(places(now, each, codes).sum()) for each in lacking]
+    assert room == [int(places(now, each, codes)[change.rows].sum()) for each in lacking]
 
 
 def places(free: NDArray[np.int64], task_class: TaskClass, codes: NDArray[np.int32]) -> NDArray[np.int64]:
-    """[N] how many pods of the class find room; none did before, so that all of it has come with the change."""
+    """[N] how many pods of the class find room."""
     asked = task_class.requested
     room: NDArray[np.int64] = np.maximum(free[:, asked] // task_class.request[asked], 0).min(axis=1)
     return np.where(codes == FITS, room, 0)
 
 
-def test_where_a_node_has_room_or_none_is_willing_nothing_is_lacking() -> None:
+def test_where_no_node_is_willing_it_is_not_room_that_is_lacking() -> None:
     ssn, classes = cluster()
     with_free(ssn, [(0, 0)] * NODES)
-    nothing_refused = np.zeros(NODES, dtype=np.int32)
-    lack = lack_of_room(ssn, classes[0], nothing_refused)
-    assert isinstance(lack, LackOfRoom)
+    assert isinstance(lack_of_room(ssn, classes[0], np.zeros(NODES, dtype=np.int32)), LackOfRoom)
     assert lack_of_room(ssn, classes[0], np.full(NODES, ssn.absent_node, dtype=np.int32)) is None
-    with_free(ssn, [(4, 4)] + [(0, 0)] * (NODES - 1))
-    assert lack_of_room(ssn, classes[0], nothing_refused) is None
+
+
+def test_what_some_nodes_have_room_for_is_counted() -> None:
+    ssn, classes = cluster()
+    with_free(ssn, [(4, 4), (2, 0)] + [(0, 0)] * (NODES - 2))
+    lack = lack_of_room(ssn, classes[0], np.zeros(NODES, dtype=np.int32))
+    assert isinstance(lack, LackOfRoom)
+    assert lack.places == 6
