@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.property.explaining.answering_cluster import AnsweringCluster, group_of
-from tests.property.histories import APPS, HOST, NAMESPACES, QUEUES, History
+from tests.property.histories import APPS, HOST, NAMESPACES, NODES, QUEUES, History
 from tests.property.resting.test_at_rest_another_cycle_changes_nothing import CONFIGURATIONS
 from tests.support.placement.hyper_nodes import hyper_node
 from tests.support.sessions import gang, queue
@@ -220,6 +220,16 @@ class InAFullCluster(ForWhichNodesAreMissing):
         return queue(name, weight=self._rng.randint(1, 3), capability=capability)
 
 
+class OfUnequalPods(InAFullCluster):
+    """Many gangs have pods for one node among others."""
+
+    def _equipped(self, one: Pod) -> Pod:
+        if self._rng.random() < 0.6:
+            return one
+        unequal: Pod = with_spec(one, node_selector={HOST: self._rng.choice(NODES)})
+        return unequal
+
+
 class InANetwork(InAFullCluster):
     """Racks come and go."""
 
@@ -336,8 +346,10 @@ class _SideBySide:
         self._compare("effects", self._without(late, self._passed), self._without(late, self._said))
         self._compare("pending", _others(late, report), _others(late, expected))
         for field in _COMPARED:
-            if field != "look_again_at" or not late:
+            if not (late and field in ("look_again_at", "recheck_at")):
                 self._compare(field, getattr(report, field), getattr(expected, field))
+        if late and expected.recheck_at and not report.recheck_at:  # for some that rested
+            self._compare("due at once", 0 < report.look_again_at - report.started < 0.1, True)
         return report
 
     def _without(self, late: set[str], effects: Sequence[Effect]) -> list[Effect]:
@@ -435,6 +447,13 @@ def test_what_waits_for_room_is_decided_and_reported_as_if_it_were_new(name: str
 def test_there_are_jobs_that_rest_for_room_in_such_histories(name: str) -> None:
     lived = [asyncio.run(live(Random(seed), configured(name), InAFullCluster)) for seed in range(3)]
     assert sum(each.rested_for_room for each in lived) > 0
+
+
+@pytest.mark.parametrize("name", WITHOUT_EVICTIONS + WITH_EVICTIONS)
+@FEW
+@given(rng=st.randoms(use_true_random=True))
+def test_a_gang_whose_pods_differ_is_decided_and_reported_as_if_it_were_new(name: str, rng: Random) -> None:
+    asyncio.run(live(rng, configured(name), OfUnequalPods))
 
 
 @FEW

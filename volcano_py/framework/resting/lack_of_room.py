@@ -32,7 +32,7 @@ class LackOfRoom(msgspec.Struct, frozen=True, eq=False):
     Attributes:
         request: [R] what a pod asks for.
         willing: the nodes that refuse it for no other reason; one bit for each, packed.
-        places: how many pods find room before; of a gang that waits for more.
+        places: how many pods find room before; of a gang that waits for more. None: it depends on the nodes they take.
         short: [R] of what some willing node has too little: of several resources only the first counts.
         most: [R] the most that any willing node has left.
         most_on: [R] the node that has it, of equals the first by name.
@@ -41,7 +41,7 @@ class LackOfRoom(msgspec.Struct, frozen=True, eq=False):
 
     request: IntVector
     willing: NDArray[np.uint8]
-    places: int
+    places: int | None
     short: NDArray[np.bool_]
     most: IntVector
     most_on: NDArray[np.intp]
@@ -68,6 +68,13 @@ def lack_of_room(
     by_name = willing[order := np.argsort(cluster.nodes.name_rank[willing])]
     fullest, places = left[order].argmax(axis=0), int(room.sum())
     return LackOfRoom(request, np.packbits(is_willing), places, short, left.max(axis=0), by_name[fullest], sight)
+
+
+def lack_of_luck(cluster: ClusterCopy, sight: Sight) -> LackOfRoom:
+    """Why a gang whose pods differ is incomplete: some found room, and if they had taken other nodes, so might the
+    others. That is tried again once a pod in `sight` has moved."""
+    zeros, no_node = np.zeros(len(cluster.axis), dtype=np.int64), np.zeros(cluster.ledger.nodes.size, dtype=np.bool_)
+    return LackOfRoom(zeros, np.packbits(no_node), None, zeros > 0, zeros, zeros.astype(np.intp), sight)
 
 
 def _filled(free: NDArray[np.int64], request: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

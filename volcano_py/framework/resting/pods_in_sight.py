@@ -7,7 +7,7 @@ same thing (holdings.py). While none of these comes, goes or is promised a place
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import is_
 from typing import Any
 
@@ -59,6 +59,16 @@ def sight_of(cluster: ClusterCopy, task_class: TaskClass, *, by_use: bool) -> Si
         avoids=frozenset(each.term for each in required if each.anti),
         selected_by=terms_of_profile(cluster.snapshot.terms, task_class.profile),
         things=things_of(task_class, cluster.snapshot.storage) | ({USE} if by_use else frozenset()),
+    )
+
+
+def together(sights: Sequence[Sight]) -> Sight:
+    """What all of these go by, and how much pods use of any node."""
+    return Sight(
+        joins=frozenset[PodTerm]().union(*(each.joins for each in sights)),
+        avoids=frozenset[PodTerm]().union(*(each.avoids for each in sights)),
+        selected_by=frozenset[PodTerm]().union(*(each.selected_by for each in sights)),
+        things=frozenset[Thing]({USE}).union(*(each.things for each in sights)),
     )
 
 

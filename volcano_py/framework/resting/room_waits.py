@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from volcano_py.framework.plugin import GoesBy
 from volcano_py.framework.resting.eviction_basis import EVICTING, EVICTING_NOTHING, EvictionBasis, has_moved
-from volcano_py.framework.resting.lack_of_room import LackOfRoom, lack_of_room
-from volcano_py.framework.resting.pods_in_sight import sight_of
+from volcano_py.framework.resting.lack_of_room import LackOfRoom, lack_of_luck, lack_of_room
+from volcano_py.framework.resting.pods_in_sight import Sight, sight_of, together
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import TaskClass
@@ -49,8 +49,8 @@ class RoomWaits:
         return self._others <= EVICTING and not waits and not self._has_moved
 
     def lacks_of(self, row: int) -> list[LackOfRoom]:
-        """Why no node has room for the job of that row, one for each of its classes that were tried; nothing when it
-        waits for anything else, or has places."""
+        """Why no node has room for the job of that row, or for more of its pods, one for each of its classes that were
+        tried; nothing when it waits for anything else."""
         if not self._may_rest or not self._waits_for_nodes(row):
             return []
         errors, lacks = self._ssn.findings.fit_errors.get(row, {}), list[LackOfRoom]()
@@ -69,17 +69,17 @@ class RoomWaits:
         return not self._ssn.findings.tentative.keys().isdisjoint(self._ssn.tasks_of_row(row).tolist())
 
     def _lack_of_more(self, row: int) -> LackOfRoom | None:
-        """Why there is no room for more of its pods than some. Only where that does not depend on which nodes these
-        would take: all are alike, and nothing has moved since or is about to."""
+        """Why there is no room for more of its pods than some, if nothing has moved since or is about to."""
         ssn, rows = self._ssn, self._ssn.tasks_of_row(row)
-        classes = {*ssn.ledger.tasks.task_class[rows].tolist()}
-        if len(classes) > 1 or self._has_moved or ssn.placer.will_change:
+        if self._has_moved or ssn.placer.will_change:
             return None
-        task_class = self._class(classes.pop())
-        if task_class.volumes or not ssn.placer.is_refused_for_good(task_class):
-            return None
-        lack = self._lack(task_class.row)
-        return lack if lack is not None and 0 < lack.places < len(rows) else None
+        classes = [self._class(each) for each in {*ssn.ledger.tasks.task_class[rows].tolist()}]
+        first = classes[0]
+        if len(classes) == 1 and not first.volumes and ssn.placer.is_refused_for_good(first):
+            lack = self._lack(first.row)
+            return lack if lack is not None and lack.places in range(1, len(rows)) else None
+        sights = [sight for each in classes if (sight := self._sight(each)) is not None]
+        return lack_of_luck(ssn, together(sights)) if len(sights) == len(classes) else None
 
     def _waits_for_nodes(self, row: int) -> bool:
         """Whether the job is admitted, all its tasks wait and had their turn, and nothing but nodes was in the way."""
@@ -102,10 +102,16 @@ class RoomWaits:
         ssn, placer = self._ssn, self._ssn.placer
         if not task_class.volumes and placer.is_refused_for_good(task_class):
             return lack_of_room(ssn, task_class, placer.codes(task_class))
-        if (by := placer.goes_by(task_class)) is GoesBy.UNKNOWN or not placer.is_refused_for_now(task_class):
+        sight = self._sight(task_class)
+        return None if sight is None else lack_of_room(ssn, task_class, placer.codes(task_class), sight)
+
+    def _sight(self, task_class: TaskClass) -> Sight | None:
+        """What nodes go by when they refuse the class; None when that is not known, or is about to change."""
+        ssn, placer = self._ssn, self._ssn.placer
+        by = placer.goes_by(task_class)
+        if by is GoesBy.UNKNOWN or not placer.is_refused_for_now(task_class):
             return None
-        sight = sight_of(ssn, task_class, by_use=by is GoesBy.USE)
-        return lack_of_room(ssn, task_class, placer.codes(task_class), sight)
+        return sight_of(ssn, task_class, by_use=by is GoesBy.USE)
 
     def _class(self, row: int) -> TaskClass:
         found = self._ssn.snapshot.classes[row]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from fractions import Fraction
 from heapq import nsmallest
 
 import numpy as np
@@ -72,16 +73,26 @@ def _ask_for_devices(cluster: ClusterCopy, tasks: Rows) -> bool:
 
 def at_ceilings(cluster: ClusterCopy, ask: CombinedAnswers, jobs: Iterable[RestingJob]) -> Iterator[int]:
     """Rows of jobs that rest for room, though their queue may hold no more than the pods that find room."""
-    most: dict[tuple[str, int], int] = {}
+    class_of, most = cluster.ledger.tasks.task_class, dict[tuple[str, int], int]()
     for job in jobs:
         if not job.lacks or (queue := cluster.queues.get(job.info.queue)) is None:
             continue
-        places = max(lack.places for lack in job.lacks)
-        for row in {int(cluster.ledger.tasks.task_class[task.row]) for task in job.tasks}:
-            if (key := (queue.name, row)) not in most:
-                task_class = cluster.snapshot.classes[row]
+        keys = [(queue.name, int(class_of[task.row])) for task in job.tasks]
+        for key in keys:
+            if key not in most:
+                task_class = cluster.snapshot.classes[key[1]]
                 assert task_class is not None, "a task without a class"
                 most[key] = 0 if ask.overused(queue) else ask.bindable(queue, task_class).count
-            if most[key] <= places:
-                yield job.row
-                break
+        if _may_be_stopped(job, [most[key] for key in keys]):
+            yield job.row
+
+
+def _may_be_stopped(job: RestingJob, bindable: Sequence[int]) -> bool:
+    """Whether a ceiling may stop the job before nodes do. `bindable`: for each task, how many of its class alone the
+    queue may still bind."""
+    least = min(bindable)
+    places = [each for lack in job.lacks if (each := lack.places) is not None]
+    if len(places) == len(job.lacks):
+        return least <= max(places)
+    # All tasks together are below each ceiling if the parts that each of them takes of what is left are one at most.
+    return least <= 0 or sum(Fraction(1, count) for count in bindable) > 1

@@ -181,14 +181,17 @@ def test_gates_and_pods_that_cannot_be_read_rest_too() -> None:
     ]
 
 
-def test_a_gang_of_which_some_would_fit_keeps_its_turn() -> None:
+def test_a_gang_of_which_some_would_fit_is_looked_at_when_any_pod_moves() -> None:
     cluster = Cluster(
         node("n1", cpu="4"),
         pod_group("mixed", min_member=2),
         pod("mixed-0", group="mixed", cpu="1"),
         pod("mixed-1", group="mixed", cpu="1", node_selector={"disk": "none"}),
+        owner="capacity",
     )
     cluster.settle()
+    assert cluster.looked_at() == set()
+    cluster.put(pod("stranger", on="n1", scheduler="default-scheduler"))
     assert cluster.looked_at() == {"mixed"}
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.support.sessions import gang, node, pod, queue
 from tests.unit.framework.resting.watched_scheduler import Cluster, Talker, Watcher
 from volcano_py.api.effects import Bind, PodCondition
@@ -100,12 +102,44 @@ def test_a_gang_of_which_some_pods_find_room_is_looked_at_when_its_queue_may_hol
     assert "half" in cluster.looked_at()
 
 
-def test_a_gang_whose_pods_differ_is_looked_at_because_other_nodes_may_suit_it() -> None:
-    group, first, second = gang("half", pods=2, cpu="2")
+def test_a_gang_whose_pods_differ_rests_until_any_pod_has_moved() -> None:
+    """Which nodes the first of them take decides whether the others find room."""
+    group, first, _ = gang("half", pods=2, cpu="2")
     other = pod("half-1", group="half", cpu="3")
-    cluster = settled(node("n3", cpu="4"), group, first, other)
-    assert second != other
+    cluster = settled(node("n3", cpu="4"), group, first, other, owner="capacity")
+    report = cluster.cycle()
+    assert Watcher.jobs == set()
+    assert "1 of 2 pods has a place" in report.pending[0].message
+    cluster.put(pod("stranger", cpu="1", on="n3", scheduler="default-scheduler"))
     assert cluster.looked_at() == {"half"}
+    assert cluster.looked_at() == set()
+    ends(cluster, "on-n1")
+    cluster.cycle()
+    assert bound(cluster) == ["half-0", "half-1"]
+
+
+def test_a_gang_whose_pods_differ_rests_where_some_of_them_wait_for_pods() -> None:
+    group, first, _ = gang("half", pods=2, cpu="2")
+    other = pod("half-1", group="half", cpu="1", host_ports=[80])
+    holders = [pod(f"holder-{name}", on=name, host_ports=[80]) for name in ("n1", "n2", "n3")]
+    cluster = settled(node("n3", cpu="4"), *holders, group, first, other, owner="capacity")
+    assert cluster.looked_at() == set()
+    cluster.state.delete("Pod", holders[2])
+    cluster.cycle()
+    assert bound(cluster) == ["half-0", "half-1"]
+
+
+@pytest.mark.parametrize(("capability", "looked_at"), [("11", set[str]()), ("10", {"half"})])
+def test_a_gang_whose_pods_differ_is_looked_at_when_a_ceiling_may_stop_it(capability: str, looked_at: set[str]) -> None:
+    """It asks for 2 + 3 cpu. With 6 left, 3 pods or 2 alone could come: 1/3 + 1/2 of that. With 5 left, 2 or 1."""
+    capped = queue("capped", capability={"cpu": capability})
+    group, first, _ = gang("half", pods=2, cpu="2", queue="capped")
+    cluster = settled(capped, node("n3", cpu="4"), group, first, pod("half-1", group="half", cpu="3"), owner="capacity")
+    assert cluster.looked_at() == set()
+    mine = pod("mine", group="mine", cpu="5", on="n2")
+    cluster.put(mine, *gang("mine", pods=0, queue="capped"))
+    cluster.cycle()
+    assert cluster.looked_at() == looked_at
 
 
 def test_room_that_is_too_small_wakes_those_whose_reason_it_changes() -> None:
