@@ -248,6 +248,11 @@ class Condition(ApiObject, frozen=True):
     last_transition_time: datetime | None = None
     transition_id: str = msgspec.field(default="", name="transitionID")
 
+    @property
+    def said(self) -> tuple[str, str, str, str]:
+        """All of it but since when, and in which cycle."""
+        return self.type, self.status, self.reason, self.message
+
 
 class Terminated(ApiObject, frozen=True):
     exit_code: Integer = 0

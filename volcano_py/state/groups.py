@@ -319,8 +319,7 @@ class PriorityClasses:
 
 def _status(info: JobInfo) -> tuple[object, ...]:
     """A status apart from its times, which the API server rounds."""
-    conditions = tuple((each.type, each.status, each.reason, each.message) for each in info.conditions)
-    return info.phase, info.counts, conditions
+    return info.phase, info.counts, tuple(each.said for each in info.conditions)
 
 
 def _is_out_again(before: Phase, update: PodGroupStatusUpdate) -> bool:

@@ -24,7 +24,6 @@ from volcano_py.state.infos import (
     tiebreak_of,
 )
 from volcano_py.state.status import FINISHED_STATUSES, TaskStatus, status_of
-from volcano_py.state.table.axis import PODS
 from volcano_py.state.table.change import Change
 from volcano_py.state.table.columns import ANY_PRIORITY
 from volcano_py.state.table.interner import Interner
@@ -169,8 +168,7 @@ class Pods:
     def _uses_devices(self, row: int) -> bool:
         """Whether the pod asks for more than cpu, memory and a place: nodes may keep cores for devices that are idle
         (plugins.reserve)."""
-        request = self._ledger.classes.request[self._ledger.tasks.task_class[row]]
-        return bool(request[PODS + 1 :].any())
+        return self._ledger.classes.use_devices(int(self._ledger.tasks.task_class[row]))
 
     def known(self) -> list[ApiObject]:
         refs = [info.ref for info in self.infos if info is not None]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any, Final
 
 import numpy as np
@@ -279,14 +280,12 @@ def _position_or_none(answer: Any, asked: Any) -> None:
         raise NonsenseError(f"the answer is {answer!r}, expected a position among the {len(asked)} nodes")
 
 
-def _reach(answer: Any, _asked: Any) -> None:
-    if not isinstance(answer, Reach):
-        raise NonsenseError(f"the answer is {type(answer).__name__}, expected a Reach")
+def _one_of(kind: type[Enum]) -> Check:
+    def check(answer: Any, _asked: Any) -> None:
+        if not isinstance(answer, kind):
+            raise NonsenseError(f"the answer is {type(answer).__name__}, expected a {kind.__name__}")
 
-
-def _goes_by(answer: Any, _asked: Any) -> None:
-    if not isinstance(answer, GoesBy):
-        raise NonsenseError(f"the answer is {type(answer).__name__}, expected a GoesBy")
+    return check
 
 
 def mapping_of(answer: Any, kind: Any) -> dict[str, Any]:
@@ -334,10 +333,10 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "spared_tasks": _mask,
     # questions about answers at these points
     "branch_epoch": _whole,
-    "predicate_reach": _reach,
-    "predicate_goes_by": _goes_by,
+    "predicate_reach": _one_of(Reach),
+    "predicate_goes_by": _one_of(GoesBy),
     "predicate_for_good": _integers_or_none,
-    "batch_node_order_reach": _reach,
+    "batch_node_order_reach": _one_of(Reach),
     "scores_nodes_alone": _yes_or_no,
     "possible_victims": _mask_or_none,
     "judge_unit": _verdict_or_none,

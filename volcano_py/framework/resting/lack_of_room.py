@@ -53,17 +53,14 @@ def lack_of_room(
 ) -> LackOfRoom | None:
     """`codes` [N]: what each node says to the class, regardless of its room. As of when what is being released is free,
     and as many pods as find room are placed. None when no node is willing and that does not change with pods in
-    `sight`, or when pods ask for nothing."""
+    `sight`."""
     nodes, request = cluster.ledger.nodes, task_class.request
     is_willing = nodes.present & (codes == FITS)
     willing = np.flatnonzero(is_willing)
-    if not request.any() or not (len(willing) or sight):
-        return None
-    short = np.zeros(len(request), dtype=np.bool_)
     if not len(willing):
-        none = np.zeros(len(request), dtype=np.intp)
-        return LackOfRoom(request, np.packbits(is_willing), 0, short, np.zeros_like(request), none, sight)
+        return None if sight is None else _whatever_room(cluster, 0, sight)
     room, left = _filled(nodes.future_idle()[willing], request)
+    short = np.zeros(len(request), dtype=np.bool_)
     short[((request > 0) & (left < request)).argmax(axis=1)] = True
     by_name = willing[order := np.argsort(cluster.nodes.name_rank[willing])]
     fullest, places = left[order].argmax(axis=0), int(room.sum())
@@ -73,8 +70,13 @@ def lack_of_room(
 def lack_of_luck(cluster: ClusterCopy, sight: Sight) -> LackOfRoom:
     """Why a gang whose pods differ is incomplete: some found room, and if they had taken other nodes, so might the
     others. That is tried again once a pod in `sight` has moved."""
+    return _whatever_room(cluster, None, sight)
+
+
+def _whatever_room(cluster: ClusterCopy, places: int | None, sight: Sight) -> LackOfRoom:
+    """It holds whatever is free on nodes, until a pod in `sight` has moved."""
     zeros, no_node = np.zeros(len(cluster.axis), dtype=np.int64), np.zeros(cluster.ledger.nodes.size, dtype=np.bool_)
-    return LackOfRoom(zeros, np.packbits(no_node), None, zeros > 0, zeros, zeros.astype(np.intp), sight)
+    return LackOfRoom(zeros, np.packbits(no_node), places, zeros > 0, zeros, zeros.astype(np.intp), sight)
 
 
 def _filled(free: NDArray[np.int64], request: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

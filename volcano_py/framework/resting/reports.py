@@ -12,7 +12,6 @@ import msgspec
 from msgspec.structs import replace
 
 from volcano_py.api.effects import Effect, PodCondition, PodGroupStatusUpdate
-from volcano_py.api.objects import Condition
 from volcano_py.api.report import PendingJob
 from volcano_py.state.infos import JobInfo, TaskInfo
 
@@ -58,7 +57,7 @@ def is_same_group(now: JobInfo | None, known: JobInfo) -> bool:
     """Whether it is the same but for the times of conditions, which the API server rounds."""
     if now is None or now is known or now == known:
         return now is not None
-    same = _without_times(now.conditions) == _without_times(known.conditions)
+    same = [each.said for each in now.conditions] == [each.said for each in known.conditions]
     return same and replace(now, conditions=known.conditions) == known
 
 
@@ -69,7 +68,3 @@ def is_same_pod(now: TaskInfo | None, known: TaskInfo) -> bool:
     if now is None or now.reported != known.reported:
         return False
     return replace(now, condition=known.condition, on_its_way=known.on_its_way) == known
-
-
-def _without_times(conditions: Sequence[Condition]) -> list[tuple[str, str, str, str]]:
-    return [(each.type, each.status, each.reason, each.message) for each in conditions]

@@ -15,8 +15,6 @@ from volcano_py.framework.resting.holdings import USE, Thing
 from volcano_py.framework.resting.memory import RestingJob
 from volcano_py.framework.resting.pods_in_sight import terms_selecting
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.axis import CPU, MEMORY, PODS
-from volcano_py.state.table.table import Rows
 from volcano_py.state.terms.pod_terms import PodTerm
 
 
@@ -55,20 +53,13 @@ def those_that_may_join(cluster: ClusterCopy, jobs: Sequence[RestingJob], awake:
     while True:
         coming = waiting[~rests[tasks.job[waiting]]]
         opening: set[PodTerm | Thing] = {*terms_selecting(cluster.snapshot.terms, tasks.labels[coming])}
-        if _ask_for_devices(cluster, coming):
+        if cluster.ledger.classes.use_devices(np.unique(tasks.task_class[coming])):
             opening.add(USE)
         more = {row for row, joins in joining.items() if row not in found and not joins.isdisjoint(opening)}
         if not more:
             return found
         found |= more
         rests[list(more)] = False
-
-
-def _ask_for_devices(cluster: ClusterCopy, tasks: Rows) -> bool:
-    """Whether any of these tasks asks for anything but cpu, memory and its place."""
-    classes, of_axis = np.unique(cluster.ledger.tasks.task_class[tasks]), np.ones(len(cluster.axis), dtype=np.bool_)
-    of_axis[[CPU, MEMORY, PODS]] = False
-    return bool(cluster.ledger.classes.request[classes][:, of_axis].any())
 
 
 def at_ceilings(cluster: ClusterCopy, ask: CombinedAnswers, jobs: Iterable[RestingJob]) -> Iterator[int]:

@@ -365,8 +365,8 @@ def _new_findings(ssn: Session, row: int) -> list[Condition]:
     wanted, info = ssn.findings.conditions.get(row), ssn.snapshot.jobs[row]
     if wanted is None or info is None:
         return []
-    known = {(each.type, each.status, each.reason, each.message) for each in info.conditions}
-    return [each for each in wanted.values() if (each.type, each.status, each.reason, each.message) not in known]
+    known = {each.said for each in info.conditions}
+    return [each for each in wanted.values() if each.said not in known]
 
 
 def _while_incomplete(job: Job, phase: Phase) -> Phase:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.state.status import STATUS_COUNT, TaskStatus
+from volcano_py.state.table.axis import PODS
 from volcano_py.state.table.table import NOWHERE, RESOURCES, Column, Rows, Table
 
 ANY_PRIORITY: Final = 2**63 - 1
@@ -188,3 +189,7 @@ class ClassTable(Table):
         "nonzero_request": Column(np.int64, 0, 2),
         "tasks": Column(np.int32, 0),
     }
+
+    def use_devices(self, rows: Rows | int) -> bool:
+        """Whether tasks of any of these classes ask for more than cpu, memory and a place."""
+        return bool(self.request[rows, PODS + 1 :].any())

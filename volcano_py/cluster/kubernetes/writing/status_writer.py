@@ -392,7 +392,7 @@ def _content(update: Status) -> Content:
 
 
 def _texts(conditions: Iterable[Condition]) -> tuple[tuple[str, str, str, str], ...]:
-    return tuple((item.type, item.status, item.reason, item.message) for item in conditions)
+    return tuple(each.said for each in conditions)
 
 
 def _condition(condition: Condition, now: datetime) -> dict[str, str]:
