@@ -18,7 +18,7 @@ from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.nodes.loads import Load
 
 
-class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, tag_field="entry", tag=True):
+class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, tag_field="entry", tag=True, gc=False):
     """Base. What changes no state applies nothing."""
 
     def apply(self, state: ClusterState) -> None:

@@ -31,7 +31,7 @@ from volcano_py.record.promises import Promises
 from volcano_py.state.nodes.loads import Load
 
 
-class _Done(msgspec.Struct, frozen=True):
+class _Done(msgspec.Struct, frozen=True, gc=False):
     """What the scheduler did about an object, and the object as it was then."""
 
     entry: Entry

@@ -12,7 +12,7 @@ from volcano_py.api.report import CycleReport
 from volcano_py.record.entries import Entry
 
 
-class Seen(msgspec.Struct, frozen=True):
+class Seen(msgspec.Struct, frozen=True, gc=False):
     """An object came, or went."""
 
     kind: str
@@ -20,7 +20,7 @@ class Seen(msgspec.Struct, frozen=True):
     deleted: bool = False
 
 
-class CycleBegan(msgspec.Struct, frozen=True):
+class CycleBegan(msgspec.Struct, frozen=True, gc=False):
     """A cycle began with a configuration of this digest and text."""
 
     number: int
@@ -30,19 +30,19 @@ class CycleBegan(msgspec.Struct, frozen=True):
     decide: bool
 
 
-class CycleEnded(msgspec.Struct, frozen=True):
+class CycleEnded(msgspec.Struct, frozen=True, gc=False):
     """A cycle ended."""
 
     report: CycleReport
 
 
-class CycleEmitted(msgspec.Struct, frozen=True):
+class CycleEmitted(msgspec.Struct, frozen=True, gc=False):
     """A cycle has decided these."""
 
     effects: Sequence[Effect]
 
 
-class Turned(msgspec.Struct, frozen=True):
+class Turned(msgspec.Struct, frozen=True, gc=False):
     """The scheduler has forgotten what it remembered: the next segment may begin."""
 
 

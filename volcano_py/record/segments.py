@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+from isal import isal_zlib
 
 from volcano_py.record.entries import AssumedBound, AssumedEmitted, Emitted, Entry, Header, of_line
 
@@ -54,7 +55,7 @@ class SegmentWriter:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._encoder = msgspec.json.Encoder()
-        self._packing = zlib.compressobj(_LEVEL, wbits=_GZIP)
+        self._packing = isal_zlib.compressobj(_LEVEL, wbits=_GZIP)
         self._packed = 0
         self._lines = bytearray()
         self._file = path.open("xb")
@@ -74,7 +75,7 @@ class SegmentWriter:
     def flush(self) -> None:
         """What was written can be read from now on."""
         self._pack()
-        self._write(self._packing.flush(zlib.Z_SYNC_FLUSH))
+        self._write(self._packing.flush(isal_zlib.Z_SYNC_FLUSH))
         self._file.flush()
 
     def close(self) -> None:
