@@ -211,6 +211,7 @@ class FakeApi:
             watch.ended.set()
         if self._runner is not None:
             await self._runner.cleanup()
+            await asyncio.sleep(0)  # transports close in the next turn of the loop
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
