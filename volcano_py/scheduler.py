@@ -14,7 +14,7 @@ import structlog
 from numpy.typing import NDArray
 
 from volcano_py.actions import BUILTIN_ACTIONS
-from volcano_py.api.effects import Bind, Effect, Evict
+from volcano_py.api.effects import Bind, Effect, Emit, Evict
 from volcano_py.api.report import CycleReport, NamespaceShare, PendingJob, QueueReport, TierUse
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.answer_checks import is_interrupt, mapping_of
@@ -23,7 +23,6 @@ from volcano_py.framework.registry import Registry
 from volcano_py.framework.resting.resting import Resting
 from volcano_py.framework.resting.room_waits import RoomWaits
 from volcano_py.framework.session import Memories, Session
-from volcano_py.framework.statement import Emit
 from volcano_py.framework.status.closing import Closing
 from volcano_py.framework.status.queue_gates import open_gates
 from volcano_py.framework.status.queue_reports import queue_reports

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.actions.turns.single import SingleTurns
 from volcano_py.actions.turns.turn import Work, expect_single_tasks
 from volcano_py.actions.turns.turns import turn_of
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording import explain_ceilings
 from volcano_py.framework.action import Action
 from volcano_py.framework.ordering.namespace_order import Waiting, waiting_in
-from volcano_py.framework.ordering.queue_order import queue_order
+from volcano_py.framework.ordering.queue_order import QueueOrder, queue_order
 from volcano_py.framework.roles import minimums_first
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Statement
@@ -41,6 +43,15 @@ class Allocate(Action):
                 ssn.enqueue(job)
         by_queue = self._by_queue(ssn, self._finish(ssn, self._collect(ssn)))
         queues = queue_order(ssn, (ssn.queues[name] for name in by_queue))
+        singles = SingleTurns(ssn)
+        try:
+            self._take_turns(ssn, queues, by_queue, singles)
+        finally:
+            singles.settle()
+
+    def _take_turns(
+        self, ssn: Session, queues: QueueOrder, by_queue: Mapping[str, Waiting[Work]], singles: SingleTurns
+    ) -> None:
         while queues:
             queue = queues.pop()
             works = by_queue[queue.name]
@@ -52,9 +63,10 @@ class Allocate(Action):
             work, is_last = works.pop(), not queues
             if is_last:
                 expect_single_tasks(ssn, chain((work,), works.in_order()))
-            alone = is_last and not works
-            if turn_of(ssn, work, alone=alone).take() and len(work.tasks):
-                works.push(work)
+            if not singles.take(work):
+                alone = is_last and not works
+                if turn_of(ssn, work, alone=alone).take() and len(work.tasks):
+                    works.push(work)
             queues.push(queue)
 
     @staticmethod

@@ -6,7 +6,7 @@ tens of thousands of them: as structs of msgspec they cost a fifth of what froze
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -128,5 +128,8 @@ class Event(msgspec.Struct, frozen=True):
 
 
 Effect = Bind | Evict | OpenGate | PodCondition | PodGroupStatusUpdate | QueueAllocated | QueueConditions | Event
+
+Emit = Callable[[Sequence[Effect]], None]
+"""Passes effects on, in the order in which they are to be carried out."""
 
 JsonObject = dict[str, Any]

@@ -8,6 +8,8 @@ from volcano_py.framework.calls.dispatch import Call, Dispatch
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.job import Placement
 from volcano_py.framework.placement.pod_counts import PodCounts
+from volcano_py.state.table.table import Rows
+from volcano_py.state.task_class import TaskClass
 
 
 class Moves:
@@ -34,15 +36,24 @@ class Moves:
 
     def allocated(self, placement: Placement) -> None:
         """Tasks have got places, or have kept them after all."""
+        self.count_pods(placement.task_class, placement.rows)
+        self.tell_allocated(placement)
+
+    def tell_allocated(self, placement: Placement) -> None:
+        """Pass it on to plugins only; `count_pods` has to follow, once the ledger has it."""
         self._pass_on(self._on_allocate, placement)
+
+    def count_pods(self, task_class: TaskClass, rows: Rows) -> None:
+        """The ledger has a new state of tasks `rows` [K], all of one class."""
+        if self._pod_counts is not None:
+            self._pod_counts.update(task_class, rows)
 
     def deallocated(self, placement: Placement) -> None:
         """Tasks have lost their places."""
+        self.count_pods(placement.task_class, placement.rows)
         self._pass_on(self._on_deallocate, placement)
 
     def _pass_on(self, calls: Sequence[Call], placement: Placement) -> None:
-        if self._pod_counts is not None:
-            self._pod_counts.update(placement)
         self.count += 1
         for call in calls:
             call(placement)

@@ -106,6 +106,14 @@ class Plugin:
     queues, its arguments, and pods that have nodes, with their jobs: not from the time, nor from other jobs that wait.
     If all plugins say so, jobs for which preempt and reclaim found nothing are not evaluated again until some of that
     changes."""
+    allows_series: ClassVar[bool] = False
+    """Whether single pods may take their turns in series, which the tables show only at the end of each series.
+
+    If so, what the plugin answers about the order of queues and namespaces, about what queues may take and at
+    `pre_predicate` follows from what it read when the session opened, and from `on_allocate`. This reads nothing but
+    the placement if its class `uses_amounts_only`. Also, `job_ready` holds for jobs with a `minMember` of at most 1,
+    without roles and sub-groups, as soon as one task has a place. Plugins that fill none of these points are not
+    asked."""
     hierarchy_points: ClassVar[frozenset[str]] = frozenset()
     """Points that the plugin fills with `enableHierarchy` only."""
     queue_fields: ClassVar[frozenset[QueueField]] = frozenset()

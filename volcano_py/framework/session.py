@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.api.effects import Emit
 from volcano_py.api.report import PendingJob
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.combined import CombinedAnswers
@@ -26,7 +27,7 @@ from volcano_py.framework.placement.variants import tell_apart
 from volcano_py.framework.registry import Registry
 from volcano_py.framework.resting.eviction_basis import EvictionBasis
 from volcano_py.framework.resting.resting import Resting
-from volcano_py.framework.statement import Emit, Statement, Statements
+from volcano_py.framework.statement import Statement, Statements
 from volcano_py.framework.status.promise_times import PROMISES, PromiseTimes
 from volcano_py.framework.status.wakeups import Wakeups
 from volcano_py.framework.topology.topology import TREE, Topology

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import Enum
-from itertools import groupby
+from itertools import groupby, repeat
 from typing import Final
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.effects import Bind, ClaimBinding, Effect, Evict, ObjectRef
+from volcano_py.api.effects import Effect, Emit, Evict, ObjectRef
+from volcano_py.framework.binding.bindings import bindings
+from volcano_py.framework.binding.series import Series
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.findings import Findings
 from volcano_py.framework.job import Job, Placement
 from volcano_py.framework.moves import Moves
 from volcano_py.framework.placement.placer import Placer
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.table import NOWHERE, Rows
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
-
-Emit = Callable[[Sequence[Effect]], None]
 
 
 class OperationKind(Enum):
@@ -35,7 +35,6 @@ _BECOMES: Final = {
     OperationKind.PIPELINE: TaskStatus.PIPELINED,
     OperationKind.EVICT: TaskStatus.RELEASING,
 }
-_NO_CLAIMS: Final[tuple[tuple[ClaimBinding, ...], float]] = ((), 0.0)
 
 
 class Motive(msgspec.Struct, frozen=True):
@@ -180,15 +179,7 @@ class Statement:
             rows = np.concatenate([each.rows for each in placements])
             nodes = np.concatenate([each.nodes for each in placements])
         self._cluster.ledger.relabel(rows, TaskStatus.BINDING)
-        infos, info_of = self._cluster.snapshot.nodes, self._cluster.task_info
-        key, queue, job_created = job.key, job.queue.name, job.created
-        created = self._cluster.ledger.tasks.created[rows].tolist()
-        claims = self._findings.claim_bindings
-        return [
-            Bind(info_of(row).ref, infos[node].name, key, queue, moment, *claims.get(row, _NO_CLAIMS), job_created)
-            for row, node, moment in zip(rows.tolist(), nodes.tolist(), created, strict=True)
-            if node != NOWHERE
-        ]
+        return bindings(self._cluster, self._findings, repeat(job, len(rows)), rows, nodes)
 
     def _evictions(self, operation: Operation) -> list[Effect]:
         group, motive = operation.placement.job.info.ref, operation.motive
@@ -214,6 +205,10 @@ class Statements:
         made = Statement(*self._parts, self.emit)
         self._made.append(made)
         return made
+
+    def series(self) -> Series:
+        """A new, empty series of placements that are not undone."""
+        return Series(*self._parts, self.emit)
 
     def undo_open(self, since: int) -> None:
         """Discard the statements after the first `since` that were neither committed nor discarded."""

@@ -55,6 +55,7 @@ class Gang(Plugin):
     """
 
     name = "gang"
+    allows_series = True
     sees_jobs_alike = True
     evictions_last = True
 

@@ -145,6 +145,11 @@ class TaskClass(msgspec.Struct, frozen=True, eq=False):
         return self.signature.disks
 
     @property
+    def uses_amounts_only(self) -> bool:
+        """Whether such a pod uses nothing of its node but amounts of resources: no host ports, disks or volumes."""
+        return not (self.host_ports or self.disks or self.volumes)
+
+    @property
     def strategy(self) -> tuple[str, str]:
         """What the pods' annotations say of how nodes are scored for them: type and weights, as written."""
         return self.signature.strategy

@@ -106,6 +106,24 @@ class Placer:
         nodes = self._strategies.of(candidates, ahead).nodes(candidates, ahead)
         return Choice(state.plan.begin(nodes, count, len(self._log)))
 
+    def planned(self, task_class: TaskClass) -> Rows:
+        """[K] the nodes that the next tasks of the class take one after the other, as far as that is planned: empty
+        where each has to be chosen by itself. The caller says how many were `used`, before anything else is asked.
+
+        Only for classes that no placement makes nodes refuse: for others, plugins are asked again after each task.
+        """
+        if not self.expects_nothing:
+            return _NOTHING
+        state = self._state(task_class)
+        if state.predicate_reach is not Reach.STATIC or state.filters is not None:
+            return _NOTHING
+        choice = self.choose(task_class, 1)
+        return _NOTHING if choice.pipelined or not len(choice.nodes) else state.plan.rest()
+
+    def used(self, task_class: TaskClass, count: int) -> None:
+        """Only the first `count` of the nodes that were `planned` for the class are taken."""
+        self._states[task_class.row].plan.used(count)
+
     def _choose_within(self, task_class: TaskClass, count: int, within: Confinement) -> Choice:
         """No plan is kept: the next tasks of the class may be those of another job."""
         state = self._state(task_class)

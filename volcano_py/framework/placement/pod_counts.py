@@ -35,7 +35,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.cluster_copy import ClusterCopy
-from volcano_py.framework.job import Placement
 from volcano_py.state.status import ON_NODE_STATUSES, STATUS_COUNT, TaskStatus
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
@@ -209,12 +208,12 @@ class PodCounts:
         placed: Rows = rows[self._kind[rows] != NOT_COUNTED]
         return placed
 
-    def update(self, placement: Placement) -> None:
-        """Tasks were placed, evicted or taken back; the ledger has their new state. For the session only."""
-        rows = placement.rows
+    def update(self, task_class: TaskClass, rows: Rows) -> None:
+        """Tasks `rows` [K] of one class were placed, evicted or taken back; the ledger has their new state. For the
+        session only."""
         kinds, nodes = self._kind[rows], self._node[rows]
         self._kind[rows], self._node[rows] = self._standing(rows)
-        for tally in self._of_class.get(placement.task_class.row, ()):
+        for tally in self._of_class.get(task_class.row, ()):
             self._move(tally, rows, kinds, nodes)
         profiles = self._profile_of[rows]
         first = int(profiles[0])

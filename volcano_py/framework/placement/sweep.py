@@ -126,3 +126,12 @@ class Plan:
             return None
         self._first, self._last, self._seen = self._last, self._last + count, len(log)
         return self._nodes[self._first : self._last]
+
+    def rest(self) -> Rows:
+        """All that is planned, from what was asked for last on."""
+        self._last = len(self._nodes)
+        return self._nodes[self._first :]
+
+    def used(self, count: int) -> None:
+        """Only the first `count` of the nodes given last are taken."""
+        self._last = self._first + count

@@ -62,6 +62,7 @@ class Capacity(Plugin):
     """
 
     name = "capacity"
+    allows_series = True
     sees_jobs_alike = True
     judges_units = True
     arguments_type = CapacityArguments

@@ -55,6 +55,7 @@ class Drf(Plugin):
     """
 
     name = "drf"
+    allows_series = True
     sees_jobs_alike = True
     judges_units = True
     guards = frozenset({"reclaimable"})

@@ -67,6 +67,7 @@ class NodeGroup(Plugin):
     """With `enableHierarchy` a queue without rules has those of the nearest queue above that has any."""
 
     name = "nodegroup"
+    allows_series = True
     predicate_lasts = True
     sees_jobs_alike = True
     evictions_last = True

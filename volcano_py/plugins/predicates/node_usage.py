@@ -54,8 +54,7 @@ class NodeUsages:
 
     def update(self, placement: Placement) -> None:
         """See `NodeUsage.update`."""
-        task_class = placement.task_class
-        if task_class.host_ports or task_class.volumes or task_class.disks:
+        if not placement.task_class.uses_amounts_only:
             for usage in self._made.values():
                 usage.update(placement)
 

@@ -43,6 +43,7 @@ class Predicates(Plugin):
     """See the module."""
 
     name = "predicates"
+    allows_series = True
     predicate_lasts = True
     sees_jobs_alike = True
     evictions_last = True

@@ -49,6 +49,7 @@ class Proportion(Plugin):
     """
 
     name = "proportion"
+    allows_series = True
     sees_jobs_alike = True
     judges_units = True
     guards = frozenset({"reclaimable"})

@@ -42,6 +42,7 @@ class Reservation(Plugin):
     """
 
     name = "reservation"
+    allows_series = True
     sees_jobs_alike = True
     arguments_type = ReservationArguments
 

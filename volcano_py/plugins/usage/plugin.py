@@ -38,6 +38,7 @@ class Usage(Plugin):
     """See the module."""
 
     name = "usage"
+    allows_series = True
     sees_jobs_alike = True
     arguments_type = UsageArguments
 

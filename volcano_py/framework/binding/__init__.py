@@ -1,0 +1,1 @@
+"""Binding: placements that are final, and the effects that carry them out."""
