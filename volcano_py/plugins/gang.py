@@ -68,15 +68,15 @@ class Gang(Plugin):
 
     def job_valid(self, job: Job) -> Refusal | None:
         counted = self._roles(job, VALID_STATUSES) if job.info.min_task_member else ()
-        strangers = self._ssn.snapshot.strangers.get(job.key)
         if short := [ShortRole(role.name, role.found, role.minimum) for role in counted if role.missing]:
+            strangers = self._ssn.snapshot.strangers.get(job.key)
             text = not_enough_of_roles(job.key, short, maker=_maker_of(job.info), strangers=strangers)
             return Refusal(Reason.NOT_ENOUGH_TASKS, text)
         if short_groups := self._short_of_groups(job):
             return Refusal(Reason.NOT_ENOUGH_TASKS, not_enough_of_groups(job.key, short_groups))
         found = job.valid_tasks
         if found < job.min_member:
-            ended = job.tasks - found
+            ended, strangers = job.tasks - found, self._ssn.snapshot.strangers.get(job.key)
             text = not_enough_tasks(
                 job.key, found, job.min_member, ended=ended, maker=_maker_of(job.info), strangers=strangers
             )

@@ -54,9 +54,8 @@ class NodeUsages:
 
     def update(self, placement: Placement) -> None:
         """See `NodeUsage.update`."""
-        if not placement.task_class.uses_amounts_only:
-            for usage in self._made.values():
-                usage.update(placement)
+        for usage in self._made.values():
+            usage.update(placement)
 
 
 def _disks(task_class: TaskClass) -> tuple[Disk, ...]:

@@ -179,8 +179,9 @@ class Predicates(Plugin):
 
     def _follow(self, placement: Placement) -> None:
         """The tasks are where the node usage says."""
-        self._usages.update(placement)
-        self._volumes.update(placement)
+        if not placement.task_class.uses_amounts_only:
+            self._usages.update(placement)
+            self._volumes.update(placement)
 
     def _lasting(self, task_class: TaskClass, view: NodeView) -> Codes:
         """[K] the verdicts of nodes that do not depend on placements of this cycle; the caller may write into it."""
