@@ -175,15 +175,17 @@ class Closing:
 
     def _conclude(self, job: Job, conditions: tuple[Condition, ...], *, is_scheduled: bool) -> Iterator[Effect]:
         """What is written of a job that the actions of this cycle could try."""
-        provisional = job.phase is not Phase.RUNNING and bool(self._about_to_run[job.row])
+        phase = job.phase
+        provisional = phase is not Phase.RUNNING and bool(self._about_to_run[job.row])
         waits = job.unstarted_tasks > 0
         is_due = waits or not job.tasks or not (is_scheduled or self._ssn.ask.job_ready(job))
-        verdict = self._verdict(job, job.phase) if is_due else None
+        verdict = self._verdict(job, phase) if is_due else None
         if not is_scheduled and verdict is not None and (waits or not _is_filled_by_leavers(job)):
-            job.enter(_while_incomplete(job, job.phase))
+            phase = _while_incomplete(job, phase)
+            job.enter(phase)
             reason = _condition_reason(verdict)
             conditions = self._with(conditions, names.UNSCHEDULABLE, reason, gang_message(job, verdict))
-        yield from self._status(job.row, job.phase, conditions, provisional=provisional)
+        yield from self._status(job.row, phase, conditions, provisional=provisional)
         if verdict is not None:
             for row, found in pod_verdicts(self._ssn, job, verdict):
                 yield from self._pod(self._ssn.task_info(row), found, self._nominated(row))
