@@ -39,6 +39,7 @@ from volcano_py.state.cluster_state import ClusterState
 
 CYCLES: Final = 3
 HOST: Final = "host"
+SPREADS: Final = ("DoNotSchedule", "ScheduleAnyway")
 NAMESPACES: Final = ("team", "lab")
 LEAVES: Final = ("a1", "a2", "b1", "b2", "c")
 PARENTS: Final = {"a1": "a", "a2": "a", "b1": "b", "b2": "b", "c": ""}
@@ -112,15 +113,17 @@ def changed(pod: Pod, **fields: Any) -> Pod:
 
 
 @st.composite
-def jobs(draw: st.DrawFn, name: str, *, alike: bool) -> list[PodGroup | Pod]:
-    """Mostly of a single pod; some are gangs, some ask for more than amounts. `alike`: all pods are of one class."""
+def jobs(draw: st.DrawFn, name: str, common: str | None) -> list[PodGroup | Pod]:
+    """Mostly of a single pod; some are gangs. They ask for something `common`, and their pods are then of one class; or
+    for anything (None)."""
+    alike = common is not None
     namespace = NAMESPACES[0] if alike else draw(st.sampled_from(NAMESPACES))
     pods = draw(st.sampled_from([1, 1, 1, 1, 1, 1, 1, 2, 3]))
     minimum = draw(st.sampled_from([0, 1, 1, pods]))
     cpu = 1 if alike else draw(st.sampled_from([1, 1, 1, 1, 2, 0, 9]))
     zone = "" if alike else draw(st.sampled_from(["", "", "", "a"]))
     age, priority = draw(st.integers(0, 2)), draw(st.sampled_from([0, 0, 0, 1]))
-    special = "" if alike else draw(st.sampled_from(["", "", "", "", "", "port", "spread"]))
+    special = draw(st.sampled_from(["", "", "", "", "", "port", *SPREADS])) if common is None else common
     made: list[PodGroup | Pod] = [a_group(name, minimum, draw(st.sampled_from(LEAVES)), age=age)]
     for index in range(pods):
         pod = a_pod(f"{name}-{index}", name, cpu, age=age, zone=zone, priority=priority)
@@ -128,11 +131,11 @@ def jobs(draw: st.DrawFn, name: str, *, alike: bool) -> list[PodGroup | Pod]:
             (container,) = pod.spec.containers
             with_port = msgspec.structs.replace(container, ports=[ContainerPort(container_port=80, host_port=80)])
             pod = changed(pod, containers=[with_port])
-        elif special == "spread":
+        elif special in SPREADS:
             constraint = TopologySpreadConstraint(
                 max_skew=1,
                 topology_key=HOST,
-                when_unsatisfiable="DoNotSchedule",
+                when_unsatisfiable=special,
                 label_selector=LabelSelector(match_labels={"app": "web"}),
             )
             pod = changed(pod, topology_spread_constraints=[constraint])
@@ -166,8 +169,8 @@ def cases(draw: st.DrawFn) -> Case:
             fields = {"deletion_timestamp": EPOCH} if draw(st.booleans()) else {}
             objects.append(msgspec.structs.replace(leaving, metadata=with_fields(leaving.metadata, **fields)))
     objects.extend(draw(queues()))
-    alike = draw(st.booleans())
-    made = [draw(jobs(f"j{index:02d}", alike=alike)) for index in range(draw(st.integers(1, 24)))]
+    common = draw(st.sampled_from([None, None, "", "", *SPREADS]))
+    made = [draw(jobs(f"j{index:02d}", common)) for index in range(draw(st.integers(1, 24)))]
     first = draw(st.integers(0, len(made)))
     flat = [[each for job in some for each in job] for some in (made[first:], made[:first])]
     return Case(objects + flat[0], flat[1])
