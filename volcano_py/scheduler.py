@@ -167,7 +167,9 @@ class Scheduler:
         if decide:
             ssn.wake(self._resting)
             ssn.reservations.hold()
+            ssn.wakeups.are_acting = True
             times.actions, times.action_errors = self._run_actions(ssn, until)
+            ssn.wakeups.are_acting = False
         ends_here = until()
         if decide and not ends_here:
             requeue_if_unblocked(ssn)
@@ -198,10 +200,7 @@ class Scheduler:
 
     def _remember(self, ssn: Session, closing: Closing) -> bool:
         """Which jobs rest from now on. Whether the next cycle is due at once for some of them."""
-        waits = RoomWaits(ssn)
-        return self._resting.remember(
-            ssn, ssn.findings.set_aside, closing.reports, waits.lacks_of, waits.eviction_basis
-        )
+        return self._resting.remember(ssn, ssn.findings.set_aside, closing.reports, RoomWaits(ssn))
 
     def _report(
         self,

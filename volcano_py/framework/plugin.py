@@ -96,16 +96,17 @@ class Plugin:
     predicate_lasts: ClassVar[bool] = False
     """Whether `predicate` answers with reach STATIC follow from the class, the nodes (without their pods), the queues
     and the plugin's arguments alone, claims of the class apart: not from the time, measured load, or other jobs. If all
-    plugins say so, jobs that wait only for room are not evaluated until a change of nodes concerns them."""
+    plugins say so, jobs that wait only for room are not evaluated until a change of nodes concerns them. A plugin whose
+    answers follow from more says from what: `predicate_follows_from`."""
     sees_jobs_alike: ClassVar[bool] = False
     """Whether all its answers are the same for waiting jobs of one queue and namespace that differ only in their
     names, ages, labels and annotations. When all plugins say so, preempt and reclaim do not search again for a job
     after they found nothing for an equal one."""
     evictions_last: ClassVar[bool] = False
     """Whether all its answers about jobs that starve, their places and victims follow from that job, the nodes, the
-    queues, its arguments, and pods that have nodes, with their jobs: not from the time, nor from other jobs that wait.
-    If all plugins say so, jobs for which preempt and reclaim found nothing are not evaluated again until some of that
-    changes."""
+    queues, its arguments, pods that have nodes, with their jobs, and what `predicate_follows_from` and
+    `scores_follow_from` return: not from the time, nor from other jobs that wait. If all plugins say so, jobs for which
+    preempt and reclaim found nothing are not evaluated again until some of that changes."""
     allows_series: ClassVar[bool] = False
     """Whether single pods may take their turns in series, which the tables show only at the end of each series.
 
@@ -156,6 +157,20 @@ class Plugin:
     def describe_network(self) -> Mapping[str, TierUse]:
         """Tier → jobs that are kept together and placed in it. Asked at the end of a cycle."""
         return {}
+
+    def predicate_follows_from(self) -> Hashable:
+        """What answers of `predicate` with reach STATIC follow from beyond what `predicate_lasts` allows, as it was
+        when the session opened, to be compared between cycles. None if that cannot be said."""
+        return () if self.predicate_lasts else None
+
+    def scores_follow_from(self) -> Hashable:
+        """What the choice among nodes, and among domains of the network, follows from beyond the class, its job, the
+        nodes (without their images), pods that have nodes and `predicate_follows_from`, as it was when the session
+        opened, to be compared between cycles. None if that cannot be said.
+
+        It matters for gangs that may fit only if some of their pods go to certain nodes, and before evictions.
+        """
+        return ()
 
     def evictions_follow_from(self) -> Hashable:
         """What the plugin's answers follow from beyond what `evictions_last` allows, as it was when the session opened,

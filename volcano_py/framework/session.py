@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.effects import Emit
-from volcano_py.api.report import PendingJob
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.combined import CombinedAnswers
 from volcano_py.framework.calls.dispatch import Dispatch
@@ -25,8 +24,10 @@ from volcano_py.framework.placement.placer import Placer
 from volcano_py.framework.placement.pod_counts import PodCounts
 from volcano_py.framework.placement.variants import tell_apart
 from volcano_py.framework.registry import Registry
-from volcano_py.framework.resting.eviction_basis import EvictionBasis
+from volcano_py.framework.resting.eviction_basis import EVICTING_NOTHING
+from volcano_py.framework.resting.memory import RestingJob
 from volcano_py.framework.resting.resting import Resting
+from volcano_py.framework.resting.wait_basis import WaitBasis
 from volcano_py.framework.statement import Statement, Statements
 from volcano_py.framework.status.promise_times import PROMISES, PromiseTimes
 from volcano_py.framework.status.wakeups import Wakeups
@@ -55,7 +56,7 @@ class Session(ClusterCopy):
         ask: what the plugins answer together.
         wakeups: times at which another cycle is due even if nothing changes.
         findings: why jobs wait, places that were given back, and the like.
-        resting: job row → what is reported of a job that this cycle skips, see resting/resting.py.
+        resting: job row → what is known of a job that this cycle skips, see resting/resting.py.
         promise_times: how long jobs have held promises that their pods do not use.
         topology: which nodes jobs that are kept together may use.
         placer: chooses nodes.
@@ -90,7 +91,7 @@ class Session(ClusterCopy):
         self.ask = CombinedAnswers(self.dispatch, self.ledger, self.queues)
         tell_apart(self, self.dispatch)
         resting = resting or Resting()
-        self.resting: dict[int, PendingJob] = resting.recall(self, configuration)
+        self.resting: dict[int, RestingJob] = resting.recall(self, configuration)
         # Each was admitted when it came to rest. If its PodGroup is not stored yet, no other place says so.
         self.ledger.jobs.phase[list(self.resting)] = Phase.INQUEUE
         self._barred = Barred(self, self.dispatch, self.ask, resting.classes)
@@ -131,15 +132,18 @@ class Session(ClusterCopy):
         return rows[np.argsort(tasks.job[rows], kind="stable")]
 
     @cached_property
-    def eviction_basis(self) -> EvictionBasis | None:
-        """What actions that evict go by, as things stood when the session opened; None when that cannot be said."""
-        return EvictionBasis.of(self, self.dispatch)
+    def wait_basis(self) -> WaitBasis | None:
+        """Why jobs get no room, as things stood when the session opened; None when that cannot be said."""
+        evicts = not EVICTING_NOTHING.issuperset(self.configuration.actions)
+        return WaitBasis.of(self, self.dispatch, evicts=evicts)
 
     def wake(self, resting: Resting) -> None:
         """End the rest of jobs that a change concerns, for this cycle."""
-        if woken := resting.wake(self, self.ask, lambda: self.eviction_basis):
-            self.resting = {row: reported for row, reported in self.resting.items() if row not in woken}
+        if woken := resting.wake(self, self.ask, lambda: self.wait_basis):
+            self.resting = {row: job for row, job in self.resting.items() if row not in woken}
             self._pending = self._collect_pending()
+        if due := [job.until for job in self.resting.values() if job.until]:
+            self.wakeups.recheck_at(min(due))
 
     def unenqueued_jobs(self) -> list[Job]:
         """Valid jobs that were not admitted yet, with or without tasks."""
@@ -204,6 +208,7 @@ class Session(ClusterCopy):
     def enqueue(self, job: Job) -> None:
         """The PodGroup leaves Pending: its pods may be created and placed."""
         job.enter(Phase.INQUEUE)
+        self.wakeups.of_jobs.pop(job.row, None)  # (that was about its admission)
 
     # -- from one cycle to the next --------------------------------------------------------------------------------
 

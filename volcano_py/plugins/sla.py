@@ -36,6 +36,7 @@ class Sla(Plugin):
     """
 
     name = "sla"
+    evictions_last = True  # (but for the job's own time, which it asks a cycle for)
     arguments_type = SlaArguments
 
     def on_session_open(self, ssn: Session) -> None:
@@ -58,7 +59,7 @@ class Sla(Plugin):
         if due <= self._now:
             return PERMIT
         if due < _NO_LIMIT:
-            self._wakeups.recheck_at(due)
+            self._wakeups.recheck_at(due, job.row)
         return ABSTAIN
 
     def _due_at(self, job: Job) -> float:

@@ -320,7 +320,7 @@ class _SideBySide:
         self._late: set[str] = set()
         self._is_apart = False
         """The last deciding cycle has moved something, after which pods might be evicted for jobs that rested."""
-        self.rested = self.rested_for_room = self.rested_for_pods = 0
+        self.rested = self.rested_for_room = self.rested_for_pods = self.rested_for_domains = 0
         self.differences: list[str] = []
 
     def run_cycle(
@@ -335,8 +335,11 @@ class _SideBySide:
         late = {job.info.key for job in resting if job.lacks and job.row not in awake}
         self.rested_for_room += len(late)
         self.rested_for_pods += sum(any(lack.sight for lack in job.lacks) for job in resting if job.row not in awake)
+        waiting = [job for job in resting if job.lacks and job.row not in awake]
+        self.rested_for_domains += sum(job.info.topology is not None for job in waiting)
         if decide:  # otherwise what the last such cycle found is reported again
             moves = report.binds + report.pipelined + report.evictions > 0
+            moves |= 0 < report.look_again_at - report.started < 0.1  # (places are kept)
             self._late = late if moves else set()
             self._is_apart = bool(self._late) and not EVICTING_NOTHING.issuperset(configuration.actions)
         if self._is_apart:

@@ -68,8 +68,8 @@ def lack_of_room(
 
 
 def lack_of_luck(cluster: ClusterCopy, sight: Sight) -> LackOfRoom:
-    """Why a gang whose pods differ is incomplete: some found room, and if they had taken other nodes, so might the
-    others. That is tried again once a pod in `sight` has moved."""
+    """Why a gang is incomplete whose pods differ, or that is kept together in the network: some found room, and if they
+    had taken other nodes, so might the others. That is tried again once a pod in `sight` has moved."""
     return _whatever_room(cluster, None, sight)
 
 

@@ -72,8 +72,14 @@ class RestingTask(msgspec.Struct, frozen=True, eq=False):
 
 
 class RestingJob(msgspec.Struct, frozen=True, eq=False):
-    """`lacks`: why no node has room for it, one for each of its classes that were tried; empty if more room would not
-    help. `joins`: what makes a pod open nodes to it by its coming."""
+    """One job that rests.
+
+    Attributes:
+        lacks: why no node has room for it, one for each of its classes that were tried; empty if more room would not
+            help.
+        joins: what makes a pod open nodes to it by its coming.
+        until: when it is looked at again even if nothing changes, in seconds since the epoch; 0 for never.
+    """
 
     row: int
     info: JobInfo
@@ -81,6 +87,12 @@ class RestingJob(msgspec.Struct, frozen=True, eq=False):
     reported: PendingJob
     lacks: tuple[LackOfRoom, ...]
     joins: frozenset[PodTerm | Thing] = frozenset()
+    until: float = 0.0
+
+    @property
+    def waits_by_luck(self) -> bool:
+        """Whether it might find room if some of its pods had taken other nodes."""
+        return any(lack.places is None for lack in self.lacks)
 
     def is_same(self, cluster: ClusterCopy) -> bool:
         if not is_same_group(cluster.snapshot.jobs[self.row], self.info):

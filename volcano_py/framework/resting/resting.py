@@ -4,31 +4,31 @@ A resting job costs a cycle one comparison: it is not evaluated, gets no turn, a
 rests until the PodGroup, one of its pods, a queue, an existing node or the configuration changes; a job that waits for
 nothing but room (see room_waits.py), also until a change of what is free on nodes concerns it, or its queue has reached
 a ceiling; one that waits for other pods, or for what they hold, until one of these moves, or may do so in the cycle
-(see pods_in_sight.py); and where pods might be evicted for it, until anything that evictions follow from changes (see
-eviction_basis.py). What a cycle decides is the same as if nothing were kept. So is what it reports, with one exception:
-what is placed in a cycle enters the reasons of jobs that rest for room in the next one. So does what may be evicted for
-them after it.
+(see pods_in_sight.py); and in any case until something else changes that plugins go by (see wait_basis.py), which may
+be the time, or where pods might be evicted for it, anything that evictions follow from (see eviction_basis.py). What a
+cycle decides is the same as if nothing were kept. So is what it reports, with one exception: what is placed in a cycle
+enters the reasons of jobs that rest for room in the next one. So does what may be evicted for them after it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from copy import copy
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from msgspec.structs import replace
 
-from volcano_py.api.report import PendingJob
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.combined import CombinedAnswers
 from volcano_py.framework.cluster_copy import ClusterCopy
-from volcano_py.framework.resting.eviction_basis import EVICTING_NOTHING, EvictionBasis, has_moved
+from volcano_py.framework.resting.eviction_basis import EVICTING_NOTHING, has_moved
 from volcano_py.framework.resting.holdings import Thing
 from volcano_py.framework.resting.lack_of_room import LackOfRoom
 from volcano_py.framework.resting.memory import Basis, Memory, RestingJob, RestingTask
 from volcano_py.framework.resting.pods_in_sight import terms_of_profile
 from volcano_py.framework.resting.reports import Report
+from volcano_py.framework.resting.wait_basis import WaitBasis
 from volcano_py.framework.resting.waking import at_ceilings, first_of_equals, those_that_may_join
 from volcano_py.state.nodes.index import Kept
 from volcano_py.state.snapshot import Phase
@@ -38,6 +38,19 @@ from volcano_py.state.terms.pod_terms import PodTerm
 
 _MOST_TASKS: Final = 100_000
 """At some 2 KB each; jobs beyond that are looked at in every cycle."""
+
+
+class Waits(Protocol):
+    """What a finished cycle knows of jobs that wait (room_waits.py)."""
+
+    def basis(self) -> WaitBasis | None:
+        """What else it follows from that jobs get no room; None when that is not known."""
+
+    def lacks_of(self, row: int) -> Sequence[LackOfRoom]:
+        """Why the job in that row gets no room; nothing if it does not wait for room alone."""
+
+    def until(self, row: int) -> float:
+        """When the clock alone may change what becomes of the job; 0 for never."""
 
 
 class Resting:
@@ -50,34 +63,38 @@ class Resting:
         self._recalled: list[RestingJob] = []
         self._awake: set[int] = set()
         """Rows of those recalled jobs that this cycle looks at all the same."""
-        self._evictions: EvictionBasis | None = None
-        """Why nothing was evicted for those that rest for room; None when no action could, or it is not known."""
+        self._waits: WaitBasis | None = None
+        """Why those that rest for room get none; None when there are none, or it is not known."""
 
-    def recall(self, cluster: ClusterCopy, configuration: SchedulerConfiguration) -> dict[int, PendingJob]:
-        """Job row → its report, for all jobs that rest, with those that `wake` may name."""
+    def recall(self, cluster: ClusterCopy, configuration: SchedulerConfiguration) -> dict[int, RestingJob]:
+        """Job row → what is known of it, for all jobs that rest, with those that `wake` may name."""
         if self._basis is None or not self._basis.holds_for(cluster, configuration):
             snapshot = cluster.snapshot
             self._basis = Basis(snapshot.offers_version, snapshot.queues_version, cluster.axis, configuration)
             self.classes, self._memory = Kept(), None
         self._recalled = [] if self._memory is None else self._memory.unchanged(cluster)
         self._awake = set()
-        return {job.row: job.reported for job in self._recalled}
+        return {job.row: job for job in self._recalled}
 
-    def wake(
-        self, cluster: ClusterCopy, ask: CombinedAnswers, eviction_basis: Callable[[], EvictionBasis | None]
-    ) -> Set[int]:
-        """Rows of jobs that do not rest in this cycle after all: room that has come or gone may concern them, or pods
-        may be evicted for them (`eviction_basis` as it is now), or their queue may hold no more by now. Only once the
-        plugins are open."""
-        waiting = self._rest_for_room()
-        if waiting and self._evicts and (self._evictions is None or self._evictions != eviction_basis()):
-            self._awake.update(waiting)
-        elif self._memory is not None:
+    def wake(self, cluster: ClusterCopy, ask: CombinedAnswers, basis: Callable[[], WaitBasis | None]) -> Set[int]:
+        """Rows of jobs that do not rest in this cycle after all: room that has come or gone may concern them, or
+        something else that it follows from that they get none (`basis` as it is now), or their queue may hold no more
+        by now. Only once the plugins are open."""
+        self._awake.update(job.row for job in self._recalled if job.until and job.until <= cluster.now)
+        self._awake.update(self._that_follow_from_more(basis))
+        if self._memory is not None and self._rest_for_room():
             concerned = self._memory.concerned(cluster)
             self._awake.update(first_of_equals(cluster, ask, self._recalled, concerned))
         self._awake.update(at_ceilings(cluster, ask, self._recalled))
         self._awake.update(those_that_may_join(cluster, self._recalled, self._awake))
         return self._awake
+
+    def _that_follow_from_more(self, basis: Callable[[], WaitBasis | None]) -> Iterator[int]:
+        """Rows of those that rest for room although more than that has changed."""
+        waiting = [job for job in self._recalled if job.lacks]
+        now = basis() if waiting else None
+        others, lucky = (now is not None and now.holds(self._waits, by_luck=each) for each in (False, True))
+        return (job.row for job in waiting if not (others and (lucky or not job.waits_by_luck)))
 
     def _rest_for_room(self) -> set[int]:
         """Rows of the recalled jobs that wait for nothing but room, and that this cycle does not look at so far."""
@@ -101,32 +118,31 @@ class Resting:
         cluster: ClusterCopy,
         set_aside: Mapping[int, Rows],
         reports: Mapping[int, Report],
-        lacks_of: Callable[[int], Sequence[LackOfRoom]],
-        eviction_basis: Callable[[], EvictionBasis | None],
+        waits: Waits,
     ) -> bool:
         """After a deciding cycle: `reports` are of jobs of which there is nothing more to say, by job row; `set_aside`
-        are the tasks of jobs that got no turn, by job row; `lacks_of` says why a job, by row, gets no room, nothing if
-        it does not wait for room alone; `eviction_basis` says why no pods are evicted for jobs.
+        are the tasks of jobs that got no turn, by job row.
 
         Whether the next cycle looks at jobs that rested in this one, because of what it has placed."""
         memory = self._memory
         concerned = {} if memory is None else memory.concerned(cluster)
-        kept = [job for job in self._recalled if job.row not in concerned and self._is_as_reported(job, reports)]
-        new = self._new(cluster, set_aside, reports, {job.row for job in kept}, lacks_of)
+        kept = [job for job in self._recalled if job.row not in concerned and self._is_as_before(job, reports, waits)]
+        new = self._new(cluster, set_aside, reports, {job.row for job in kept}, waits)
         if memory is not None and memory.jobs == (*kept, *new):
             self._memory = memory.as_of(cluster)
         else:
             self._memory = Memory.of(_bounded([*kept, *new]), cluster)
-        self._evictions = eviction_basis() if any(job.lacks for job in (*kept, *new)) else None
+        self._waits = waits.basis() if any(job.lacks for job in (*kept, *new)) else None
         late = self._rest_for_room()
         return not late.isdisjoint(concerned) or (bool(late) and self._evicts and has_moved(cluster))
 
-    def _is_as_reported(self, job: RestingJob, reports: Mapping[int, Report]) -> bool:
+    def _is_as_before(self, job: RestingJob, reports: Mapping[int, Report], waits: Waits) -> bool:
         """Also if the cycle looked at it."""
         if job.row not in self._awake:
             return True
         report = reports.get(job.row)
-        return report is not None and report.job == job.reported and not report.written
+        is_said = report is not None and report.job == job.reported and not report.written
+        return is_said and waits.until(job.row) == job.until
 
     @staticmethod
     def _new(
@@ -134,7 +150,7 @@ class Resting:
         set_aside: Mapping[int, Rows],
         reports: Mapping[int, Report],
         known: Set[int],
-        lacks_of: Callable[[int], Sequence[LackOfRoom]],
+        waits: Waits,
     ) -> list[RestingJob]:
         """The jobs that rest from now on."""
         new: list[RestingJob] = []
@@ -143,14 +159,15 @@ class Resting:
             if info is None or row in known:
                 continue
             tasks, lacks = _hopeless_rows(cluster, set_aside, row), tuple[LackOfRoom, ...]()
-            if not len(tasks) and (lacks := tuple(lacks_of(row))):
+            if not len(tasks) and (lacks := tuple(waits.lacks_of(row))):
                 tasks = cluster.tasks_of_row(row)
             if len(tasks):
                 sights = [lack.sight for lack in lacks if lack.sight is not None]
                 pods = report.pods()
                 resting = tuple(_task(cluster, task, pods, goes_by_pods=bool(sights)) for task in tasks.tolist())
                 joins = frozenset[PodTerm | Thing]().union(*(sight.opened_by() for sight in sights))
-                new.append(RestingJob(row, report.group(info), resting, report.job, lacks, joins))
+                until = waits.until(row)
+                new.append(RestingJob(row, report.group(info), resting, report.job, lacks, joins, until))
         return new
 
 

@@ -1,17 +1,19 @@
 """Which jobs wait for nothing but room on nodes, so that they may rest until that changes (see resting.py).
 
-Only where it is known what each node's refusal follows from (`Plugin.predicate_lasts`), and, if a configured action
-evicts pods for jobs that wait, what follows from what there (eviction_basis.py).
+Only where it is known what each node's refusal follows from (`Plugin.predicate_follows_from`), and, if a configured
+action evicts pods for jobs that wait, what follows from what there (eviction_basis.py).
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from volcano_py.framework.plugin import GoesBy
-from volcano_py.framework.resting.eviction_basis import EVICTING, EVICTING_NOTHING, EvictionBasis, has_moved
+from volcano_py.framework.resting.eviction_basis import EVICTING, EVICTING_NOTHING, has_moved
 from volcano_py.framework.resting.lack_of_room import LackOfRoom, lack_of_luck, lack_of_room
 from volcano_py.framework.resting.pods_in_sight import Sight, sight_of, together
+from volcano_py.framework.resting.wait_basis import WaitBasis
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import TaskClass
@@ -27,15 +29,18 @@ class RoomWaits:
         self._ssn = ssn
         self._by_class: dict[int, LackOfRoom | None] = {}
         self._has_moved = has_moved(ssn)
-        self._may_rest = (
-            (not self._others or self._found_no_victims())
-            and all(call.plugin.predicate_lasts for call in ssn.dispatch.calls("predicate"))
-            and not ssn.findings.keepers
-        )
 
-    def eviction_basis(self) -> EvictionBasis | None:
-        """What it follows from that no action evicts for a job; None if none can, or that is not known."""
-        return self._ssn.eviction_basis if self._others and self._may_rest else None
+    @cached_property
+    def _may_rest(self) -> bool:
+        return not self._ssn.findings.keepers and self.basis() is not None
+
+    def basis(self) -> WaitBasis | None:
+        """What else it follows from that jobs get no room; None when that is not known."""
+        return self._ssn.wait_basis if not self._others or self._found_no_victims() else None
+
+    def until(self, row: int) -> float:
+        """When the clock alone may change what becomes of the job; 0 for never."""
+        return self._ssn.wakeups.of_jobs.get(row, 0.0)
 
     @property
     def _others(self) -> frozenset[str]:
@@ -43,9 +48,10 @@ class RoomWaits:
         return frozenset(self._ssn.configuration.actions) - EVICTING_NOTHING
 
     def _found_no_victims(self) -> bool:
-        """Whether actions that evict had nothing to do, at any moment of the cycle, and will not by the clock alone."""
+        """Whether actions that evict had nothing to do, at any moment of the cycle, and will not by the clock alone, as
+        far as no plugin says so (`WaitBasis`)."""
         ssn, wakeups = self._ssn, self._ssn.wakeups
-        waits = wakeups.next_progress or wakeups.next_recheck or ssn.reservations.next_deadline()
+        waits = wakeups.next_progress or wakeups.next_of_actions or ssn.reservations.next_deadline()
         return self._others <= EVICTING and not waits and not self._has_moved
 
     def lacks_of(self, row: int) -> list[LackOfRoom]:
@@ -54,7 +60,7 @@ class RoomWaits:
         if not self._may_rest or not self._waits_for_nodes(row):
             return []
         errors, lacks = self._ssn.findings.fit_errors.get(row, {}), list[LackOfRoom]()
-        if self._has_places(row):
+        if self._has_places(row) or (errors and self._is_structured(row)):
             lack = self._lack_of_more(row)
             return [] if lack is None else [lack]
         for class_row, error in errors.items():
@@ -68,14 +74,20 @@ class RoomWaits:
         """Whether some of the job's pods found room."""
         return not self._ssn.findings.tentative.keys().isdisjoint(self._ssn.tasks_of_row(row).tolist())
 
+    def _is_structured(self, row: int) -> bool:
+        """Whether the job may be limited to parts of the network, or has sub-groups: how much room there is for it
+        follows from all nodes together."""
+        info = self._ssn.snapshot.jobs[row]
+        return info is not None and info.topology is not None
+
     def _lack_of_more(self, row: int) -> LackOfRoom | None:
         """Why there is no room for more of its pods than some, if nothing has moved since or is about to."""
         ssn, rows = self._ssn, self._ssn.tasks_of_row(row)
-        if self._has_moved or ssn.placer.will_change:
+        if self._has_moved or ssn.ledger.nodes.releasing.any() or ssn.ledger.nodes.pipelined.any():
             return None
         classes = [self._class(each) for each in {*ssn.ledger.tasks.task_class[rows].tolist()}]
-        first = classes[0]
-        if len(classes) == 1 and not first.volumes and ssn.placer.is_refused_for_good(first):
+        first, is_plain = classes[0], len(classes) == 1 and not self._is_structured(row)
+        if is_plain and not first.volumes and ssn.placer.is_refused_for_good(first):
             lack = self._lack(first.row)
             return lack if lack is not None and lack.places in range(1, len(rows)) else None
         sights = [sight for each in classes if (sight := self._sight(each)) is not None]
@@ -87,7 +99,7 @@ class RoomWaits:
         job, jobs, tasks = ssn.job(row), ssn.ledger.jobs, ssn.ledger.tasks
         if job is None or jobs.phase[row] != Phase.INQUEUE or row in findings.notes or row in findings.set_aside:
             return False
-        if job.info.topology is not None or job.best_effort_pending or job.pending_tasks != job.tasks:
+        if job.best_effort_pending or job.pending_tasks != job.tasks:
             return False
         rows = ssn.tasks_of_row(row)
         waits = (tasks.status[rows] == TaskStatus.PENDING) & ~tasks.nominated[rows] & (tasks.retry_at[rows] <= ssn.now)

@@ -72,7 +72,7 @@ class Closing:
     def effects(self) -> list[Effect]:
         """All statuses that differ from what the API server has."""
         effects: list[Effect] = []
-        waiting = dict(self._ssn.resting)
+        waiting = {row: job.reported for row, job in self._ssn.resting.items()}
         for job in self._jobs_to_judge():
             known, own = len(self.pending), [*self._judge(job)]
             effects.extend(own)
@@ -95,7 +95,8 @@ class Closing:
     # -- PodGroups -------------------------------------------------------------------------------------------------
 
     def _jobs_to_judge(self) -> Iterator[Job]:
-        """Jobs that wait, or whose phase or counts differ from the API server's; without resting ones."""
+        """Jobs that wait, or whose phase or counts differ from the API server's; resting ones only if a plugin has
+        found something new about them."""
         ssn, jobs = self._ssn, self._ssn.ledger.jobs
         rows = ssn.job_rows()
         phases = self._phases()
@@ -106,7 +107,7 @@ class Closing:
         stirs[list(ssn.resting)] = False
         found = np.zeros(jobs.size, dtype=np.bool_)
         found[[row for row in ssn.findings.conditions if _new_findings(ssn, row)]] = True
-        for row in rows[(waiting | not_running | found[rows] | self._differs(rows, phases)) & stirs[rows]].tolist():
+        for row in rows[(waiting | not_running | self._differs(rows, phases)) & stirs[rows] | found[rows]].tolist():
             job = ssn.job(row)
             if job is not None:
                 jobs.phase[row] = phases[row]
@@ -165,6 +166,8 @@ class Closing:
         conditions = _with_findings(self._ssn, job)
         if is_scheduled:
             conditions = self._with(conditions, names.SCHEDULED, names.READY_TO_SCHEDULE, "")
+        if job.row in self._ssn.resting:
+            return self._status(job.row, job.phase, conditions)  # once this is written, it is looked at again
         if self._decided:
             return self._conclude(job, conditions, is_scheduled=is_scheduled)
         # No job was tried in this cycle, so there is no new reason why one waits.

@@ -45,6 +45,7 @@ class NetworkTopologyAware(Plugin):
 
     name = "network-topology-aware"
     sees_jobs_alike = True
+    evictions_last = True
     arguments_type = NetworkTopologyArguments
 
     def __init__(self, arguments: Any, flags: Flags) -> None:
@@ -72,7 +73,7 @@ class NetworkTopologyAware(Plugin):
         self._placements: Mapping[int, Placement] = {}
         self._of_groups: Mapping[int, Mapping[int, Placement]] = {}
 
-    def evictions_follow_from(self) -> Hashable:
+    def scores_follow_from(self) -> Hashable:
         return self._ssn.snapshot.hyper_nodes_version
 
     # -- domains ---------------------------------------------------------------------------------------------------

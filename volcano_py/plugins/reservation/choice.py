@@ -160,7 +160,8 @@ class Choice:
 
     def _is_due(self, job: Job) -> bool:
         ssn, uid = self._ssn, job.info.ref.uid
-        if not uid or job.row in ssn.resting or job.row in ssn.findings.set_aside:
+        rests = ssn.resting.get(job.row)
+        if not uid or job.row in ssn.findings.set_aside or (rests is not None and not rests.lacks):
             return False
         return self._queued_since(job) <= ssn.now - self._after and not self._turns.is_passed_over(uid, ssn.now)
 

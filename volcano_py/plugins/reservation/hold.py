@@ -44,6 +44,11 @@ class Hold:
         self._ends_in_time = np.zeros(ssn.ledger.tasks.size, dtype=np.bool_)
         self._count_leaving(ssn, max(places.start, ssn.now) if places.is_foreseen else last)
 
+    @property
+    def ending(self) -> bytes:
+        """The tasks that end in time, to be compared."""
+        return np.flatnonzero(self._ends_in_time).tobytes()
+
     def _count_leaving(self, ssn: Session, moment: float) -> None:
         """What ends by then. Of terminating pods the node table knows."""
         ledger = ssn.ledger

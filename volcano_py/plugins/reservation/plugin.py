@@ -7,7 +7,7 @@ are kept from all other pods.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.findings import NodesHeld
 from volcano_py.framework.job import Job, Placement
 from volcano_py.framework.placement.refused import Refused
-from volcano_py.framework.plugin import Plugin, Reach
+from volcano_py.framework.plugin import GoesBy, Plugin, Reach
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.framework.votes import ABSTAIN, PERMIT, Ballot
@@ -44,6 +44,7 @@ class Reservation(Plugin):
     name = "reservation"
     allows_series = True
     sees_jobs_alike = True
+    evictions_last = True
     arguments_type = ReservationArguments
 
     def __init__(self, arguments: Any, flags: Flags) -> None:
@@ -74,11 +75,17 @@ class Reservation(Plugin):
         turn = self._turn = self._known_turns(ssn).current
         self._is_sought = turn is not None and turn.places is None
         self._code = FITS
+        self._basis: Hashable = None if self._is_sought else ()
         if turn is not None and turn.places is not None:
-            self._take_up(turn)
+            hold = self._take_up(turn)
+            self._basis = turn.uid, turn.row, turn.priority, turn.places, hold.ending
 
     def on_session_close(self, ssn: Session) -> None:  # noqa: ARG002
         self._choice().make()
+
+    def predicate_follows_from(self) -> Hashable:
+        """What is held for which job, and which pods end before it is to start."""
+        return self._basis
 
     # -- admission ---------------------------------------------------------------------------------------------------
 
@@ -101,6 +108,10 @@ class Reservation(Plugin):
 
     def predicate_reach(self, task_class: TaskClass) -> Reach:
         return Reach.STATIC if self._hold_for(task_class) is None else Reach.ROW
+
+    def predicate_goes_by(self, task_class: TaskClass) -> GoesBy:  # noqa: ARG002
+        """What is free on held nodes. A pod only takes of that, or of its own part."""
+        return GoesBy.USE
 
     def predicate_room(self, task_class: TaskClass, view: NodeView) -> Counts:
         hold = self._hold_for(task_class)
@@ -163,9 +174,10 @@ class Reservation(Plugin):
             self._known_turns(self._ssn).current = turn
             self._take_up(turn)
 
-    def _take_up(self, turn: Turn) -> None:
+    def _take_up(self, turn: Turn) -> Hold:
         assert turn.places is not None, "nothing to hold"
         window = self._ssn.now + self.arguments.window.total_seconds()
-        self._hold = Hold(self._ssn, turn.places, window)
+        hold = self._hold = Hold(self._ssn, turn.places, window)
         self._ssn.findings.nodes_held = NodesHeld(turn.row, turn.priority, expected_start(turn.places))
         self._code = self._ssn.refusal(Reason.PLACES_HELD, refusal(turn.key, turn.places))
+        return hold

@@ -42,6 +42,7 @@ class TaskTopology(Plugin):
 
     name = "task-topology"
     sees_jobs_alike = True
+    evictions_last = True
     arguments_type = TaskTopologyArguments
 
     def __init__(self, arguments: Any, flags: Flags) -> None:

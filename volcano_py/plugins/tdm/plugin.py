@@ -9,7 +9,7 @@ What the hour is follows from the session's time alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,7 @@ class Tdm(Plugin):
 
     name = "tdm"
     sees_jobs_alike = True
+    evictions_last = True
     arguments_type = TdmArguments
     preempts_equals = True
 
@@ -55,15 +56,19 @@ class Tdm(Plugin):
         self._zones = zones = ssn.nodes.label(REVOCABLE_ZONE)
         hours, timezone = self.arguments.zones, self.arguments.timezone
         now = local_time(ssn.now, timezone).time()
-        self._open = {zone for zone, when in hours.items() if when.include(now)}
-        used = [hours[zone] for zone in zones.values if zone in hours]
-        for change in (when.next_change(ssn.now, timezone) for when in used):
+        used = {zone: hours[zone] for zone in zones.values if zone in hours}
+        self._open = frozenset(zone for zone, when in used.items() if when.include(now))
+        for change in (when.next_change(ssn.now, timezone) for when in used.values()):
             if change is not None:
                 ssn.wakeups.recheck_at(change)
         self._codes = {allowed: self._answers(allowed) for allowed in (False, True)}
         per_zone = [_HIGHEST if zone in self._open else 0.0 for zone in zones.values]
         self._scores: Scores = zones.per_node(np.array([*per_zone, 0.0]))
         """[N] for pods that may use revocable nodes."""
+
+    def predicate_follows_from(self) -> Hashable:
+        """The zones that are open."""
+        return self._open
 
     # -- nodes -----------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ snapshot; the `metrics` section of the configuration says where measurements com
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -40,6 +40,7 @@ class Usage(Plugin):
     name = "usage"
     allows_series = True
     sees_jobs_alike = True
+    evictions_last = True
     arguments_type = UsageArguments
 
     def __init__(self, arguments: Any, flags: Flags) -> None:
@@ -75,6 +76,14 @@ class Usage(Plugin):
             node = int(ssn.ledger.tasks.node[row])
             self._count(row, node, self._estimate(row, node))
 
+    def predicate_follows_from(self) -> Hashable:
+        """Which nodes are loaded beyond which threshold."""
+        return self._loaded().tobytes()
+
+    def scores_follow_from(self) -> Hashable:
+        """What was measured, and when: pods that were scheduled later count as expected load."""
+        return self._load.tobytes(), self._measured.tobytes()
+
     # -- nodes -----------------------------------------------------------------------------------------------------
 
     def predicate(self, task_class: TaskClass, view: NodeView) -> Codes:  # noqa: ARG002
@@ -83,12 +92,19 @@ class Usage(Plugin):
     def _answers(self) -> Codes:
         """[N]"""
         codes = np.full(len(self._load), FITS, dtype=np.int32)
-        limits = (("CPU", self.arguments.cpu_threshold), ("memory", self.arguments.memory_threshold))
-        for column, (what, percent) in enumerate(limits):
-            over = np.nan_to_num(self._load[:, column]) * 100 > percent
+        for over, (what, percent) in zip(self._loaded(), self._limits(), strict=True):
             message = f"node(s) had more than {percent} % of their {what} in use"
             codes[over & (codes == FITS)] = refusal_for_good(self._ssn, message)
         return codes
+
+    def _limits(self) -> tuple[tuple[str, int], ...]:
+        return ("CPU", self.arguments.cpu_threshold), ("memory", self.arguments.memory_threshold)
+
+    def _loaded(self) -> NDArray[np.bool_]:
+        """[2, N] nodes that are loaded beyond each of the limits."""
+        most = np.array([percent for _, percent in self._limits()])
+        loaded: NDArray[np.bool_] = most[:, None] < np.nan_to_num(self._load).T * 100
+        return loaded
 
     def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
         total = float(self._weights.sum())

@@ -16,6 +16,7 @@ from volcano_py.api.objects import ApiObject, Condition, LabelSelector, ObjectMe
 from volcano_py.api.workloads import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 
 ACTIONS = "enqueue, allocate, preempt, reclaim"
+COOL = {"volcano.sh/cooldown-time": "5m"}
 
 
 def running(name: str, on: str, **fields: Any) -> list[ApiObject]:
@@ -152,7 +153,22 @@ def test_a_cool_down_that_ends_wakes_them() -> None:
     assert {"w1", "w2"} <= cluster.looked_at()
 
 
+def test_while_a_pod_that_might_be_evicted_cools_down_they_do_not_rest() -> None:
+    """The cycle that is due then is asked for while pods are judged."""
+    since = Condition(type="PodScheduled", status="True", last_transition_time=NOW)
+    urgent = gang("urgent", cpu="4", priority_class="high", priority=10)
+    cluster = settled(more=", {name: priority}, {name: cdp}")
+    for name in ("r1-0", "r2-0"):
+        cluster.put(with_status(with_meta(cluster.pod(name), labels=COOL), conditions=[since]))
+    cluster.put(*urgent)
+    cluster.settle()
+    assert "urgent" in cluster.looked_at()
+    cluster.now += 300
+    cluster.cycle()
+    assert len(evicted(cluster)) == 1
+
+
 @pytest.mark.parametrize("action", ["preempt", "reclaim"])
 def test_next_to_a_plugin_that_does_not_say_what_evictions_follow_from_they_do_not_rest(action: str) -> None:
-    cluster = settled(actions=f"enqueue, allocate, {action}", more=", {name: sla}")
+    cluster = settled(actions=f"enqueue, allocate, {action}", more=", {name: silent}")
     assert {"w1", "w2"} <= cluster.looked_at()

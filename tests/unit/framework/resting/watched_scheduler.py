@@ -27,7 +27,7 @@ from volcano_py.state.task_class import Refusal, TaskClass
 CONFIGURATION: Final = """
 actions: "{actions}"
 tiers:
-- plugins: [{{name: gang}}, {{name: predicates}}, {{name: {owner}}}, {{name: watcher}}{more}]
+{first}- plugins: [{{name: gang}}, {{name: predicates}}, {{name: {owner}}}, {{name: watcher}}{more}]
 """
 
 
@@ -55,6 +55,12 @@ class Talker(Plugin):
         return []
 
 
+class Silent(Plugin):
+    """Does not say what its answers about evictions follow from."""
+
+    name = "silent"
+
+
 class Faulty(Talker):
     """Fails when it is asked."""
 
@@ -73,11 +79,13 @@ class Cluster:
         actions: str = "enqueue, allocate, backfill",
         owner: str = "proportion",
         more: str = "",
+        first: str = "",
     ) -> None:
-        """`owner`: the plugin that divides the cluster among queues."""
-        registry = Registry.of((*BUILTIN_PLUGINS, Watcher, Talker, Faulty), BUILTIN_ACTIONS)
+        """`owner`: the plugin that divides the cluster among queues. `first`: a plugin in a tier before all others."""
+        registry = Registry.of((*BUILTIN_PLUGINS, Watcher, Talker, Silent, Faulty), BUILTIN_ACTIONS)
+        before = f"- plugins: [{first}]\n" if first else ""
         parsed = parse_configuration(
-            CONFIGURATION.format(actions=actions, owner=owner, more=more), registry.catalogue()
+            CONFIGURATION.format(actions=actions, owner=owner, more=more, first=before), registry.catalogue()
         )
         assert parsed.config is not None, parsed.problems
         self.configuration = parsed.config
