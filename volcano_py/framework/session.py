@@ -24,7 +24,7 @@ from volcano_py.framework.placement.placer import Placer
 from volcano_py.framework.placement.pod_counts import PodCounts
 from volcano_py.framework.placement.variants import tell_apart
 from volcano_py.framework.registry import Registry
-from volcano_py.framework.resting.eviction_basis import EVICTING_NOTHING
+from volcano_py.framework.resting.eviction_basis import evicting
 from volcano_py.framework.resting.memory import RestingJob
 from volcano_py.framework.resting.resting import Resting
 from volcano_py.framework.resting.wait_basis import WaitBasis
@@ -134,8 +134,7 @@ class Session(ClusterCopy):
     @cached_property
     def wait_basis(self) -> WaitBasis | None:
         """Why jobs get no room, as things stood when the session opened; None when that cannot be said."""
-        evicts = not EVICTING_NOTHING.issuperset(self.configuration.actions)
-        return WaitBasis.of(self, self.dispatch, evicts=evicts)
+        return WaitBasis.of(self, self.dispatch, evicts=bool(evicting(self.configuration.actions)))
 
     def wake(self, resting: Resting) -> None:
         """End the rest of jobs that a change concerns, for this cycle."""

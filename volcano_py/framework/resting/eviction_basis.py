@@ -6,7 +6,7 @@ anything that runs, or of what is free anywhere, wakes all such jobs: a search l
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from hashlib import blake2b
 from typing import Final
 
@@ -27,6 +27,11 @@ EVICTING: Final = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim"}
 _TASK_COLUMNS: Final = tuple(sorted(TaskTable.columns.keys() - {"gated", "nominated", "nominated_since", "spread"}))
 _JOB_COLUMNS: Final = tuple(sorted(JobTable.columns.keys() - {"stored_phase", "stored_counts"}))
 _NODE_COLUMNS: Final = tuple(sorted(NodeTable.columns))
+
+
+def evicting(actions: Iterable[str]) -> frozenset[str]:
+    """Those of the actions that may evict pods for jobs that wait, or of which that is not known."""
+    return frozenset(actions) - EVICTING_NOTHING
 
 
 class EvictionBasis(msgspec.Struct, frozen=True):

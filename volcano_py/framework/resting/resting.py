@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.combined import CombinedAnswers
 from volcano_py.framework.cluster_copy import ClusterCopy
-from volcano_py.framework.resting.eviction_basis import EVICTING_NOTHING, has_moved
+from volcano_py.framework.resting.eviction_basis import evicting, has_moved
 from volcano_py.framework.resting.holdings import Thing
 from volcano_py.framework.resting.lack_of_room import LackOfRoom
 from volcano_py.framework.resting.memory import Basis, Memory, RestingJob, RestingTask
@@ -103,7 +103,7 @@ class Resting:
     @property
     def _evicts(self) -> bool:
         """Whether a configured action may evict pods for jobs that wait."""
-        return self._basis is not None and not EVICTING_NOTHING.issuperset(self._basis.configuration.actions)
+        return self._basis is not None and bool(evicting(self._basis.configuration.actions))
 
     def forget(self) -> None:
         """Look at every job again in the next cycle."""

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from volcano_py.framework.plugin import GoesBy
-from volcano_py.framework.resting.eviction_basis import EVICTING, EVICTING_NOTHING, has_moved
+from volcano_py.framework.resting.eviction_basis import EVICTING, evicting, has_moved
 from volcano_py.framework.resting.lack_of_room import LackOfRoom, lack_of_luck, lack_of_room
 from volcano_py.framework.resting.pods_in_sight import Sight, sight_of, together
 from volcano_py.framework.resting.wait_basis import WaitBasis
@@ -29,6 +29,7 @@ class RoomWaits:
         self._ssn = ssn
         self._by_class: dict[int, LackOfRoom | None] = {}
         self._has_moved = has_moved(ssn)
+        self._evicting = evicting(ssn.configuration.actions)
 
     @cached_property
     def _may_rest(self) -> bool:
@@ -36,23 +37,18 @@ class RoomWaits:
 
     def basis(self) -> WaitBasis | None:
         """What else it follows from that jobs get no room; None when that is not known."""
-        return self._ssn.wait_basis if not self._others or self._found_no_victims() else None
+        return self._ssn.wait_basis if not self._evicting or self._found_no_victims() else None
 
     def until(self, row: int) -> float:
         """When the clock alone may change what becomes of the job; 0 for never."""
         return self._ssn.wakeups.of_jobs.get(row, 0.0)
-
-    @property
-    def _others(self) -> frozenset[str]:
-        """The configured actions but for those that evict nothing for jobs that wait."""
-        return frozenset(self._ssn.configuration.actions) - EVICTING_NOTHING
 
     def _found_no_victims(self) -> bool:
         """Whether actions that evict had nothing to do, at any moment of the cycle, and will not by the clock alone, as
         far as no plugin says so (`WaitBasis`)."""
         ssn, wakeups = self._ssn, self._ssn.wakeups
         waits = wakeups.next_progress or wakeups.next_of_actions or ssn.reservations.next_deadline()
-        return self._others <= EVICTING and not waits and not self._has_moved
+        return self._evicting <= EVICTING and not waits and not self._has_moved
 
     def lacks_of(self, row: int) -> list[LackOfRoom]:
         """Why no node has room for the job of that row, or for more of its pods, one for each of its classes that were
@@ -80,10 +76,16 @@ class RoomWaits:
         info = self._ssn.snapshot.jobs[row]
         return info is not None and info.topology is not None
 
+    @cached_property
+    def _is_in_motion(self) -> bool:
+        """Whether anything has moved in the cycle, or is about to."""
+        nodes = self._ssn.ledger.nodes
+        return self._has_moved or bool(nodes.releasing.any() or nodes.pipelined.any())
+
     def _lack_of_more(self, row: int) -> LackOfRoom | None:
         """Why there is no room for more of its pods than some, if nothing has moved since or is about to."""
         ssn, rows = self._ssn, self._ssn.tasks_of_row(row)
-        if self._has_moved or ssn.ledger.nodes.releasing.any() or ssn.ledger.nodes.pipelined.any():
+        if self._is_in_motion:
             return None
         classes = [self._class(each) for each in {*ssn.ledger.tasks.task_class[rows].tolist()}]
         first, is_plain = classes[0], len(classes) == 1 and not self._is_structured(row)

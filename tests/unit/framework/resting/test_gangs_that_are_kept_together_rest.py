@@ -10,7 +10,6 @@ from tests.support.placement.hyper_nodes import hyper_node
 from tests.support.sessions import gang, node, pod
 from tests.unit.framework.resting.watched_scheduler import Cluster, Watcher
 from tests.unit.framework.topology.test_pods_of_a_job_tie_it_to_a_domain import TREE, limited
-from volcano_py.api.effects import Bind
 from volcano_py.api.objects import ApiObject
 
 AWARE = ", {name: network-topology-aware}"
@@ -33,10 +32,6 @@ def settled(*objects: ApiObject, actions: str = ACTIONS[0], topology: Any = RACK
     )
     cluster.settle()
     return cluster
-
-
-def bound(cluster: Cluster) -> list[str]:
-    return sorted(effect.pod.name for effect in cluster.sent if isinstance(effect, Bind))
 
 
 @pytest.mark.parametrize("actions", ACTIONS)
@@ -62,14 +57,14 @@ def test_room_in_one_domain_lets_it_start() -> None:
     cluster = settled()
     cluster.put(node("b3", cpu="4"), hyper_node("B", 1, tier_name="rack", nodes=["b1", "b2", "b3"]))
     cluster.cycle()
-    assert bound(cluster) == ["train-0", "train-1", "train-2"]
+    assert cluster.bound() == ["train-0", "train-1", "train-2"]
 
 
 def test_a_hyper_node_that_changes_wakes_it() -> None:
     cluster = settled()
     cluster.put(hyper_node("A", 1, nodes=["a1"]), hyper_node("B", 1, nodes=["a2", "b1", "b2"]))
     cluster.cycle()
-    assert bound(cluster) == ["train-0", "train-1", "train-2"]
+    assert cluster.bound() == ["train-0", "train-1", "train-2"]
 
 
 def test_another_limit_wakes_it() -> None:
@@ -77,14 +72,14 @@ def test_another_limit_wakes_it() -> None:
     group = cluster.objects["PodGroup", "train"]
     cluster.put(limited([group], {"highestTierAllowed": 2})[0])
     cluster.cycle()
-    assert bound(cluster) == ["train-0", "train-1", "train-2"]
+    assert cluster.bound() == ["train-0", "train-1", "train-2"]
 
 
 def test_work_that_is_placed_elsewhere_enters_its_reason_in_the_next_cycle() -> None:
     cluster = settled()
     cluster.put(*gang("small", cpu="2"))
     report = cluster.cycle()
-    assert (bound(cluster), Watcher.jobs) == (["small-0"], {"small"})
+    assert (cluster.bound(), Watcher.jobs) == (["small-0"], {"small"})
     assert 0 < report.look_again_at - report.started < 1
     cluster.cycle()
     assert Watcher.jobs == {"train"}

@@ -9,7 +9,6 @@ import pytest
 from tests.support.sessions import gang, node, pod
 from tests.unit.framework.resting.watched_scheduler import Cluster, Watcher
 from tests.unit.state.watched import with_meta
-from volcano_py.api.effects import Bind
 from volcano_py.api.objects import ApiObject, PodGroup
 from volcano_py.plugins.usage.plugin import FRESH_FOR
 from volcano_py.state.nodes.loads import Load
@@ -52,10 +51,6 @@ def settled(*objects: ApiObject, more: str, actions: str = ACTIONS[0]) -> Cluste
     )
     cluster.settle()
     return cluster
-
-
-def bound(cluster: Cluster) -> list[str]:
-    return sorted(effect.pod.name for effect in cluster.sent if isinstance(effect, Bind))
 
 
 @pytest.mark.parametrize("actions", ACTIONS)
@@ -150,7 +145,7 @@ def test_a_pod_that_leaves_a_held_node_wakes_those_that_fit_alongside() -> None:
     assert cluster.looked_at() == {"large"}
     cluster.state.delete("Pod", cluster.pod("on-n0-0"))
     cluster.cycle()
-    assert bound(cluster) == ["large-0", "small-0"]
+    assert cluster.bound() == ["large-0", "small-0"]
 
 
 @pytest.mark.parametrize("actions", ACTIONS)

@@ -130,6 +130,10 @@ class Cluster:
             case _:
                 pass
 
+    def bound(self) -> list[str]:
+        """The pods that the last cycle has bound, by name."""
+        return sorted(effect.pod.name for effect in self.sent if isinstance(effect, Bind))
+
     def settle(self) -> CycleReport:
         """Until everything has been reported and is known to be."""
         for _ in range(3):
