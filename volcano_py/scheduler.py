@@ -195,12 +195,20 @@ class Scheduler:
         self._recheck_at = ssn.wakeups.next_recheck
         if ssn.dispatch.failures.counts:
             self._resting.forget()
-        elif self._remember(ssn, closing):
+        elif self._remember(ssn, closing, has_acted=tally.binds + tally.evictions > 0):
             self._look_again_at = earlier(self._look_again_at, ssn.now + SOON)
 
-    def _remember(self, ssn: Session, closing: Closing) -> bool:
+    def _remember(self, ssn: Session, closing: Closing, *, has_acted: bool) -> bool:
         """Which jobs rest from now on. Whether the next cycle is due at once for some of them."""
-        return self._resting.remember(ssn, ssn.findings.set_aside, closing.reports, RoomWaits(ssn))
+        moments = filter(None, (closing.look_again_at, ssn.wakeups.next_recheck))
+        return self._resting.remember(
+            ssn,
+            ssn.findings.set_aside,
+            closing.reports,
+            RoomWaits(ssn),
+            has_acted=has_acted,
+            next_moment=min(moments, default=0.0),
+        )
 
     def _report(
         self,

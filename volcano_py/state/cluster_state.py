@@ -123,7 +123,7 @@ class ClusterState:
         }
         if self._shards is not None:
             self._stores[NODE_SHARD] = self._shards
-        self._snapshots = 0
+        self._snapshots = self._changes = 0
 
     def _use_nodes(self, sharding: Sharding) -> Callable[[frozenset[str]], None]:
         """What is to be done with the nodes of the own shard: where they are all there are, a shard without a
@@ -168,6 +168,7 @@ class ClusterState:
         self._tell(self._loads.measured(loads))
 
     def _tell(self, change: Change, kind: str = "") -> None:
+        self._changes += 1
         change = max(change, self._claims.settle())
         if change is Change.NONE:
             return
@@ -225,7 +226,8 @@ class ClusterState:
 
     def assume_status(self, update: PodGroupStatusUpdate, now: float) -> None:
         """A PodGroup's status was handed to the status writer at `now` (seconds since the epoch)."""
-        self._tell(self._groups.assume_status(update, now))
+        if (change := self._groups.assume_status(update, now)) is not Change.NONE:
+            self._tell(change)
 
     def assume_reported(self, condition: PodCondition) -> None:
         """A pod's PodScheduled condition was handed to the status writer."""
@@ -276,6 +278,7 @@ class ClusterState:
             left_queues.add(names.ROOT_QUEUE)  # what is in other shards is not known
         return Snapshot(
             number=self._snapshots,
+            changes=self._changes,
             ledger=ledger,
             tasks=self._pods.infos.copy(),
             jobs=jobs,

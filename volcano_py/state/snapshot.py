@@ -90,6 +90,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     """Another number whenever one of them has changed."""
     strangers: Mapping[str, Strangers] = msgspec.field(default_factory=dict)
     """PodGroups of ours that pods of other schedulers name as well, by namespace/name."""
+    changes: int = 0
+    """How often anything was told to the state that may alter a decision; another number means nothing but that."""
     left_queues: frozenset[str] = frozenset()
     """Queues with PodGroups of the scheduler `volcano`, where this is another one: that one writes what they hold."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from random import Random
 from typing import Final
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +20,7 @@ from tests.unit.daemon.cycling import REGISTRY
 from volcano_py.api.effects import Bind, Effect, Evict, PodCondition, PodGroupStatusUpdate
 from volcano_py.api.objects import PodGroup, PodGroupStatus
 from volcano_py.config import default_configuration_text, parse_configuration
+from volcano_py.framework.resting import looks
 
 PROPORTIONAL: Final = """{name: predicates, arguments: {
   predicate.ProportionalEnable: true, predicate.resources: nvidia.com/gpu,
@@ -102,7 +104,8 @@ def _status(reported: PodGroupStatus | PodGroupStatusUpdate) -> tuple[object, ..
     )
 
 
-async def live(rng: Random, cluster: AnsweringCluster) -> None:
+async def live(rng: Random, cluster: AnsweringCluster, *, looks_at_all: bool = False) -> None:
+    """`looks_at_all`: the cycles that nothing has asked for look at all jobs, also at those that rest."""
     history = History(rng, cluster)
     running = asyncio.create_task(cluster.loop.run())
     history.begin()
@@ -115,11 +118,22 @@ async def live(rng: Random, cluster: AnsweringCluster) -> None:
             # Deadlines pass, too.
             await cluster.after(rng.choice([70.0, 400.0]))
             await cluster.come_to_rest()
+        if looks_at_all:
+            await cluster.one_more_cycle()  # until then reasons may be late: no cycle is due for them alone
+            await cluster.come_to_rest()
+            reasons = _reasons(cluster)
+            cluster.loop._scheduler._resting.forget()
         found = moved(cluster, await cluster.one_more_cycle())
         assert not found, f"{found}\nafter\n" + "\n".join(history.reported)
+        if looks_at_all:
+            assert _reasons(cluster) == reasons, "\n".join(history.reported)
     cluster.loop.stop()
     await cluster.clock.advance(2)
     await running
+
+
+def _reasons(cluster: AnsweringCluster) -> list[tuple[str, str]]:
+    return [(job.name, job.message) for job in cluster.reports[-1].pending]
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
@@ -129,3 +143,13 @@ def test_at_rest_another_cycle_changes_nothing(name: str, rng: Random) -> None:
     configuration = parse_configuration(CONFIGURATIONS[name], REGISTRY.catalogue()).config
     assert configuration is not None
     asyncio.run(live(rng, AnsweringCluster(rng, configuration)))
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+@FEW
+@given(rng=st.randoms(use_true_random=True))
+def test_at_rest_another_cycle_changes_nothing_where_each_looks_at_few_jobs_again(name: str, rng: Random) -> None:
+    configuration = parse_configuration(CONFIGURATIONS[name], REGISTRY.catalogue()).config
+    assert configuration is not None
+    with patch.multiple(looks, MOST=1.0, PER_PLACE=0.0):
+        asyncio.run(live(rng, AnsweringCluster(rng, configuration), looks_at_all=True))

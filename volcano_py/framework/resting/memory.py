@@ -76,9 +76,11 @@ class RestingJob(msgspec.Struct, frozen=True, eq=False):
 
     Attributes:
         lacks: why no node has room for it, one for each of its classes that were tried; empty if more room would not
-            help.
+            help, or that is not known.
         joins: what makes a pod open nodes to it by its coming.
         until: when it is looked at again even if nothing changes, in seconds since the epoch; 0 for never.
+        stirs: whether it is looked at again whenever anything has changed, as it is not known what it waits for.
+        is_noted: whether it was skipped as a whole, without a search for nodes.
     """
 
     row: int
@@ -88,6 +90,13 @@ class RestingJob(msgspec.Struct, frozen=True, eq=False):
     lacks: tuple[LackOfRoom, ...]
     joins: frozenset[PodTerm | Thing] = frozenset()
     until: float = 0.0
+    stirs: bool = False
+    is_noted: bool = False
+
+    @property
+    def may_get_room(self) -> bool:
+        """Whether more room might help."""
+        return bool(self.lacks) or self.stirs
 
     @property
     def waits_by_luck(self) -> bool:

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.combined import CombinedAnswers
 from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.resting.backlog import Backlog
 from volcano_py.framework.resting.eviction_basis import evicting, has_moved
 from volcano_py.framework.resting.holdings import Thing
 from volcano_py.framework.resting.lack_of_room import LackOfRoom
@@ -52,6 +53,12 @@ class Waits(Protocol):
     def until(self, row: int) -> float:
         """When the clock alone may change what becomes of the job; 0 for never."""
 
+    def may_be_put_off(self, row: int) -> bool:
+        """Whether a cycle may leave the job in that row out, whatever it waits for."""
+
+    def is_noted(self, row: int) -> bool:
+        """Whether the job was skipped as a whole."""
+
 
 class Resting:
     """The memory of them between cycles. `classes` are the answers about classes, see barred.py."""
@@ -63,6 +70,7 @@ class Resting:
         self._recalled: list[RestingJob] = []
         self._awake: set[int] = set()
         """Rows of those recalled jobs that this cycle looks at all the same."""
+        self._backlog = Backlog()
         self._waits: WaitBasis | None = None
         """Why those that rest for room get none; None when there are none, or it is not known."""
 
@@ -79,26 +87,39 @@ class Resting:
     def wake(self, cluster: ClusterCopy, ask: CombinedAnswers, basis: Callable[[], WaitBasis | None]) -> Set[int]:
         """Rows of jobs that do not rest in this cycle after all: room that has come or gone may concern them, or
         something else that it follows from that they get none (`basis` as it is now), or their queue may hold no more
-        by now. Only once the plugins are open."""
-        self._awake.update(job.row for job in self._recalled if job.until and job.until <= cluster.now)
-        self._awake.update(self._that_follow_from_more(basis))
-        if self._memory is not None and self._rest_for_room():
-            concerned = self._memory.concerned(cluster)
-            self._awake.update(first_of_equals(cluster, ask, self._recalled, concerned))
-        self._awake.update(at_ceilings(cluster, ask, self._recalled))
-        self._awake.update(those_that_may_join(cluster, self._recalled, self._awake))
+        by now; if these are many, only some of them (backlog.py). Only once the plugins are open."""
+        jobs, backlog, places = {job.row: job for job in self._recalled}, self._backlog, 0
+        backlog.begin(cluster, jobs)
+        backlog.add(self._that_follow_from_more(basis))
+        if backlog.is_new:
+            concerned = {} if self._memory is None else self._memory.concerned(cluster)
+            places = max(concerned.values(), default=0)
+            backlog.add(self._that_may_be_concerned(cluster, ask, concerned))
+        self._awake = backlog.choose(cluster, jobs, places=places)
+        if backlog.is_new:
+            joining = those_that_may_join(cluster, self._recalled, self._awake)
+            backlog.add(joining)
+            self._awake |= backlog.choose(cluster, jobs, places=places, among=joining)
         return self._awake
 
     def _that_follow_from_more(self, basis: Callable[[], WaitBasis | None]) -> Iterator[int]:
-        """Rows of those that rest for room although more than that has changed."""
+        """Rows of those that rest for room although more than that has changed, or may have."""
         waiting = [job for job in self._recalled if job.lacks]
-        now = basis() if waiting else None
-        others, lucky = (now is not None and now.holds(self._waits, by_luck=each) for each in (False, True))
+        now, before = basis() if waiting else None, self._waits
+        if not self._backlog.is_new and (now is None or before is None):
+            return iter(())
+        others, lucky = (now is not None and now.holds(before, by_luck=each) for each in (False, True))
         return (job.row for job in waiting if not (others and (lucky or not job.waits_by_luck)))
 
-    def _rest_for_room(self) -> set[int]:
-        """Rows of the recalled jobs that wait for nothing but room, and that this cycle does not look at so far."""
-        return {job.row for job in self._recalled if job.lacks and job.row not in self._awake}
+    def _that_may_be_concerned(
+        self, cluster: ClusterCopy, ask: CombinedAnswers, concerned: Mapping[int, int]
+    ) -> set[int]:
+        """Rows of the recalled jobs. `concerned`: those for which what is free has changed, see `Memory.concerned`."""
+        found = {job.row for job in self._recalled if job.stirs or 0 < job.until <= cluster.now}
+        others = [job for job in self._recalled if job.row not in self._backlog]
+        found.update(first_of_equals(cluster, ask, others, concerned))
+        found.update(at_ceilings(cluster, ask, others))
+        return found
 
     @property
     def _evicts(self) -> bool:
@@ -111,7 +132,9 @@ class Resting:
 
     def copy(self) -> Resting:
         """What is known now; later cycles of the one change nothing of the other."""
-        return copy(self)  # nothing that is kept is changed in place, but for answers, which are true for both
+        copied = copy(self)  # nothing else that is kept is changed in place, but for answers, which are true for both
+        copied._backlog = self._backlog.copy()
+        return copied
 
     def remember(
         self,
@@ -119,30 +142,52 @@ class Resting:
         set_aside: Mapping[int, Rows],
         reports: Mapping[int, Report],
         waits: Waits,
+        *,
+        has_acted: bool,
+        next_moment: float,
     ) -> bool:
-        """After a deciding cycle: `reports` are of jobs of which there is nothing more to say, by job row; `set_aside`
-        are the tasks of jobs that got no turn, by job row.
+        """After a deciding cycle.
 
-        Whether the next cycle looks at jobs that rested in this one, because of what it has placed."""
+        Args:
+            set_aside: the tasks of jobs that got no turn, by job row.
+            reports: of jobs of which there is nothing more to say, by job row.
+            has_acted: whether the cycle has bound or evicted anything.
+            next_moment: see `Backlog.end`.
+
+        Returns:
+            whether the next cycle is due at once: it looks at jobs that rested in this one, as there were too many, or
+            because of what this one has placed.
+        """
         memory = self._memory
         concerned = {} if memory is None else memory.concerned(cluster)
-        kept = [job for job in self._recalled if job.row not in concerned and self._is_as_before(job, reports, waits)]
+        kept = [job for job in self._recalled if self._is_as_before(job, concerned, reports, waits)]
         new = self._new(cluster, set_aside, reports, {job.row for job in kept}, waits)
         if memory is not None and memory.jobs == (*kept, *new):
             self._memory = memory.as_of(cluster)
         else:
             self._memory = Memory.of(_bounded([*kept, *new]), cluster)
         self._waits = waits.basis() if any(job.lacks for job in (*kept, *new)) else None
-        late = self._rest_for_room()
-        return not late.isdisjoint(concerned) or (bool(late) and self._evicts and has_moved(cluster))
+        if (
+            self._backlog.is_new or has_acted
+        ):  # else the jobs at which it looked took, and gave back, what others had to
+            late = {job.row for job in self._recalled if job.lacks and job.row not in self._awake}
+            may_be_taken = self._evicts and has_moved(cluster)
+            self._backlog.add(late if may_be_taken else late & concerned.keys())
+        self._backlog.end(cluster, self._awake, has_acted=has_acted, next_moment=next_moment)
+        return bool(self._backlog)
 
-    def _is_as_before(self, job: RestingJob, reports: Mapping[int, Report], waits: Waits) -> bool:
-        """Also if the cycle looked at it."""
-        if job.row not in self._awake:
+    def _is_as_before(
+        self, job: RestingJob, concerned: Mapping[int, int], reports: Mapping[int, Report], waits: Waits
+    ) -> bool:
+        """Whether what is known of it is true, or a later cycle looks at it. `concerned`: see `Memory.concerned`."""
+        row = job.row
+        if row not in self._awake:
             return True
-        report = reports.get(job.row)
+        if row in concerned or self._backlog.is_old(row) or not waits.may_be_put_off(row):
+            return False
+        report = reports.get(row)
         is_said = report is not None and report.job == job.reported and not report.written
-        return is_said and waits.until(job.row) == job.until
+        return is_said and waits.until(row) == job.until and not (job.stirs and waits.lacks_of(row))
 
     @staticmethod
     def _new(
@@ -158,16 +203,26 @@ class Resting:
             info = cluster.snapshot.jobs[row]
             if info is None or row in known:
                 continue
-            tasks, lacks = _hopeless_rows(cluster, set_aside, row), tuple[LackOfRoom, ...]()
-            if not len(tasks) and (lacks := tuple(waits.lacks_of(row))):
-                tasks = cluster.tasks_of_row(row)
+            tasks, lacks, stirs = _hopeless_rows(cluster, set_aside, row), tuple[LackOfRoom, ...](), False
+            if not len(tasks) and waits.may_be_put_off(row):
+                tasks, lacks = cluster.tasks_of_row(row), tuple(waits.lacks_of(row))
+                stirs = not lacks
             if len(tasks):
                 sights = [lack.sight for lack in lacks if lack.sight is not None]
                 pods = report.pods()
-                resting = tuple(_task(cluster, task, pods, goes_by_pods=bool(sights)) for task in tasks.tolist())
-                joins = frozenset[PodTerm | Thing]().union(*(sight.opened_by() for sight in sights))
-                until = waits.until(row)
-                new.append(RestingJob(row, report.group(info), resting, report.job, lacks, joins, until))
+                new.append(
+                    RestingJob(
+                        row,
+                        report.group(info),
+                        tuple(_task(cluster, task, pods, goes_by_pods=bool(sights)) for task in tasks.tolist()),
+                        report.job,
+                        lacks,
+                        frozenset[PodTerm | Thing]().union(*(sight.opened_by() for sight in sights)),
+                        waits.until(row),
+                        stirs,
+                        waits.is_noted(row),
+                    )
+                )
         return new
 
 

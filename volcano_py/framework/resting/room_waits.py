@@ -97,15 +97,26 @@ class RoomWaits:
 
     def _waits_for_nodes(self, row: int) -> bool:
         """Whether the job is admitted, all its tasks wait and had their turn, and nothing but nodes was in the way."""
-        ssn, findings = self._ssn, self._ssn.findings
-        job, jobs, tasks = ssn.job(row), ssn.ledger.jobs, ssn.ledger.tasks
-        if job is None or jobs.phase[row] != Phase.INQUEUE or row in findings.notes or row in findings.set_aside:
+        job, findings = self._ssn.job(row), self._ssn.findings
+        if job is None or job.best_effort_pending or row in findings.notes or row in findings.set_aside:
             return False
-        if job.best_effort_pending or job.pending_tasks != job.tasks:
+        return self.may_be_put_off(row)
+
+    def may_be_put_off(self, row: int) -> bool:
+        """Whether the job is admitted, all its tasks wait, and nothing is kept for it that others would take."""
+        ssn, jobs, tasks = self._ssn, self._ssn.ledger.jobs, self._ssn.ledger.tasks
+        job, findings = ssn.job(row), ssn.findings
+        if job is None or jobs.phase[row] != Phase.INQUEUE or job.pending_tasks != job.tasks or not job.tasks:
+            return False
+        if row in findings.keepers or row == findings.nodes_held_for or row in ssn.reservations.jobs:
             return False
         rows = ssn.tasks_of_row(row)
         waits = (tasks.status[rows] == TaskStatus.PENDING) & ~tasks.nominated[rows] & (tasks.retry_at[rows] <= ssn.now)
         return bool(waits.all())
+
+    def is_noted(self, row: int) -> bool:
+        """Whether the job was skipped as a whole."""
+        return row in self._ssn.findings.notes
 
     def _lack(self, class_row: int) -> LackOfRoom | None:
         if class_row not in self._by_class:

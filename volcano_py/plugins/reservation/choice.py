@@ -161,7 +161,7 @@ class Choice:
     def _is_due(self, job: Job) -> bool:
         ssn, uid = self._ssn, job.info.ref.uid
         rests = ssn.resting.get(job.row)
-        if not uid or job.row in ssn.findings.set_aside or (rests is not None and not rests.lacks):
+        if not uid or job.row in ssn.findings.set_aside or (rests is not None and not rests.may_get_room):
             return False
         return self._queued_since(job) <= ssn.now - self._after and not self._turns.is_passed_over(uid, ssn.now)
 

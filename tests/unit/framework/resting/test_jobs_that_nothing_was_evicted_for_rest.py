@@ -153,7 +153,7 @@ def test_a_cool_down_that_ends_wakes_them() -> None:
     assert {"w1", "w2"} <= cluster.looked_at()
 
 
-def test_while_a_pod_that_might_be_evicted_cools_down_they_do_not_rest() -> None:
+def test_while_a_pod_that_might_be_evicted_cools_down_any_change_wakes_them_and_so_does_the_end_of_it() -> None:
     """The cycle that is due then is asked for while pods are judged."""
     since = Condition(type="PodScheduled", status="True", last_transition_time=NOW)
     urgent = gang("urgent", cpu="4", priority_class="high", priority=10)
@@ -162,13 +162,13 @@ def test_while_a_pod_that_might_be_evicted_cools_down_they_do_not_rest() -> None
         cluster.put(with_status(with_meta(cluster.pod(name), labels=COOL), conditions=[since]))
     cluster.put(*urgent)
     cluster.settle()
-    assert "urgent" in cluster.looked_at()
+    assert "urgent" in cluster.looked_at_after_any_change()
     cluster.now += 300
     cluster.cycle()
     assert len(evicted(cluster)) == 1
 
 
 @pytest.mark.parametrize("action", ["preempt", "reclaim"])
-def test_next_to_a_plugin_that_does_not_say_what_evictions_follow_from_they_do_not_rest(action: str) -> None:
+def test_next_to_a_plugin_that_does_not_say_what_evictions_follow_from_any_change_wakes_them(action: str) -> None:
     cluster = settled(actions=f"enqueue, allocate, {action}", more=", {name: silent}")
-    assert {"w1", "w2"} <= cluster.looked_at()
+    assert {"w1", "w2"} <= cluster.looked_at_after_any_change()

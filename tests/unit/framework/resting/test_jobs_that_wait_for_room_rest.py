@@ -175,9 +175,9 @@ def test_a_queue_that_reaches_its_capability_wakes_its_jobs() -> None:
     assert {job.reason for job in report.pending if job.queue == "capped"} == {Reason.OVER_CAPABILITY}
 
 
-def test_next_to_a_plugin_whose_refusals_may_pass_they_do_not_rest() -> None:
+def test_next_to_a_plugin_whose_refusals_may_pass_any_change_wakes_them() -> None:
     assert not Talker.predicate_lasts
-    assert settled(*crowd(1), more=", {name: talker}").looked_at() == {"w0"}
+    assert settled(*crowd(1), more=", {name: talker}").looked_at_after_any_change() == {"w0"}
 
 
 def test_what_nodes_keep_cpu_from_for_devices_is_looked_at_when_anything_uses_more_or_less() -> None:

@@ -7,11 +7,11 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from tests.support.sessions import NOW, queue
+from tests.support.sessions import NOW, priority_class, queue
 from tests.unit.state.watched import with_status
 from volcano_py.actions import BUILTIN_ACTIONS
 from volcano_py.api.effects import Bind, Effect, PodCondition, PodGroupStatusUpdate, QueueAllocated
-from volcano_py.api.objects import ApiObject, Condition, Pod, PodGroup, metadata_of
+from volcano_py.api.objects import ApiObject, Condition, Pod, PodGroup, Queue, metadata_of
 from volcano_py.api.report import CycleReport
 from volcano_py.config import parse_configuration
 from volcano_py.framework.job import Job
@@ -124,9 +124,12 @@ class Cluster:
             case PodGroupStatusUpdate():
                 group = self.objects["PodGroup", effect.group.name]
                 assert isinstance(group, PodGroup)
-                self.put(with_status(group, phase=effect.phase, conditions=[*effect.conditions]))
+                counts = {"running": effect.running, "succeeded": effect.succeeded, "failed": effect.failed}
+                self.put(with_status(group, phase=effect.phase, conditions=[*effect.conditions], **counts))
             case QueueAllocated():
-                self.put(with_status(queue("default"), allocated=dict(effect.allocated)))
+                found = self.objects["Queue", effect.queue]
+                assert isinstance(found, Queue)
+                self.put(with_status(found, allocated=dict(effect.allocated)))
             case _:
                 pass
 
@@ -144,3 +147,9 @@ class Cluster:
         """The jobs that another cycle looks at."""
         self.cycle()
         return set(Watcher.jobs)
+
+    def looked_at_after_any_change(self) -> set[str]:
+        """The jobs that another cycle looks at once something has changed that concerns none of them."""
+        assert self.looked_at() == set()
+        self.put(priority_class("unused", 1))
+        return self.looked_at()

@@ -1,0 +1,84 @@
+"""Which of the jobs that are to be looked at again a cycle looks at, and what that costs.
+
+All of them, as long as they are few. Else half of them are the first in order: the best of each queue and namespace,
+then the second best of each, and so on. The other half have waited longest for it, so that each has its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.resting.memory import RestingJob
+from volcano_py.state.table.table import Rows
+
+# The unit is what it takes to look at a job of a new class: a millisecond, or some where pods may be evicted.
+MOST: Final = 60.0
+"""What a cycle spends on them though none of them finds room."""
+PER_PLACE: Final = 10.0
+"""What it spends for each pod that may find room."""
+_IN_NETWORK: Final = 4.0
+"""A class of a job that may be limited to parts of the network is searched for in each of these."""
+_PER_JOB: Final = 0.15
+_PER_TASK: Final = 0.02
+
+
+def chosen(cluster: ClusterCopy, jobs: Mapping[int, RestingJob], due: Mapping[int, int], *, places: int) -> set[int]:
+    """Rows of the jobs that this cycle looks at.
+
+    Args:
+        jobs: all that rest, by row.
+        due: row of each that is to be looked at → the number of the cycle since which it is.
+        places: how many pods may find room at most.
+    """
+    costs, most = _Costs(), MOST + PER_PLACE * places
+    if sum(costs.of(jobs[row]) for row in due) <= most:
+        return set(due)
+    rows = np.fromiter(due, dtype=np.intp)
+    order = _in_turns(cluster, rows)
+    since = np.fromiter(due.values(), dtype=np.int64)
+    costs = _Costs()
+    found = set(_affordable(rows[order], jobs, costs, most / 2))
+    oldest = order[np.argsort(since[order], kind="stable")]
+    found.update(_affordable((row for row in rows[oldest] if row not in found), jobs, costs, most / 2))
+    return found
+
+
+def _affordable(rows: Iterable[int], jobs: Mapping[int, RestingJob], costs: _Costs, most: float) -> Iterator[int]:
+    """The first of them that cost no more than that together, and at least one."""
+    spent = 0.0
+    for row in rows:
+        yield int(row)
+        if (spent := spent + costs.of(jobs[int(row)])) >= most:
+            return
+
+
+class _Costs:
+    """What it takes to look at one job after the other: those of a class that is known by then cost little."""
+
+    def __init__(self) -> None:
+        self._known: set[int] = set()
+
+    def of(self, job: RestingJob) -> float:
+        cost = _PER_JOB + _PER_TASK * len(job.tasks)
+        if job.is_noted:
+            return cost
+        classes = {id(task.task_class) for task in job.tasks} - self._known
+        self._known |= classes
+        return cost + len(classes) * (1.0 if job.info.topology is None else _IN_NETWORK)
+
+
+def _in_turns(cluster: ClusterCopy, rows: Rows) -> NDArray[np.intp]:
+    """[K] places of the rows in order: queues and namespaces in turn, in each by priority and age."""
+    jobs = cluster.ledger.jobs
+    priority, created = -jobs.priority[rows], jobs.created[rows]
+    by_group = np.lexsort((rows, created, priority, jobs.namespace[rows], jobs.queue[rows]))
+    groups = np.stack((jobs.queue[rows], jobs.namespace[rows]))[:, by_group]
+    begins = np.flatnonzero(np.concatenate(([True], (groups[:, 1:] != groups[:, :-1]).any(axis=0))))
+    turn = np.empty(len(rows), dtype=np.intp)
+    turn[by_group] = np.arange(len(rows)) - np.repeat(begins, np.diff(np.append(begins, len(rows))))
+    return np.lexsort((rows, created, priority, turn))
