@@ -93,7 +93,8 @@ class Session(ClusterCopy):
         resting = resting or Resting()
         self.resting: dict[int, RestingJob] = resting.recall(self, configuration)
         # Each was admitted when it came to rest. If its PodGroup is not stored yet, no other place says so.
-        self.ledger.jobs.phase[list(self.resting)] = Phase.INQUEUE
+        rests, phases = list(self.resting), self.ledger.jobs.phase
+        phases[rests] = np.maximum(phases[rests], Phase.INQUEUE)
         self._barred = Barred(self, self.dispatch, self.ask, resting.classes)
         self._pending = self._collect_pending()
         self.has_nominated_tasks = bool(self.ledger.tasks.nominated.any())

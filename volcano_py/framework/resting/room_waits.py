@@ -7,7 +7,9 @@ action evicts pods for jobs that wait, what follows from what there (eviction_ba
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from volcano_py.framework.plugin import GoesBy
 from volcano_py.framework.resting.eviction_basis import EVICTING, evicting, has_moved
@@ -15,11 +17,19 @@ from volcano_py.framework.resting.lack_of_room import LackOfRoom, lack_of_luck, 
 from volcano_py.framework.resting.pods_in_sight import Sight, sight_of, together
 from volcano_py.framework.resting.wait_basis import WaitBasis
 from volcano_py.state.snapshot import Phase
-from volcano_py.state.status import TaskStatus
+from volcano_py.state.status import STATUS_COUNT, TaskStatus
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
+
+
+_ADMITTED: Final = frozenset({Phase.INQUEUE, Phase.RUNNING})
+_STAYS: Final = np.isin(
+    np.arange(STATUS_COUNT), [TaskStatus.PENDING, TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED]
+)
+"""Statuses of tasks that wait or stay where they are."""
 
 
 class RoomWaits:
@@ -84,7 +94,7 @@ class RoomWaits:
 
     def _lack_of_more(self, row: int) -> LackOfRoom | None:
         """Why there is no room for more of its pods than some, if nothing has moved since or is about to."""
-        ssn, rows = self._ssn, self._ssn.tasks_of_row(row)
+        ssn, rows = self._ssn, self._waiting_tasks(row)
         if self._is_in_motion:
             return None
         classes = [self._class(each) for each in {*ssn.ledger.tasks.task_class[rows].tolist()}]
@@ -96,23 +106,30 @@ class RoomWaits:
         return lack_of_luck(ssn, together(sights)) if len(sights) == len(classes) else None
 
     def _waits_for_nodes(self, row: int) -> bool:
-        """Whether the job is admitted, all its tasks wait and had their turn, and nothing but nodes was in the way."""
+        """Whether the job is admitted, its tasks had their turn, and nothing but nodes was in the way."""
         job, findings = self._ssn.job(row), self._ssn.findings
         if job is None or job.best_effort_pending or row in findings.notes or row in findings.set_aside:
             return False
         return self.may_be_put_off(row)
 
     def may_be_put_off(self, row: int) -> bool:
-        """Whether the job is admitted, all its tasks wait, and nothing is kept for it that others would take."""
-        ssn, jobs, tasks = self._ssn, self._ssn.ledger.jobs, self._ssn.ledger.tasks
+        """Whether the job is admitted, its tasks wait or, if it is complete without these, run, and nothing is kept for
+        it that others would take."""
+        ssn, tasks = self._ssn, self._ssn.ledger.tasks
         job, findings = ssn.job(row), ssn.findings
-        if job is None or jobs.phase[row] != Phase.INQUEUE or job.pending_tasks != job.tasks or not job.tasks:
+        if job is None or not job.pending_tasks or ssn.ledger.jobs.phase[row] not in _ADMITTED:
             return False
         if row in findings.keepers or row == findings.nodes_held_for or row in ssn.reservations.jobs:
             return False
-        rows = ssn.tasks_of_row(row)
-        waits = (tasks.status[rows] == TaskStatus.PENDING) & ~tasks.nominated[rows] & (tasks.retry_at[rows] <= ssn.now)
-        return bool(waits.all())
+        rows, waiting = ssn.tasks_of_row(row), self._waiting_tasks(row)
+        if len(rows) > len(waiting) and not (_STAYS[tasks.status[rows]].all() and ssn.ask.job_ready(job)):
+            return False
+        return not tasks.nominated[waiting].any() and bool((tasks.retry_at[rows] <= ssn.now).all())
+
+    def _waiting_tasks(self, row: int) -> Rows:
+        rows = self._ssn.tasks_of_row(row)
+        waiting: Rows = rows[self._ssn.ledger.tasks.status[rows] == TaskStatus.PENDING]
+        return waiting
 
     def is_noted(self, row: int) -> bool:
         """Whether the job was skipped as a whole."""

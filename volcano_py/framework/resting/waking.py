@@ -28,11 +28,11 @@ def first_of_equals(
         job = cluster.job(each.row) if each.row in concerned else None
         if job is None:
             continue
-        if concerned[each.row] < max(job.min_member, 1):
+        if concerned[each.row] < max(job.min_member - job.ready, 1):
             yield each.row
             continue
         info, roles = each.info, frozenset(each.info.min_task_member.items())
-        shape = (info.queue, info.ref.namespace, job.priority, info.min_member, roles, len(each.tasks))
+        shape = (info.queue, info.ref.namespace, job.priority, info.min_member, job.ready, roles, len(each.tasks))
         equals.setdefault((*shape, *map(id, each.lacks)), []).append(job)
     for group in equals.values():
         most = concerned[group[0].row] + 1
@@ -64,11 +64,13 @@ def those_that_may_join(cluster: ClusterCopy, jobs: Sequence[RestingJob], awake:
 
 def at_ceilings(cluster: ClusterCopy, ask: CombinedAnswers, jobs: Iterable[RestingJob]) -> Iterator[int]:
     """Rows of jobs that rest for room, though their queue may hold no more than the pods that find room."""
-    class_of, most = cluster.ledger.tasks.task_class, dict[tuple[str, int], int]()
+    class_of, statuses = cluster.ledger.tasks.task_class, cluster.ledger.tasks.status
+    most = dict[tuple[str, int], int]()
     for job in jobs:
         if not job.lacks or (queue := cluster.queues.get(job.info.queue)) is None:
             continue
-        keys = [(queue.name, int(class_of[task.row])) for task in job.tasks]
+        waiting = (task.row for task in job.tasks if statuses[task.row] == TaskStatus.PENDING)
+        keys = [(queue.name, int(class_of[row])) for row in waiting]
         for key in keys:
             if key not in most:
                 task_class = cluster.snapshot.classes[key[1]]

@@ -10,7 +10,7 @@ import numpy as np
 from tests.support.sessions import NOW, priority_class, queue
 from tests.unit.state.watched import with_status
 from volcano_py.actions import BUILTIN_ACTIONS
-from volcano_py.api.effects import Bind, Effect, PodCondition, PodGroupStatusUpdate, QueueAllocated
+from volcano_py.api.effects import Bind, Effect, Evict, PodCondition, PodGroupStatusUpdate, QueueAllocated
 from volcano_py.api.objects import ApiObject, Condition, Pod, PodGroup, Queue, metadata_of
 from volcano_py.api.report import CycleReport
 from volcano_py.config import parse_configuration
@@ -118,6 +118,8 @@ class Cluster:
         match effect:
             case Bind():
                 assert self.state.assume_bound(effect.pod.uid, effect.node)
+            case Evict():
+                assert self.state.assume_evicted(effect.pod.uid)
             case PodCondition():
                 messages = Condition(type="PodScheduled", status="False", reason=effect.reason, message=effect.message)
                 self.put(with_status(self.pod(effect.pod.name), conditions=[messages]))
