@@ -169,6 +169,9 @@ class ClusterState:
 
     def _tell(self, change: Change, kind: str = "") -> None:
         self._changes += 1
+        self._pass_on(change, kind)
+
+    def _pass_on(self, change: Change, kind: str = "") -> None:
         change = max(change, self._claims.settle())
         if change is Change.NONE:
             return
@@ -226,8 +229,7 @@ class ClusterState:
 
     def assume_status(self, update: PodGroupStatusUpdate, now: float) -> None:
         """A PodGroup's status was handed to the status writer at `now` (seconds since the epoch)."""
-        if (change := self._groups.assume_status(update, now)) is not Change.NONE:
-            self._tell(change)
+        self._pass_on(self._groups.assume_status(update, now))
 
     def assume_reported(self, condition: PodCondition) -> None:
         """A pod's PodScheduled condition was handed to the status writer."""

@@ -91,7 +91,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     strangers: Mapping[str, Strangers] = msgspec.field(default_factory=dict)
     """PodGroups of ours that pods of other schedulers name as well, by namespace/name."""
     changes: int = 0
-    """How often anything was told to the state that may alter a decision; another number means nothing but that."""
+    """How often the state was told of something that the scheduler has not done itself, whatever follows from it."""
     left_queues: frozenset[str] = frozenset()
     """Queues with PodGroups of the scheduler `volcano`, where this is another one: that one writes what they hold."""
 

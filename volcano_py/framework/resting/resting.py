@@ -5,9 +5,10 @@ rests until the PodGroup, one of its pods, a queue, an existing node or the conf
 nothing but room (see room_waits.py), also until a change of what is free on nodes concerns it, or its queue has reached
 a ceiling; one that waits for other pods, or for what they hold, until one of these moves, or may do so in the cycle
 (see pods_in_sight.py); and in any case until something else changes that plugins go by (see wait_basis.py), which may
-be the time, or where pods might be evicted for it, anything that evictions follow from (see eviction_basis.py). What a
-cycle decides is the same as if nothing were kept. So is what it reports, with one exception: what is placed in a cycle
-enters the reasons of jobs that rest for room in the next one. So does what may be evicted for them after it.
+be the time, or where pods might be evicted for it, anything that evictions follow from (see eviction_basis.py). One of
+which it is not known what it waits for rests until anything has changed. What a cycle decides is the same as if nothing
+were kept, unless too many wake at once (see backlog.py). So is what it reports, with one exception: what is placed in a
+cycle enters the reasons of jobs that rest for room in the next one. So does what may be evicted for them after it.
 """
 
 from __future__ import annotations
@@ -212,15 +213,15 @@ class Resting:
                 pods = report.pods()
                 new.append(
                     RestingJob(
-                        row,
-                        report.group(info),
-                        tuple(_task(cluster, task, pods, goes_by_pods=bool(sights)) for task in tasks.tolist()),
-                        report.job,
-                        lacks,
-                        frozenset[PodTerm | Thing]().union(*(sight.opened_by() for sight in sights)),
-                        waits.until(row),
-                        stirs,
-                        waits.is_noted(row),
+                        row=row,
+                        info=report.group(info),
+                        tasks=tuple(_task(cluster, task, pods, goes_by_pods=bool(sights)) for task in tasks.tolist()),
+                        reported=report.job,
+                        lacks=lacks,
+                        joins=frozenset[PodTerm | Thing]().union(*(sight.opened_by() for sight in sights)),
+                        until=waits.until(row),
+                        stirs=stirs,
+                        is_noted=waits.is_noted(row),
                     )
                 )
         return new
