@@ -142,8 +142,8 @@ class Session(ClusterCopy):
         if woken := resting.wake(self, self.ask, lambda: self.wait_basis):
             self.resting = {row: job for row, job in self.resting.items() if row not in woken}
             self._pending = self._collect_pending()
-        if due := [job.until for job in self.resting.values() if job.until]:
-            self.wakeups.recheck_at(min(due))
+        if moment := resting.next_moment():
+            self.wakeups.recheck_at(moment)
 
     def unenqueued_jobs(self) -> list[Job]:
         """Valid jobs that were not admitted yet, with or without tasks."""

@@ -61,6 +61,12 @@ class Backlog:
         due = self._due if among is None else {row: self._due[row] for row in among}
         return chosen(cluster, jobs, due, places=places)
 
+    @property
+    def kept_moment(self) -> float:
+        """When another cycle is due that the last one asked for, and this one may not, as it looks at none of the jobs
+        again; in seconds since the epoch, 0 for none."""
+        return 0.0 if self.is_new else self._next_moment
+
     def is_old(self, row: int) -> bool:
         """Whether the job was left for this cycle by an earlier one."""
         return self._due[row] < self._cycle

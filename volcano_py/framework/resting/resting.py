@@ -103,6 +103,12 @@ class Resting:
             self._awake |= backlog.choose(cluster, jobs, places=places, among=joining)
         return self._awake
 
+    def next_moment(self) -> float:
+        """When the clock may change what becomes of jobs that rest in this cycle, in seconds since the epoch; 0 for
+        never."""
+        own = (job.until for job in self._recalled if job.row not in self._awake)
+        return min(filter(None, (self._backlog.kept_moment, *own)), default=0.0)
+
     def _that_follow_from_more(self, basis: Callable[[], WaitBasis | None]) -> Iterator[int]:
         """Rows of those that rest for room although more than that has changed, or may have."""
         waiting = [job for job in self._recalled if job.lacks]

@@ -162,6 +162,8 @@ def test_while_a_pod_that_might_be_evicted_cools_down_any_change_wakes_them_and_
         cluster.put(with_status(with_meta(cluster.pod(name), labels=COOL), conditions=[since]))
     cluster.put(*urgent)
     cluster.settle()
+    first, second = cluster.cycle(), cluster.cycle()
+    assert first.recheck_at == second.recheck_at == NOW.timestamp() + 300
     assert "urgent" in cluster.looked_at_after_any_change()
     cluster.now += 300
     cluster.cycle()
