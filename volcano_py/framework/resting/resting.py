@@ -54,8 +54,11 @@ class Waits(Protocol):
     def until(self, row: int) -> float:
         """When the clock alone may change what becomes of the job; 0 for never."""
 
+    def may_rest(self, row: int) -> bool:
+        """Whether the job in that row waits, and nothing about it is about to change."""
+
     def may_be_put_off(self, row: int) -> bool:
-        """Whether a cycle may leave the job in that row out, whatever it waits for."""
+        """Whether a cycle may leave the job out, whatever it waits for."""
 
     def is_noted(self, row: int) -> bool:
         """Whether the job was skipped as a whole."""
@@ -190,7 +193,7 @@ class Resting:
         row = job.row
         if row not in self._awake:
             return True
-        if row in concerned or self._backlog.is_old(row) or not waits.may_be_put_off(row):
+        if row in concerned or self._backlog.is_old(row) or not waits.may_rest(row):
             return False
         report = reports.get(row)
         is_said = report is not None and report.job == job.reported and not report.written
@@ -211,18 +214,20 @@ class Resting:
             if info is None or row in known:
                 continue
             tasks, lacks, stirs = _hopeless_rows(cluster, set_aside, row), tuple[LackOfRoom, ...](), False
-            if not len(tasks) and waits.may_be_put_off(row):
-                tasks, lacks = cluster.tasks_of_row(row), tuple(waits.lacks_of(row))
-                stirs = not lacks
+            if not len(tasks) and waits.may_rest(row):
+                lacks = tuple(waits.lacks_of(row))
+                stirs = not lacks and waits.may_be_put_off(row)
+            if lacks or stirs:
+                tasks = cluster.tasks_of_row(row)
             if len(tasks):
                 sights = [lack.sight for lack in lacks if lack.sight is not None]
-                pods = report.pods()
+                pods, group = report.pods(), report.group(info)
                 new.append(
                     RestingJob(
                         row=row,
-                        info=report.group(info),
+                        info=group,
                         tasks=tuple(_task(cluster, task, pods, goes_by_pods=bool(sights)) for task in tasks.tolist()),
-                        reported=report.job,
+                        reported=report.job if group is info else replace(report.job, phase=group.phase),
                         lacks=lacks,
                         joins=frozenset[PodTerm | Thing]().union(*(sight.opened_by() for sight in sights)),
                         until=waits.until(row),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
 
-_ADMITTED: Final = frozenset({Phase.INQUEUE, Phase.RUNNING})
+_ADMITTED: Final = frozenset({Phase.INQUEUE, Phase.RUNNING, Phase.UNKNOWN})
 _STAYS: Final = np.isin(
     np.arange(STATUS_COUNT), [TaskStatus.PENDING, TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED]
 )
@@ -110,11 +110,15 @@ class RoomWaits:
         job, findings = self._ssn.job(row), self._ssn.findings
         if job is None or job.best_effort_pending or row in findings.notes or row in findings.set_aside:
             return False
-        return self.may_be_put_off(row)
+        return self.may_rest(row)
 
     def may_be_put_off(self, row: int) -> bool:
-        """Whether the job is admitted, its tasks wait or, if it is complete without these, run, and nothing is kept for
-        it that others would take."""
+        """Whether others may have their turns before the job: not if only some of a gang run, which goes first."""
+        job = self._ssn.job(row)
+        return job is not None and (not job.ready or bool(self._ssn.ask.job_ready(job)))
+
+    def may_rest(self, row: int) -> bool:
+        """Whether the job is admitted, tasks of it wait, the others stay where they are, and it is kept no place."""
         ssn, tasks = self._ssn, self._ssn.ledger.tasks
         job, findings = ssn.job(row), ssn.findings
         if job is None or not job.pending_tasks or ssn.ledger.jobs.phase[row] not in _ADMITTED:
@@ -122,9 +126,8 @@ class RoomWaits:
         if row in findings.keepers or row == findings.nodes_held_for or row in ssn.reservations.jobs:
             return False
         rows, waiting = ssn.tasks_of_row(row), self._waiting_tasks(row)
-        if len(rows) > len(waiting) and not (_STAYS[tasks.status[rows]].all() and ssn.ask.job_ready(job)):
-            return False
-        return not tasks.nominated[waiting].any() and bool((tasks.retry_at[rows] <= ssn.now).all())
+        is_trying = tasks.nominated[waiting].any() or (tasks.retry_at[rows] > ssn.now).any()
+        return bool(_STAYS[tasks.status[rows]].all() and not is_trying)
 
     def _waiting_tasks(self, row: int) -> Rows:
         rows = self._ssn.tasks_of_row(row)

@@ -60,9 +60,18 @@ def test_one_wakes_when_one_of_its_pods_ends() -> None:
     assert "e2" in Watcher.jobs
 
 
-def test_one_that_is_not_complete_does_not_rest() -> None:
-    halves = gang("half", pods=2, running_on=["n3"], cpu="1", group_phase="Running")
-    cluster = settled(node("n3", cpu="1"), *halves)
+def test_a_gang_that_is_not_complete_rests_until_there_is_room_for_the_others() -> None:
+    half = gang("half", pods=2, running_on=["n3"], cpu="1", group_phase="Running")
+    cluster = settled(node("n3", cpu="1"), *half, more=", {name: priority}")
+    assert cluster.looked_at() == set()
+    cluster.state.delete("Pod", cluster.pod("r1-0"))
+    cluster.cycle()
+    assert "half-1" in cluster.bound()
+
+
+def test_a_gang_that_is_not_complete_does_not_rest_if_it_is_not_known_what_it_waits_for() -> None:
+    half = gang("half", pods=2, running_on=["n3"], cpu="1", group_phase="Running")
+    cluster = settled(node("n3", cpu="1"), *half, more=", {name: talker}")
     assert cluster.looked_at() == {"half"}
 
 
