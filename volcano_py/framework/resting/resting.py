@@ -177,9 +177,8 @@ class Resting:
         else:
             self._memory = Memory.of(_bounded([*kept, *new]), cluster)
         self._waits = waits.basis() if any(job.lacks for job in (*kept, *new)) else None
-        if (
-            self._backlog.is_new or has_acted
-        ):  # else the jobs at which it looked took, and gave back, what others had to
+        # Otherwise it has tried places and given them back, as the next one would.
+        if self._backlog.is_new or has_acted:
             late = {job.row for job in self._recalled if job.lacks and job.row not in self._awake}
             may_be_taken = self._evicts and has_moved(cluster)
             self._backlog.add(late if may_be_taken else late & concerned.keys())
