@@ -27,7 +27,7 @@ from volcano_py.framework.status.closing import Closing
 from volcano_py.framework.status.queue_gates import open_gates
 from volcano_py.framework.status.queue_reports import queue_reports
 from volcano_py.framework.status.requeue import requeue_if_unblocked
-from volcano_py.framework.status.wakeups import SOON, earlier
+from volcano_py.framework.status.wakeups import SOON, earlier, earliest
 from volcano_py.plugins import BUILTIN_PLUGINS
 from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.snapshot import Snapshot
@@ -200,14 +200,13 @@ class Scheduler:
 
     def _remember(self, ssn: Session, closing: Closing, *, has_acted: bool) -> bool:
         """Which jobs rest from now on. Whether the next cycle is due at once for some of them."""
-        moments = filter(None, (closing.look_again_at, ssn.wakeups.next_recheck))
         return self._resting.remember(
             ssn,
             ssn.findings.set_aside,
             closing.reports,
             RoomWaits(ssn),
             has_acted=has_acted,
-            next_moment=min(moments, default=0.0),
+            next_moment=earliest(closing.look_again_at, ssn.wakeups.next_recheck),
         )
 
     def _report(

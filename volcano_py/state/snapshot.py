@@ -91,7 +91,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     strangers: Mapping[str, Strangers] = msgspec.field(default_factory=dict)
     """PodGroups of ours that pods of other schedulers name as well, by namespace/name."""
     changes: int = 0
-    """How often the state was told of something that the scheduler has not done itself, whatever follows from it."""
+    """How many changes have arrived that the scheduler has not made itself, whatever follows from them."""
     left_queues: frozenset[str] = frozenset()
     """Queues with PodGroups of the scheduler `volcano`, where this is another one: that one writes what they hold."""
 

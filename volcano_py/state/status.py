@@ -54,6 +54,8 @@ SCHEDULED_STATUSES: Final = _mask(_S.RUNNING, _S.BOUND, _S.SUCCEEDED, _S.FAILED)
 """Scheduled for the PodGroup's phase (Releasing ones with a node are added by the caller)."""
 EVICTABLE_STATUSES: Final = _mask(_S.BOUND, _S.RUNNING)
 """Holds its place for good, so that it may be evicted."""
+STAYING_STATUSES: Final = _mask(_S.PENDING, _S.BOUND, _S.RUNNING, _S.SUCCEEDED)
+"""Waits, or stays where it is, if nothing is decided about it."""
 FINISHED_STATUSES: Final = _mask(_S.SUCCEEDED, _S.FAILED)
 
 _PHASES: Final = {

@@ -19,7 +19,7 @@ from tests.property.histories import History
 from tests.unit.daemon.cycling import REGISTRY
 from volcano_py.api.effects import Bind, Effect, Evict, PodCondition, PodGroupStatusUpdate
 from volcano_py.api.objects import PodGroup, PodGroupStatus
-from volcano_py.config import default_configuration_text, parse_configuration
+from volcano_py.config import SchedulerConfiguration, default_configuration_text, parse_configuration
 from volcano_py.framework.resting import looks
 
 PROPORTIONAL: Final = """{name: predicates, arguments: {
@@ -77,6 +77,12 @@ tiers:
 }
 # Each example is a whole history, the same in every run; the profile `deep` makes many of them.
 FEW = settings(max_examples=max(3, settings().max_examples // 10), derandomize=True)
+
+
+def parsed(text: str) -> SchedulerConfiguration:
+    configuration = parse_configuration(text, REGISTRY.catalogue()).config
+    assert configuration is not None
+    return configuration
 
 
 def moved(cluster: AnsweringCluster, sent: list[Effect]) -> list[Effect]:
@@ -140,16 +146,12 @@ def _reasons(cluster: AnsweringCluster) -> list[tuple[str, str]]:
 @FEW
 @given(rng=st.randoms(use_true_random=True))
 def test_at_rest_another_cycle_changes_nothing(name: str, rng: Random) -> None:
-    configuration = parse_configuration(CONFIGURATIONS[name], REGISTRY.catalogue()).config
-    assert configuration is not None
-    asyncio.run(live(rng, AnsweringCluster(rng, configuration)))
+    asyncio.run(live(rng, AnsweringCluster(rng, parsed(CONFIGURATIONS[name]))))
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 @FEW
 @given(rng=st.randoms(use_true_random=True))
 def test_at_rest_another_cycle_changes_nothing_where_each_looks_at_few_jobs_again(name: str, rng: Random) -> None:
-    configuration = parse_configuration(CONFIGURATIONS[name], REGISTRY.catalogue()).config
-    assert configuration is not None
     with patch.multiple(looks, MOST=1.0, PER_PLACE=0.0):
-        asyncio.run(live(rng, AnsweringCluster(rng, configuration), looks_at_all=True))
+        asyncio.run(live(rng, AnsweringCluster(rng, parsed(CONFIGURATIONS[name])), looks_at_all=True))

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from tests.property.explaining.answering_cluster import AnsweringCluster
 from tests.property.histories import NODES
+from tests.property.resting.test_at_rest_another_cycle_changes_nothing import parsed
 from tests.property.resting.test_what_rests_is_decided_and_reported_as_if_it_were_new import (
     FEW,
     InAFullCluster,
     live,
-    parsed,
 )
 from tests.support.placement.hyper_nodes import hyper_node
 from tests.unit.state.watched import with_meta, with_spec

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.property.explaining.answering_cluster import AnsweringCluster, group_of
 from tests.property.histories import APPS, HOST, NAMESPACES, NODES, QUEUES, History
-from tests.property.resting.test_at_rest_another_cycle_changes_nothing import CONFIGURATIONS
+from tests.property.resting.test_at_rest_another_cycle_changes_nothing import CONFIGURATIONS, parsed
 from tests.support.placement.hyper_nodes import hyper_node
 from tests.support.sessions import gang, queue
 from tests.unit.daemon.cycling import REGISTRY
@@ -38,7 +38,7 @@ from volcano_py.api.objects import (
     TopologySpreadConstraint,
 )
 from volcano_py.api.report import CycleReport, PendingJob
-from volcano_py.config import SchedulerConfiguration, parse_configuration
+from volcano_py.config import SchedulerConfiguration
 from volcano_py.framework.resting.eviction_basis import EVICTING_NOTHING
 from volcano_py.framework.resting.resting import Resting
 from volcano_py.scheduler import Scheduler
@@ -427,12 +427,6 @@ async def live(
 
 def configured(name: str) -> SchedulerConfiguration:
     return parsed(MORE_CONFIGURATIONS[name])
-
-
-def parsed(text: str) -> SchedulerConfiguration:
-    configuration = parse_configuration(text, REGISTRY.catalogue()).config
-    assert configuration is not None
-    return configuration
 
 
 @pytest.mark.parametrize("name", MORE_CONFIGURATIONS)

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from tests.property.explaining.answering_cluster import DRIVER, AnsweringCluster
 from tests.property.histories import NAMESPACES, NODES
+from tests.property.resting.test_at_rest_another_cycle_changes_nothing import parsed
 from tests.property.resting.test_what_rests_is_decided_and_reported_as_if_it_were_new import (
     FEW,
     WITH_EVICTIONS,
@@ -20,7 +21,6 @@ from tests.property.resting.test_what_rests_is_decided_and_reported_as_if_it_wer
     InAFullCluster,
     configured,
     live,
-    parsed,
 )
 from tests.support.placement.volumes import (
     HOST,

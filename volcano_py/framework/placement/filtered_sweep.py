@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.placement.sweep import Ladder
 from volcano_py.framework.views import FITS, Counts, Scores
+from volcano_py.state.table.runs import ranks_in_runs, starts_of_runs
 from volcano_py.state.table.table import Rows
 
 _Mask = NDArray[np.bool_]
@@ -22,9 +23,7 @@ _Mask = NDArray[np.bool_]
 def best_per_group(scores: Scores, ties: NDArray[np.int64], groups: NDArray[np.intp], count: int) -> Rows:
     """Positions of the `count` best of each group, group by group, by (score descending, tie rank)."""
     order = np.lexsort((ties, -scores, groups))
-    starts = _starts(groups[order])
-    rank = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
-    best: Rows = order[rank < count]
+    best: Rows = order[ranks_in_runs(groups[order]) < count]
     return best
 
 
@@ -59,7 +58,7 @@ class _Tops:
     """The best node of each group. The group's other nodes are in a heap, built when the group is first used."""
 
     def __init__(self, scores: Scores, ties: NDArray[np.int64], groups: NDArray[np.intp]) -> None:
-        starts = _starts(groups)
+        starts = starts_of_runs(groups)
         self._ends = np.append(starts[1:], len(groups)).tolist()
         self._starts = starts.tolist()
         self._groups = groups[starts]
@@ -99,9 +98,3 @@ class _Tops:
             heapq.heapreplace(heap, (-score, int(self._all_ties[node]), node))
         self._scores[top] = -heap[0][0] if heap else -np.inf
         self._ties[top] = heap[0][1] if heap else 0
-
-
-def _starts(groups: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Where each run of equal numbers begins."""
-    starts: NDArray[np.intp] = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]][: len(groups)])
-    return starts

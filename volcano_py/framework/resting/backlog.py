@@ -14,6 +14,7 @@ from copy import copy
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.resting.looks import chosen
 from volcano_py.framework.resting.memory import RestingJob
+from volcano_py.framework.status.wakeups import earliest
 
 
 class Backlog:
@@ -80,7 +81,6 @@ class Backlog:
             next_moment: when the clock may change an answer, in seconds since the epoch; 0 for never.
         """
         retries = cluster.ledger.tasks.retry_at
-        moments = (next_moment, *retries[retries > cluster.now].tolist())
         self._due = {row: since for row, since in self._due.items() if row not in looked_at}
         self._seen = None if has_acted else cluster.snapshot.changes
-        self._next_moment = min(filter(None, moments), default=0.0)
+        self._next_moment = earliest(next_moment, *retries[retries > cluster.now].tolist())

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.resting.memory import RestingJob
+from volcano_py.state.table.runs import ranks_in_runs
 from volcano_py.state.table.table import Rows
 
 # The unit is what it takes to look at a job of a new class: a millisecond, or some where pods may be evicted.
@@ -76,9 +77,8 @@ def _in_turns(cluster: ClusterCopy, rows: Rows) -> NDArray[np.intp]:
     """[K] places of the rows in order: queues and namespaces in turn, in each by priority and age."""
     jobs = cluster.ledger.jobs
     priority, created = -jobs.priority[rows], jobs.created[rows]
-    by_group = np.lexsort((rows, created, priority, jobs.namespace[rows], jobs.queue[rows]))
-    groups = np.stack((jobs.queue[rows], jobs.namespace[rows]))[:, by_group]
-    begins = np.flatnonzero(np.concatenate(([True], (groups[:, 1:] != groups[:, :-1]).any(axis=0))))
+    groups = jobs.queue[rows].astype(np.int64) * len(cluster.snapshot.namespaces) + jobs.namespace[rows]
+    by_group = np.lexsort((rows, created, priority, groups))
     turn = np.empty(len(rows), dtype=np.intp)
-    turn[by_group] = np.arange(len(rows)) - np.repeat(begins, np.diff(np.append(begins, len(rows))))
+    turn[by_group] = ranks_in_runs(groups[by_group])
     return np.lexsort((rows, created, priority, turn))

@@ -32,6 +32,7 @@ from volcano_py.framework.resting.pods_in_sight import terms_of_profile
 from volcano_py.framework.resting.reports import Report
 from volcano_py.framework.resting.wait_basis import WaitBasis
 from volcano_py.framework.resting.waking import at_ceilings, first_of_equals, those_that_may_join
+from volcano_py.framework.status.wakeups import earliest
 from volcano_py.state.nodes.index import Kept
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import TaskStatus
@@ -49,7 +50,7 @@ class Waits(Protocol):
         """What else it follows from that jobs get no room; None when that is not known."""
 
     def lacks_of(self, row: int) -> Sequence[LackOfRoom]:
-        """Why the job in that row gets no room; nothing if it does not wait for room alone."""
+        """Why the job in that row, which may rest, gets no room; nothing if it does not wait for room alone."""
 
     def until(self, row: int) -> float:
         """When the clock alone may change what becomes of the job; 0 for never."""
@@ -110,7 +111,7 @@ class Resting:
         """When the clock may change what becomes of jobs that rest in this cycle, in seconds since the epoch; 0 for
         never."""
         own = (job.until for job in self._recalled if job.row not in self._awake)
-        return min(filter(None, (self._backlog.kept_moment, *own)), default=0.0)
+        return earliest(self._backlog.kept_moment, *own)
 
     def _that_follow_from_more(self, basis: Callable[[], WaitBasis | None]) -> Iterator[int]:
         """Rows of those that rest for room although more than that has changed, or may have."""
@@ -177,7 +178,7 @@ class Resting:
         else:
             self._memory = Memory.of(_bounded([*kept, *new]), cluster)
         self._waits = waits.basis() if any(job.lacks for job in (*kept, *new)) else None
-        # Otherwise it has tried places and given them back, as the next one would.
+        # A cycle without news that has not acted has tried places and given them back, as the next one would.
         if self._backlog.is_new or has_acted:
             late = {job.row for job in self._recalled if job.lacks and job.row not in self._awake}
             may_be_taken = self._evicts and has_moved(cluster)

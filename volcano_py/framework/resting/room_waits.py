@@ -9,15 +9,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from volcano_py.framework.plugin import GoesBy
 from volcano_py.framework.resting.eviction_basis import EVICTING, evicting, has_moved
 from volcano_py.framework.resting.lack_of_room import LackOfRoom, lack_of_luck, lack_of_room
 from volcano_py.framework.resting.pods_in_sight import Sight, sight_of, together
 from volcano_py.framework.resting.wait_basis import WaitBasis
 from volcano_py.state.snapshot import Phase
-from volcano_py.state.status import STATUS_COUNT, TaskStatus
+from volcano_py.state.status import STAYING_STATUSES, TaskStatus
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
@@ -26,10 +24,6 @@ if TYPE_CHECKING:
 
 
 _ADMITTED: Final = frozenset({Phase.INQUEUE, Phase.RUNNING, Phase.UNKNOWN})
-_STAYS: Final = np.isin(
-    np.arange(STATUS_COUNT), [TaskStatus.PENDING, TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED]
-)
-"""Statuses of tasks that wait or stay where they are."""
 
 
 class RoomWaits:
@@ -61,8 +55,8 @@ class RoomWaits:
         return self._evicting <= EVICTING and not waits and not self._has_moved
 
     def lacks_of(self, row: int) -> list[LackOfRoom]:
-        """Why no node has room for the job of that row, or for more of its pods, one for each of its classes that were
-        tried; nothing when it waits for anything else."""
+        """Why no node has room for the job of that row, which may rest, or for more of its pods, one for each of its
+        classes that were tried; nothing when it waits for anything else."""
         if not self._may_rest or not self._waits_for_nodes(row):
             return []
         errors, lacks = self._ssn.findings.fit_errors.get(row, {}), list[LackOfRoom]()
@@ -106,11 +100,10 @@ class RoomWaits:
         return lack_of_luck(ssn, together(sights)) if len(sights) == len(classes) else None
 
     def _waits_for_nodes(self, row: int) -> bool:
-        """Whether the job is admitted, its tasks had their turn, and nothing but nodes was in the way."""
+        """Whether the job's tasks had their turn, and nothing but nodes was in the way."""
         job, findings = self._ssn.job(row), self._ssn.findings
-        if job is None or job.best_effort_pending or row in findings.notes or row in findings.set_aside:
-            return False
-        return self.may_rest(row)
+        is_skipped = row in findings.notes or row in findings.set_aside
+        return job is not None and not job.best_effort_pending and not is_skipped
 
     def may_be_put_off(self, row: int) -> bool:
         """Whether others may have their turns before the job: not if only some of a gang run, which goes first."""
@@ -127,7 +120,7 @@ class RoomWaits:
             return False
         rows, waiting = ssn.tasks_of_row(row), self._waiting_tasks(row)
         is_trying = tasks.nominated[waiting].any() or (tasks.retry_at[rows] > ssn.now).any()
-        return bool(_STAYS[tasks.status[rows]].all() and not is_trying)
+        return bool(STAYING_STATUSES[tasks.status[rows]].all() and not is_trying)
 
     def _waiting_tasks(self, row: int) -> Rows:
         rows = self._ssn.tasks_of_row(row)

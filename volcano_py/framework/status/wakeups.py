@@ -40,6 +40,11 @@ class Wakeups(msgspec.Struct):
             self.next_of_actions = earlier(self.next_of_actions, time)
 
 
+def earliest(*times: float) -> float:
+    """The earliest of the times that are not 0; 0 if all are."""
+    return min(filter(None, times), default=0.0)
+
+
 def earlier(known: float, time: float) -> float:
     """The earlier of two times; `known` may be 0, for none."""
     return min(known, time) if known else time

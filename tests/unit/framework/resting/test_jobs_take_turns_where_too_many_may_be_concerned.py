@@ -64,9 +64,8 @@ def cycles(cluster: Cluster) -> Iterator[set[str]]:
 
 
 def until_all_are_looked_at(cluster: Cluster) -> list[set[str]]:
-    looks = cycles(cluster)
     found = []
-    for jobs in looks:
+    for jobs in cycles(cluster):
         found.append(jobs)
         assert len(found) < 50, "cycles without end"
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tests.support.sessions import gang, node, pod
 from tests.unit.framework.resting.watched_scheduler import Cluster, Watcher
-from volcano_py.api.effects import Bind
 from volcano_py.api.objects import (
     Affinity,
     ApiObject,
@@ -38,10 +37,6 @@ def settled(*objects: ApiObject) -> Cluster:
     return cluster
 
 
-def bound(cluster: Cluster) -> list[str]:
-    return sorted(effect.pod.name for effect in cluster.sent if isinstance(effect, Bind))
-
-
 def test_what_waits_for_pods_that_do_not_come_is_not_looked_at_and_reported_all_the_same() -> None:
     cluster = settled(*gang("web", cpu="1", affinity=near("db")))
     report = cluster.cycle()
@@ -53,7 +48,7 @@ def test_pods_that_it_does_not_wait_for_are_placed_without_a_look_at_it() -> Non
     cluster = settled(*gang("web", cpu="1", affinity=near("db")), *gang("cache", cpu="1", affinity=near("store")))
     cluster.put(*gang("other", cpu="1", labels={"app": "store"}, namespace="elsewhere"))
     cluster.cycle()
-    assert (bound(cluster), Watcher.jobs) == (["other-0"], {"other"})
+    assert (cluster.bound(), Watcher.jobs) == (["other-0"], {"other"})
     assert cluster.looked_at() == set()
 
 
@@ -61,7 +56,7 @@ def test_it_follows_a_pod_that_it_waits_for_in_the_same_cycle() -> None:
     cluster = settled(*gang("web", cpu="1", affinity=near("db")), *gang("other", cpu="1", affinity=near("store")))
     cluster.put(*gang("db", cpu="1", labels={"app": "db"}))
     cluster.cycle()
-    assert (bound(cluster), Watcher.jobs) == (["db-0", "web-0"], {"db", "web"})
+    assert (cluster.bound(), Watcher.jobs) == (["db-0", "web-0"], {"db", "web"})
 
 
 def test_it_follows_one_that_waits_for_a_third() -> None:
@@ -79,7 +74,7 @@ def test_it_follows_a_pod_that_another_scheduler_has_placed() -> None:
     cluster = settled(*gang("web", cpu="1", affinity=near("db")))
     cluster.put(pod("db", on="n2", labels={"app": "db"}, scheduler="default-scheduler"))
     cluster.cycle()
-    assert bound(cluster) == ["web-0"]
+    assert cluster.bound() == ["web-0"]
 
 
 def test_what_other_pods_keep_away_is_looked_at_when_one_of_them_is_gone() -> None:
@@ -90,7 +85,7 @@ def test_what_other_pods_keep_away_is_looked_at_when_one_of_them_is_gone() -> No
     cluster.state.delete("Pod", loud[0])
     cluster.cycle()
     assert Watcher.jobs == {"calm", "shy"}
-    assert bound(cluster) == ["calm-0", "shy-0"]
+    assert cluster.bound() == ["calm-0", "shy-0"]
 
 
 def test_what_is_spread_is_looked_at_when_pods_move_among_which_it_is_spread() -> None:
@@ -105,10 +100,10 @@ def test_what_is_spread_is_looked_at_when_pods_move_among_which_it_is_spread() -
     assert cluster.looked_at() == set()
     cluster.put(*gang("other", cpu="1"))
     cluster.cycle()
-    assert (bound(cluster), Watcher.jobs) == (["other-0"], {"other"})
+    assert (cluster.bound(), Watcher.jobs) == (["other-0"], {"other"})
     cluster.state.delete("Pod", there[0])
     cluster.cycle()
-    assert bound(cluster) == ["new-0"]
+    assert cluster.bound() == ["new-0"]
 
 
 def test_a_gang_that_a_term_of_others_divides_is_looked_at() -> None:

@@ -9,7 +9,6 @@ from tests.support.placement.volumes import using as with_claims
 from tests.support.sessions import gang, node, pod
 from tests.unit.framework.resting.watched_scheduler import Cluster, Watcher
 from tests.unit.state.watched import with_spec
-from volcano_py.api.effects import Bind
 from volcano_py.api.objects import ApiObject, GCEPersistentDiskSource, Pod, Volume
 
 HOST: Final = "kubernetes.io/hostname"
@@ -43,10 +42,6 @@ def settled(*objects: ApiObject, **fields: Any) -> Cluster:
     return cluster
 
 
-def bound(cluster: Cluster) -> list[str]:
-    return sorted(effect.pod.name for effect in cluster.sent if isinstance(effect, Bind))
-
-
 def servers(port: int) -> list[ApiObject]:
     """A pod on each node that holds the port."""
     return [each for name in ("n1", "n2") for each in gang(f"on-{name}-{port}", running_on=[name], host_ports=[port])]
@@ -58,10 +53,10 @@ def test_what_waits_for_a_host_port_is_looked_at_when_the_port_is_free_again() -
     assert "Host port 80/TCP is taken by" in cluster.cycle().pending[0].message
     cluster.put(*gang("other", cpu="1", host_ports=[443]))
     cluster.cycle()
-    assert (bound(cluster), Watcher.jobs) == (["other-0"], {"other"})
+    assert (cluster.bound(), Watcher.jobs) == (["other-0"], {"other"})
     cluster.state.delete("Pod", cluster.pod("on-n2-80-0"))
     cluster.cycle()
-    assert bound(cluster) == ["web-0"]
+    assert cluster.bound() == ["web-0"]
     assert "dns" not in Watcher.jobs
 
 
@@ -69,7 +64,7 @@ def test_what_waits_for_a_host_port_rests_where_pods_may_be_evicted_too() -> Non
     cluster = settled(*servers(80), *gang("web", cpu="1", host_ports=[80]), actions="allocate, preempt")
     cluster.state.delete("Pod", cluster.pod("on-n2-80-0"))
     cluster.cycle()
-    assert bound(cluster) == ["web-0"]
+    assert cluster.bound() == ["web-0"]
 
 
 def test_what_waits_for_a_disk_is_looked_at_when_the_disk_is_free_again() -> None:
@@ -77,7 +72,7 @@ def test_what_waits_for_a_disk_is_looked_at_when_the_disk_is_free_again() -> Non
     cluster = settled(*users, *mounting("web", "d"))
     cluster.state.delete("Pod", cluster.pod("on-n1-0"))
     cluster.cycle()
-    assert bound(cluster) == ["web-0"]
+    assert cluster.bound() == ["web-0"]
 
 
 def test_what_waits_for_a_claim_that_does_not_exist_is_looked_at_when_it_comes() -> None:
@@ -85,14 +80,14 @@ def test_what_waits_for_a_claim_that_does_not_exist_is_looked_at_when_it_comes()
     assert "PersistentVolumeClaim team/data does not exist" in cluster.cycle().pending[0].message
     cluster.put(claim("data", of=MADE))
     cluster.cycle()
-    assert (bound(cluster), Watcher.jobs) == (["web-0"], {"web"})
+    assert (cluster.bound(), Watcher.jobs) == (["web-0"], {"web"})
 
 
 def test_what_waits_for_a_volume_is_looked_at_when_one_of_its_class_comes() -> None:
     cluster = settled(*using("web", "data"), claim("data"), *using("dns", "zones"), claim("zones", of="other"))
     cluster.put(volume("pv-1", on=["n2"]))
     cluster.cycle()
-    assert (bound(cluster), Watcher.jobs) == (["web-0"], {"web"})
+    assert (cluster.bound(), Watcher.jobs) == (["web-0"], {"web"})
 
 
 def test_what_waits_for_space_is_looked_at_when_a_driver_has_some() -> None:
@@ -100,14 +95,14 @@ def test_what_waits_for_space_is_looked_at_when_a_driver_has_some() -> None:
     cluster = settled(*using("web", "data"), claim("data", of=MADE, size="10Gi"), csi_driver(DRIVER), full)
     cluster.put(capacity("n1", free="20Gi", nodes={HOST: "n1"}))
     cluster.cycle()
-    assert bound(cluster) == ["web-0"]
+    assert cluster.bound() == ["web-0"]
 
 
 def test_what_waits_for_space_is_looked_at_when_the_driver_reports_none_any_more() -> None:
     cluster = settled(*using("web", "data"), claim("data", of=MADE), csi_driver(DRIVER))
     cluster.put(csi_driver(DRIVER, reports_capacity=False))
     cluster.cycle()
-    assert bound(cluster) == ["web-0"]
+    assert cluster.bound() == ["web-0"]
 
 
 def attached(name: str, on: str) -> list[ApiObject]:
@@ -126,7 +121,7 @@ def test_what_no_node_can_attach_is_looked_at_when_a_volume_of_the_driver_leaves
     cluster = settled(*one_each(), *attached("a", "n1"), *attached("b", "n2"), *waiting)
     cluster.state.delete("Pod", cluster.pod("b-0"))
     cluster.cycle()
-    assert bound(cluster) == ["web-0"]
+    assert cluster.bound() == ["web-0"]
 
 
 def test_what_no_node_can_attach_is_looked_at_when_a_node_attaches_more() -> None:
@@ -134,7 +129,7 @@ def test_what_no_node_can_attach_is_looked_at_when_a_node_attaches_more() -> Non
     cluster = settled(*one_each(), *attached("a", "n1"), *attached("b", "n2"), *waiting)
     cluster.put(csi_node("n1", **{DRIVER: 2}))
     cluster.cycle()
-    assert bound(cluster) == ["web-0"]
+    assert cluster.bound() == ["web-0"]
 
 
 def test_what_waits_for_room_is_looked_at_when_a_pod_turns_out_to_use_a_volume_there() -> None:
@@ -159,4 +154,4 @@ def test_a_claim_for_one_pod_at_a_time_wakes_the_next_when_that_pod_is_gone() ->
     assert "second" not in cluster.looked_at()
     cluster.state.delete("Pod", cluster.pod("first-0"))
     cluster.cycle()
-    assert bound(cluster) == ["second-0"]
+    assert cluster.bound() == ["second-0"]

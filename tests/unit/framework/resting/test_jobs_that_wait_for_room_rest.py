@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.sessions import gang, node, pod, queue
 from tests.unit.framework.resting.watched_scheduler import Cluster, Talker, Watcher
-from volcano_py.api.effects import Bind, PodCondition
+from volcano_py.api.effects import PodCondition
 from volcano_py.api.objects import ApiObject
 from volcano_py.api.reasons import Reason
 
@@ -35,10 +35,6 @@ def settled(*objects: ApiObject, **fields: Any) -> Cluster:
     return cluster
 
 
-def bound(cluster: Cluster) -> list[str]:
-    return sorted(effect.pod.name for effect in cluster.sent if isinstance(effect, Bind))
-
-
 def ends(cluster: Cluster, name: str) -> None:
     """The pod and its PodGroup are gone."""
     cluster.state.delete("Pod", cluster.pod(f"{name}-0"))
@@ -58,14 +54,14 @@ def test_work_that_fits_is_placed_without_a_look_at_them() -> None:
     cluster = settled(*crowd(3), node("n3", cpu="1"))
     cluster.put(*gang("small", cpu="500m"))
     cluster.cycle()
-    assert (bound(cluster), Watcher.jobs) == (["small-0"], {"small"})
+    assert (cluster.bound(), Watcher.jobs) == (["small-0"], {"small"})
 
 
 def test_room_goes_to_the_first_of_equals_and_wakes_one_more_than_it_has_places_for() -> None:
     cluster = settled(*crowd(9))
     ends(cluster, "on-n1")
     cluster.cycle()
-    assert bound(cluster) == ["w0-0", "w1-0"]
+    assert cluster.bound() == ["w0-0", "w1-0"]
     assert Watcher.jobs == {"w0", "w1", "w2"}
     cluster.settle()
     assert cluster.looked_at() == set()
@@ -84,14 +80,14 @@ def test_a_gang_of_which_some_pods_find_room_rests_until_there_is_more_or_less_f
     assert cluster.looked_at() == set()
     cluster.put(*gang("small", cpu="500m"))
     report = cluster.cycle()
-    assert (bound(cluster), Watcher.jobs) == (["small-0"], {"small"})
+    assert (cluster.bound(), Watcher.jobs) == (["small-0"], {"small"})
     report = cluster.cycle()
     assert Watcher.jobs == {"half", "whole"}
     assert [job.message.partition(": ")[2][:11] for job in report.pending] == ["2 of 4 pods", "1 of 4 pods"]
     assert cluster.looked_at() == set()
     cluster.put(node("n4", cpu="5"))
     cluster.cycle()
-    assert bound(cluster) == [f"half-{number}" for number in range(4)]
+    assert cluster.bound() == [f"half-{number}" for number in range(4)]
 
 
 def test_a_gang_of_which_some_pods_find_room_is_looked_at_when_its_queue_may_hold_no_more_than_these() -> None:
@@ -115,7 +111,7 @@ def test_a_gang_whose_pods_differ_rests_until_any_pod_has_moved() -> None:
     assert cluster.looked_at() == set()
     ends(cluster, "on-n1")
     cluster.cycle()
-    assert bound(cluster) == ["half-0", "half-1"]
+    assert cluster.bound() == ["half-0", "half-1"]
 
 
 def test_a_gang_whose_pods_differ_rests_where_some_of_them_wait_for_pods() -> None:
@@ -126,7 +122,7 @@ def test_a_gang_whose_pods_differ_rests_where_some_of_them_wait_for_pods() -> No
     assert cluster.looked_at() == set()
     cluster.state.delete("Pod", holders[2])
     cluster.cycle()
-    assert bound(cluster) == ["half-0", "half-1"]
+    assert cluster.bound() == ["half-0", "half-1"]
 
 
 @pytest.mark.parametrize(("capability", "looked_at"), [("11", set[str]()), ("10", {"half"})])
@@ -191,7 +187,7 @@ def test_what_nodes_keep_cpu_from_for_devices_is_looked_at_when_anything_uses_mo
     assert cluster.looked_at() == {"small"}
     cluster.put(*gang("learner", age=60, cpu="500m", devices={GPU: "2"}))
     cluster.cycle()
-    assert bound(cluster) == ["learner-0", "w0-0"]
+    assert cluster.bound() == ["learner-0", "w0-0"]
 
 
 def test_an_edit_wakes_the_job_alone() -> None:
