@@ -68,6 +68,7 @@ async def test_the_daemon_survives_a_restart_of_the_api_server(
     namespace: Namespace, simulated_nodes: SimulatedNodes, start_daemon: StartDaemon, control_plane: ControlPlane
 ) -> None:
     """Watches resume, the Lease is renewed in time, and what comes afterwards is scheduled."""
+    await namespace.cluster.wait_namespaces_gone()
     pool = await simulated_nodes(1)
     # A busy machine may need longer for the restart than the default renew deadline, after which a leader must end.
     daemon = await start_daemon("--leader-elect-lease-duration=120s", "--leader-elect-renew-deadline=100s")

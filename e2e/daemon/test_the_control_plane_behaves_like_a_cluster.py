@@ -189,6 +189,7 @@ async def test_users_and_service_accounts_may_do_what_rbac_says(
 async def test_after_a_restart_of_the_api_server_everything_goes_on(
     control_plane: ControlPlane, namespace: Namespace, simulated_nodes: SimulatedNodes
 ) -> None:
+    await namespace.cluster.wait_namespaces_gone()
     pool = await simulated_nodes(1)
     await namespace.apply(deployment("web", 1))
     await namespace.wait_phases(Pending=1)

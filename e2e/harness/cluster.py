@@ -90,8 +90,11 @@ class Cluster:
                 raise
 
     async def wait_namespaces_gone(self) -> None:
-        """Wait until no namespace is being deleted. A server that comes back after a kill serves CRDs a moment later
-        than the rest: Kubernetes then takes a namespace for empty, and the rest of its objects stays."""
+        """Wait until no namespace is being deleted; to be done before the API server is stopped or killed.
+
+        A server that comes back serves CRDs a moment later than the rest: Kubernetes then takes a namespace for empty,
+        and the rest of its objects stays, e.g. PodGroups, which all later tests see.
+        """
 
         async def gone() -> None:
             items = (await self.client.get("/api/v1/namespaces"))["items"]
