@@ -193,9 +193,10 @@ class Scheduler:
             return
         self._pending, self._look_again_at = tuple(closing.pending), closing.look_again_at
         self._recheck_at = ssn.wakeups.next_recheck
+        has_acted = tally.binds + tally.evictions > 0 or closing.has_moved or ssn.promise_times.is_any_over
         if ssn.dispatch.failures.counts:
             self._resting.forget()
-        elif self._remember(ssn, closing, has_acted=tally.binds + tally.evictions > 0):
+        elif self._remember(ssn, closing, has_acted=has_acted):
             self._look_again_at = earlier(self._look_again_at, ssn.now + SOON)
 
     def _remember(self, ssn: Session, closing: Closing, *, has_acted: bool) -> bool:

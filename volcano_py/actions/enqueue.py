@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 from volcano_py.api.reasons import Reason
@@ -14,6 +14,7 @@ from volcano_py.framework.ordering.heaps import Heap
 from volcano_py.framework.ordering.queue_order import queue_order
 from volcano_py.framework.session import Session
 from volcano_py.framework.status.promise_times import EnqueueArguments
+from volcano_py.framework.status.wakeups import SOON
 from volcano_py.framework.votes import Ballot, Vote
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import PLACED_STATUSES
@@ -60,7 +61,8 @@ class Enqueue(Action):
         if last:
             self._go_behind(ssn, last)
         times = ssn.promise_times
-        due = min(times.next_relying_due, times.next_due if self._refused else float("inf"))
+        does_any_wait = bool(self._refused) or any(_resting(ssn))
+        due = min(times.next_relying_due, times.next_due if does_any_wait else float("inf"))
         if due < float("inf"):
             ssn.wakeups.recheck_at(due)
 
@@ -75,7 +77,7 @@ class Enqueue(Action):
         over += [row for row in rows[has_pods].tolist() if times.is_in_vain(row) and not _has_places(ssn, row)]
         for row in over:
             if (job := ssn.job(row)) is not None:
-                jobs.phase[row] = Phase.PENDING
+                job.enter(Phase.PENDING)
                 times.lapse(job)
 
     def _take_turns(self, ssn: Session, pending: list[Job]) -> None:
@@ -102,35 +104,50 @@ class Enqueue(Action):
         ballot = _vote(ssn, job)
         if ballot is None or ballot.vote is not Vote.REJECT:
             return True
-        self._refused.append(job)
+        self._refuse(ssn, job)
         if ballot.refusal is not None:
             ssn.findings.note(job, ballot.refusal)
         return False
+
+    def _refuse(self, ssn: Session, job: Job) -> None:
+        self._refused.append(job)
+        known = ssn.promise_times.is_held_back(job)
+        if known is not None and known > _ask_whether_held_back(ssn, job):
+            # Others that wait behind it may rest, or have had their turns.
+            ssn.wakeups.recheck_at(ssn.now + SOON)
 
     def _go_behind(self, ssn: Session, jobs: list[tuple[float, Job]]) -> None:
         """The turns of these jobs: (those that waited by then go first, job). Those that lost a promise come last."""
         times = ssn.promise_times
         jobs = sorted(jobs, key=lambda each: (each[0], ssn.ask.job_key(each[1])))
         for has_lapsed in (False, True):
-            first = cache(partial(_first_that_would_enter, ssn, tuple(self._refused)))
+            waiting = self._first_held_back(ssn, also_behind=has_lapsed)
             for behind, job in jobs:
                 if times.has_lapsed(job) is has_lapsed:
-                    self._consider_behind(ssn, job, behind, first)
+                    self._consider_behind(ssn, job, behind, waiting)
 
-    def _consider_behind(self, ssn: Session, job: Job, behind: float, first: Callable[[], Job | None]) -> None:
-        """Admit the job, unless `first`, the oldest job that is refused because of promises, was waiting before
-        `behind`."""
+    def _first_held_back(self, ssn: Session, *, also_behind: bool) -> Job | None:
+        """The oldest of the jobs that promises alone keep out: of those that were refused in this cycle, and those that
+        rest. `also_behind`: also of those that go behind others, but have lost no promise themselves."""
+        times = ssn.promise_times
+        resting = [
+            job for job in _resting(ssn) if not times.has_lapsed(job) and (also_behind or times.behind(job) is None)
+        ]
+        oldest = sorted((*self._refused, *resting), key=attrgetter("created"))
+        return next((job for job in oldest if _is_held_back(ssn, job)), None)
+
+    def _consider_behind(self, ssn: Session, job: Job, behind: float, waiting: Job | None) -> None:
+        """Admit the job, unless `waiting`, the oldest job that promises alone keep out, was there before `behind`."""
         if ssn.promise_times.has_lapsed(job):
             lapsed = nothing_freed if job.tasks else promise_lapsed
             ssn.findings.note(job, Refusal(Reason.PROMISE_LAPSED, lapsed(ssn.promise_times.timeout)))
         if not self._may_enter(ssn, job):
             return
-        waiting = first()
         if waiting is None or waiting.created > behind:
             ssn.findings.drop_note(job)
             self._enqueue(ssn, job)
         else:
-            self._refused.append(job)
+            self._refuse(ssn, job)
             ssn.findings.note(job, Refusal(Reason.PROMISE_LAPSED, waits_for_earlier(waiting.key)))
 
     @staticmethod
@@ -153,8 +170,21 @@ def _vote(ssn: Session, job: Job) -> Ballot | None:
     return ssn.ask.job_enqueueable(job) if _is_voted_on(job) else None
 
 
-def _first_that_would_enter(ssn: Session, jobs: tuple[Job, ...]) -> Job | None:
-    """The oldest of the jobs that would be admitted if nothing were promised."""
-    with ssn.promise_times.ignored():
-        oldest = sorted(jobs, key=lambda job: job.created)
-        return next((job for job in oldest if ssn.ask.job_enqueueable(job).vote is not Vote.REJECT), None)
+def _resting(ssn: Session) -> Iterator[Job]:
+    """Jobs that were not admitted, and at which this cycle does not look."""
+    jobs = (ssn.job(row) for row, known in ssn.resting.items() if not known.is_admitted)
+    return (job for job in jobs if job is not None and _is_voted_on(job))
+
+
+def _is_held_back(ssn: Session, job: Job) -> bool:
+    """Whether promises alone keep the job out; as of when it was last looked at, if that was asked then."""
+    known = ssn.promise_times.is_held_back(job)
+    return _ask_whether_held_back(ssn, job) if known is None else known
+
+
+def _ask_whether_held_back(ssn: Session, job: Job) -> bool:
+    times = ssn.promise_times
+    with times.ignored():
+        would_enter = ssn.ask.job_enqueueable(job).vote is not Vote.REJECT
+    times.hold_back(job, alone=would_enter)
+    return would_enter

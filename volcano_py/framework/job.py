@@ -20,7 +20,6 @@ from volcano_py.state.task_class import Refusal, TaskClass
 # Summing a handful of Python integers beats a numpy reduction over as many.
 _ready = itemgetter(*np.flatnonzero(READY_STATUSES).tolist())
 _valid = itemgetter(*np.flatnonzero(VALID_STATUSES).tolist())
-_NOT_ADMITTED = frozenset({int(Phase.NONE), int(Phase.PENDING)})
 _allocated = itemgetter(*np.flatnonzero(ALLOCATED_STATUSES).tolist())
 _started = itemgetter(TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
 _unstarted = itemgetter(TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
@@ -87,7 +86,7 @@ class Job(msgspec.Struct, eq=False):
     @property
     def is_pending(self) -> bool:
         """Not admitted by enqueue yet."""
-        return int(self.ledger.jobs.phase[self.row]) in _NOT_ADMITTED
+        return not self.phase.is_admitted
 
     @property
     def min_resources(self) -> IntVector | None:

@@ -92,8 +92,8 @@ class Session(ClusterCopy):
         tell_apart(self, self.dispatch)
         resting = resting or Resting()
         self.resting: dict[int, RestingJob] = resting.recall(self, configuration)
-        # Each was admitted when it came to rest. If its PodGroup is not stored yet, no other place says so.
-        rests, phases = list(self.resting), self.ledger.jobs.phase
+        # If the PodGroup of one that was admitted is not stored yet, no other place says so.
+        rests, phases = [row for row, job in self.resting.items() if job.is_admitted], self.ledger.jobs.phase
         phases[rests] = np.maximum(phases[rests], Phase.INQUEUE)
         self._barred = Barred(self, self.dispatch, self.ask, resting.classes)
         self._pending = self._collect_pending()
@@ -146,11 +146,10 @@ class Session(ClusterCopy):
             self.wakeups.recheck_at(moment)
 
     def unenqueued_jobs(self) -> list[Job]:
-        """Valid jobs that were not admitted yet, with or without tasks."""
+        """Valid jobs that were not admitted yet, with or without tasks; without those that rest."""
         rows = self.job_rows()
-        phases = self.ledger.jobs.phase[rows]
-        kept_out = rows[(phases == Phase.NONE) | (phases == Phase.PENDING)]
-        jobs = [self.job(row) for row in kept_out.tolist()]
+        kept_out = rows[self.ledger.jobs.phase[rows] <= Phase.PENDING].tolist()
+        jobs = [self.job(row) for row in kept_out if row not in self.resting]
         return [job for job in jobs if job is not None and job.info.problem is None]
 
     def jobs_with_pending_tasks(self) -> Iterator[tuple[Job, Rows]]:

@@ -42,8 +42,8 @@ class Budgets:
         old, self._known = self._objects.put(budget), None
         if old is not None and old.spec == budget.spec:
             eased = budget.status.disruptions_allowed > old.status.disruptions_allowed
-            return Change.DECISION if eased else Change.NONE
-        return Change.NONE if old is None else Change.DECISION
+            return Change.DECISION if eased else Change.LATER
+        return Change.LATER if old is None else Change.DECISION
 
     def delete(self, budget: PodDisruptionBudget) -> Change:
         self._known = None

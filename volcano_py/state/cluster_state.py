@@ -168,12 +168,12 @@ class ClusterState:
         self._tell(self._loads.measured(loads))
 
     def _tell(self, change: Change, kind: str = "") -> None:
-        self._changes += 1
+        self._changes += change is not Change.NONE
         self._pass_on(change, kind)
 
     def _pass_on(self, change: Change, kind: str = "") -> None:
         change = max(change, self._claims.settle())
-        if change is Change.NONE:
+        if change <= Change.LATER:
             return
         if kind == _PRIORITY_CLASS:
             self._groups.reprioritise()

@@ -134,7 +134,7 @@ class Pods:
             is_awaited = self._terms.profile(int(self._ledger.tasks.labels[row])) != 0
             if is_awaited or (status is TaskStatus.PENDING if ours else self._uses_devices(row)):
                 return Change.DECISION
-            return max(ousted, Change.STATUS if grouped else Change.NONE)
+            return max(ousted, Change.STATUS if grouped else Change.LATER)
         self._enter()
         before = self._essence(row)
         self._ledger.book_one(row, -1)
@@ -143,7 +143,7 @@ class Pods:
         if after == before:
             return ousted
         if after[1:] == before[1:] and before[0] in _SETTLING and after[0] in _SETTLING:
-            return max(ousted, Change.STATUS if grouped else Change.NONE)
+            return max(ousted, Change.STATUS if grouped else Change.LATER)
         return Change.DECISION
 
     def upsert_all(self, pods: Iterable[Pod]) -> Change:

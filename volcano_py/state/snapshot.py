@@ -36,6 +36,11 @@ class Phase(IntEnum):
     def text(self) -> str:
         return _TEXTS[self]
 
+    @property
+    def is_admitted(self) -> bool:
+        """Whether enqueue has admitted the PodGroup."""
+        return self > Phase.PENDING
+
     @classmethod
     def of(cls, text: str) -> Phase:
         """The phase of that name; an unknown name counts as no phase."""
@@ -91,7 +96,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     strangers: Mapping[str, Strangers] = msgspec.field(default_factory=dict)
     """PodGroups of ours that pods of other schedulers name as well, by namespace/name."""
     changes: int = 0
-    """How many changes have arrived that the scheduler has not made itself, whatever follows from them."""
+    """How many changes have arrived that the scheduler has not made itself, be they worth a cycle or not."""
     left_queues: frozenset[str] = frozenset()
     """Queues with PodGroups of the scheduler `volcano`, where this is another one: that one writes what they hold."""
 

@@ -83,6 +83,7 @@ tiers:
 - plugins: [{name: priority}, {name: gang, enablePreemptable: false, enableReclaimable: false}]
 - plugins: [{name: predicates}, {name: capacity}, {name: network-topology-aware}]
 """
+ADMITTING: Final = ("overcommit and proportion", "waiting times", "a tree of capacities", "default")
 WITHOUT_EVICTIONS: Final = ("default", "capacities without evictions", "waiting times without evictions")
 WITH_EVICTIONS: Final = (
     "overcommit and proportion",
@@ -230,6 +231,41 @@ class OfUnequalPods(InAFullCluster):
         return unequal
 
 
+class BeforeAdmission(InAFullCluster):
+    """Most work asks for much before it is admitted; some never has pods, so that its promise lapses."""
+
+    def __init__(self, rng: Random, cluster: AnsweringCluster) -> None:
+        super().__init__(rng, cluster)
+        self._steps += [*[self.a_promise_is_asked_for] * 8, *[self.time_passes] * 2, self.a_quota_comes_or_goes]
+
+    def begin(self) -> None:
+        super().begin()
+        for _ in range(3):
+            self.reported.append(f"there is {self.a_promise_is_asked_for()}")
+
+    def a_promise_is_asked_for(self) -> str:
+        self._serial += 1
+        rng, name, namespace = self._rng, f"p{self._serial}", self._rng.choice(NAMESPACES)
+        pods, cpu, when = rng.randint(1, 3), rng.randint(1, 12), rng.choice(["now", "once admitted", "never"])
+        group, *members = gang(
+            name,
+            pods=pods,
+            cpu=rng.choice(["1", "2"]),
+            namespace=namespace,
+            queue=rng.choice([*QUEUES, "default"]),
+            min_resources={"cpu": str(cpu)},
+            group_phase=rng.choice(["", "Pending"]),
+            priority_class=rng.choice(["", "high"]),
+        )
+        self._cluster.new(group)
+        if when == "now":
+            for each in members:
+                self._cluster.new(each)
+        elif when == "once admitted":
+            self._cluster.replaced[f"{namespace}/{name}"] = [each for each in members if isinstance(each, Pod)]
+        return f"{name}, {cpu} cpu, {pods} pods {when}"
+
+
 class InANetwork(InAFullCluster):
     """Racks come and go."""
 
@@ -320,7 +356,7 @@ class _SideBySide:
         self._late: set[str] = set()
         self._is_apart = False
         """The last deciding cycle has moved something, after which pods might be evicted for jobs that rested."""
-        self.rested = self.rested_for_room = self.rested_for_pods = self.rested_for_domains = 0
+        self.rested = self.rested_unadmitted = self.rested_for_room = self.rested_for_pods = self.rested_for_domains = 0
         self.differences: list[str] = []
 
     def run_cycle(
@@ -332,6 +368,7 @@ class _SideBySide:
         expected = self._forgetful.run_cycle(snapshot, configuration, decide=decide)
         resting, awake = self._real._resting._recalled, self._real._resting._awake
         self.rested += len(resting)
+        self.rested_unadmitted += sum(not job.is_admitted for job in resting if job.row not in awake)
         late = {job.info.key for job in resting if job.lacks and job.row not in awake}
         self.rested_for_room += len(late)
         self.rested_for_pods += sum(any(lack.sight for lack in job.lacks) for job in resting if job.row not in awake)
@@ -439,6 +476,19 @@ def test_what_rests_is_decided_and_reported_as_if_it_were_new(name: str, rng: Ra
 @pytest.mark.parametrize("name", MORE_CONFIGURATIONS)
 def test_there_are_jobs_that_rest_in_such_histories(name: str) -> None:
     assert sum(asyncio.run(live(Random(seed), configured(name))).rested for seed in range(3)) > 0
+
+
+@pytest.mark.parametrize("name", ADMITTING)
+@FEW
+@given(rng=st.randoms(use_true_random=True))
+def test_what_waits_for_admission_is_decided_and_reported_as_if_it_were_new(name: str, rng: Random) -> None:
+    asyncio.run(live(rng, configured(name), BeforeAdmission))
+
+
+@pytest.mark.parametrize("name", ADMITTING)
+def test_there_are_jobs_that_rest_before_admission_in_such_histories(name: str) -> None:
+    lived = [asyncio.run(live(Random(seed), configured(name), BeforeAdmission)) for seed in range(5)]
+    assert sum(each.rested_unadmitted for each in lived) > 0
 
 
 @pytest.mark.parametrize("name", WITHOUT_EVICTIONS + WITH_EVICTIONS)

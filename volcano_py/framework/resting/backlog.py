@@ -77,7 +77,8 @@ class Backlog:
 
         Args:
             looked_at: rows of jobs.
-            has_acted: whether it has bound or evicted anything.
+            has_acted: whether it has bound or evicted anything, moved a PodGroup into another phase, or taken back a
+                promise.
             next_moment: when the clock may change an answer, in seconds since the epoch; 0 for never.
         """
         retries = cluster.ledger.tasks.retry_at

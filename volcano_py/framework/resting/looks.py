@@ -1,12 +1,13 @@
 """Which of the jobs that are to be looked at again a cycle looks at, and what that costs.
 
 All of them, as long as they are few. Else half of them are the first in order: the best of each queue and namespace,
-then the second best of each, and so on. The other half have waited longest for it, so that each has its turn.
+then the second best of each, and so on; gangs of which too few run come before others, as in allocate. The other half
+have waited longest for it, so that each has its turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.resting.memory import RestingJob
+from volcano_py.state.status import READY_STATUSES
 from volcano_py.state.table.runs import ranks_in_runs
 from volcano_py.state.table.table import Rows
 
@@ -37,8 +39,9 @@ def chosen(cluster: ClusterCopy, jobs: Mapping[int, RestingJob], due: Mapping[in
         places: how many pods may find room at most.
     """
     costs, most = _Costs(), MOST + PER_PLACE * places
-    if sum(costs.of(jobs[row]) for row in due) <= most:
-        return set(due)
+    first = set(_affordable(due, jobs, costs, most))
+    if len(first) == len(due):
+        return first
     rows = np.fromiter(due, dtype=np.intp)
     order = _in_turns(cluster, rows)
     since = np.fromiter(due.values(), dtype=np.int64)
@@ -59,26 +62,33 @@ def _affordable(rows: Iterable[int], jobs: Mapping[int, RestingJob], costs: _Cos
 
 
 class _Costs:
-    """What it takes to look at one job after the other: those of a class that is known by then cost little."""
+    """What it takes to look at one job after the other: those of a class that is known by then cost little, and so do
+    those that ask to be admitted with no more than others."""
 
     def __init__(self) -> None:
-        self._known: set[int] = set()
+        self._known: set[Hashable] = set()
 
     def of(self, job: RestingJob) -> float:
         cost = _PER_JOB + _PER_TASK * len(job.tasks)
-        if job.is_noted:
+        if job.is_noted and job.is_admitted:
             return cost
-        classes = {id(task.task_class) for task in job.tasks} - self._known
+        asked: set[Hashable] = {id(task.task_class) for task in job.tasks}
+        if not job.is_admitted:
+            asked = {(job.info.queue, frozenset(job.info.min_resources.items()))}
+        classes = asked - self._known
         self._known |= classes
         return cost + len(classes) * (1.0 if job.info.topology is None else _IN_NETWORK)
 
 
 def _in_turns(cluster: ClusterCopy, rows: Rows) -> NDArray[np.intp]:
-    """[K] places of the rows in order: queues and namespaces in turn, in each by priority and age."""
+    """[K] places of the rows in order: queues and namespaces in turn, in each gangs of which too few run first, then by
+    priority and age."""
     jobs = cluster.ledger.jobs
     priority, created = -jobs.priority[rows], jobs.created[rows]
+    ready = jobs.counts[rows][:, READY_STATUSES].sum(axis=1)
+    is_whole = (ready == 0) | (ready >= jobs.min_member[rows])
     groups = jobs.queue[rows].astype(np.int64) * len(cluster.snapshot.namespaces) + jobs.namespace[rows]
-    by_group = np.lexsort((rows, created, priority, groups))
+    by_group = np.lexsort((rows, created, priority, is_whole, groups))
     turn = np.empty(len(rows), dtype=np.intp)
     turn[by_group] = ranks_in_runs(groups[by_group])
-    return np.lexsort((rows, created, priority, turn))
+    return np.lexsort((rows, created, priority, is_whole, turn))

@@ -81,6 +81,7 @@ class RestingJob(msgspec.Struct, frozen=True, eq=False):
         until: when it is looked at again even if nothing changes, in seconds since the epoch; 0 for never.
         stirs: whether it is looked at again whenever anything has changed, as it is not known what it waits for.
         is_noted: whether it was skipped as a whole, without a search for nodes.
+        is_admitted: whether enqueue has admitted it; otherwise it waits for that.
     """
 
     row: int
@@ -92,6 +93,7 @@ class RestingJob(msgspec.Struct, frozen=True, eq=False):
     until: float = 0.0
     stirs: bool = False
     is_noted: bool = False
+    is_admitted: bool = True
 
     @property
     def may_get_room(self) -> bool:

@@ -5,10 +5,11 @@ rests until the PodGroup, one of its pods, a queue, an existing node or the conf
 nothing but room (see room_waits.py), also until a change of what is free on nodes concerns it, or its queue has reached
 a ceiling; one that waits for other pods, or for what they hold, until one of these moves, or may do so in the cycle
 (see pods_in_sight.py); and in any case until something else changes that plugins go by (see wait_basis.py), which may
-be the time, or where pods might be evicted for it, anything that evictions follow from (see eviction_basis.py). One of
-which it is not known what it waits for rests until anything has changed. What a cycle decides is the same as if nothing
-were kept, unless too many wake at once (see backlog.py). So is what it reports, with one exception: what is placed in a
-cycle enters the reasons of jobs that rest for room in the next one. So does what may be evicted for them after it.
+be the time, or where pods might be evicted for it, anything that evictions follow from (see eviction_basis.py). One
+that is not admitted, or of which it is not known what it waits for, rests until anything has changed. What a cycle
+decides is the same as if nothing were kept, unless too many wake at once (see backlog.py). So is what it reports, with
+one exception: what is placed in a cycle enters the reasons of jobs that rest for room in the next one. So does what may
+be evicted for them after it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from volcano_py.state.table.table import Rows
 from volcano_py.state.terms.pod_terms import PodTerm
 
 _MOST_TASKS: Final = 100_000
-"""At some 2 KB each; jobs beyond that are looked at in every cycle."""
+"""At some 2 KB each, a job without tasks counting as one; jobs beyond that are looked at in every cycle."""
 
 
 class Waits(Protocol):
@@ -57,9 +58,6 @@ class Waits(Protocol):
 
     def may_rest(self, row: int) -> bool:
         """Whether the job in that row waits, and nothing about it is about to change."""
-
-    def may_be_put_off(self, row: int) -> bool:
-        """Whether a cycle may leave the job out, whatever it waits for."""
 
     def is_noted(self, row: int) -> bool:
         """Whether the job was skipped as a whole."""
@@ -162,8 +160,8 @@ class Resting:
         Args:
             set_aside: the tasks of jobs that got no turn, by job row.
             reports: of jobs of which there is nothing more to say, by job row.
-            has_acted: whether the cycle has bound or evicted anything.
-            next_moment: see `Backlog.end`.
+            has_acted: see `Backlog.end`.
+            next_moment: see there.
 
         Returns:
             whether the next cycle is due at once: it looks at jobs that rested in this one, as there were too many, or
@@ -213,13 +211,13 @@ class Resting:
             info = cluster.snapshot.jobs[row]
             if info is None or row in known:
                 continue
-            tasks, lacks, stirs = _hopeless_rows(cluster, set_aside, row), tuple[LackOfRoom, ...](), False
-            if not len(tasks) and waits.may_rest(row):
+            is_hopeless = _is_hopeless(cluster, set_aside, row)
+            lacks, stirs = tuple[LackOfRoom, ...](), False
+            if not is_hopeless and waits.may_rest(row):
                 lacks = tuple(waits.lacks_of(row))
-                stirs = not lacks and waits.may_be_put_off(row)
-            if lacks or stirs:
+                stirs = not lacks
+            if is_hopeless or lacks or stirs:
                 tasks = cluster.tasks_of_row(row)
-            if len(tasks):
                 sights = [lack.sight for lack in lacks if lack.sight is not None]
                 pods, group = report.pods(), report.group(info)
                 new.append(
@@ -233,21 +231,21 @@ class Resting:
                         until=waits.until(row),
                         stirs=stirs,
                         is_noted=waits.is_noted(row),
+                        is_admitted=Phase(int(cluster.ledger.jobs.phase[row])).is_admitted,
                     )
                 )
         return new
 
 
-def _hopeless_rows(cluster: ClusterCopy, set_aside: Mapping[int, Rows], job: int) -> Rows:
-    """All tasks of an admitted job, if each waits and only a change of the task or of nodes can give it a place: it is
-    gated or malformed, or was set aside. Otherwise none."""
+def _is_hopeless(cluster: ClusterCopy, set_aside: Mapping[int, Rows], job: int) -> bool:
+    """Whether all tasks of an admitted job wait, and only a change of the task or of nodes can give one a place: it is
+    gated or malformed, or was set aside."""
     tasks, rows = cluster.ledger.tasks, cluster.tasks_of_row(job)
     hopeless = tasks.gated[rows] | cluster.hopeless_classes[tasks.task_class[rows]]
     if (aside := set_aside.get(job)) is not None:
         hopeless |= np.isin(rows, aside)
     is_inqueue = cluster.ledger.jobs.phase[job] == Phase.INQUEUE
-    rests = is_inqueue and hopeless.all() and (tasks.status[rows] == TaskStatus.PENDING).all()
-    return rows if rests else rows[:0]
+    return bool(len(rows) and is_inqueue and hopeless.all() and (tasks.status[rows] == TaskStatus.PENDING).all())
 
 
 def _task(cluster: ClusterCopy, row: int, written: Mapping[str, tuple[str, str]], *, goes_by_pods: bool) -> RestingTask:
@@ -262,7 +260,7 @@ def _task(cluster: ClusterCopy, row: int, written: Mapping[str, tuple[str, str]]
 def _bounded(jobs: Sequence[RestingJob]) -> tuple[RestingJob, ...]:
     room, kept = _MOST_TASKS, []
     for job in jobs:
-        if (room := room - len(job.tasks)) < 0:
+        if (room := room - max(len(job.tasks), 1)) < 0:
             break
         kept.append(job)
     return tuple(kept)

@@ -7,7 +7,7 @@ action evicts pods for jobs that wait, what follows from what there (eviction_ba
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from volcano_py.framework.plugin import GoesBy
 from volcano_py.framework.resting.eviction_basis import EVICTING, evicting, has_moved
@@ -21,9 +21,6 @@ from volcano_py.state.task_class import TaskClass
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
-
-
-_ADMITTED: Final = frozenset({Phase.INQUEUE, Phase.RUNNING, Phase.UNKNOWN})
 
 
 class RoomWaits:
@@ -105,22 +102,22 @@ class RoomWaits:
         is_skipped = row in findings.notes or row in findings.set_aside
         return job is not None and not job.best_effort_pending and not is_skipped
 
-    def may_be_put_off(self, row: int) -> bool:
-        """Whether others may have their turns before the job: not if only some of a gang run, which goes first."""
-        job = self._ssn.job(row)
-        return job is not None and (not job.ready or bool(self._ssn.ask.job_ready(job)))
-
     def may_rest(self, row: int) -> bool:
-        """Whether the job is admitted, tasks of it wait, the others stay where they are, and it is kept no place."""
+        """Whether the job waits to be admitted, or tasks of it for nodes, the others stay where they are, and it is
+        kept no place."""
         ssn, tasks = self._ssn, self._ssn.ledger.tasks
         job, findings = ssn.job(row), ssn.findings
-        if job is None or not job.pending_tasks or ssn.ledger.jobs.phase[row] not in _ADMITTED:
+        if job is None or not (self._was_refused(row) if job.is_pending else job.pending_tasks):
             return False
         if row in findings.keepers or row == findings.nodes_held_for or row in ssn.reservations.jobs:
             return False
         rows, waiting = ssn.tasks_of_row(row), self._waiting_tasks(row)
         is_trying = tasks.nominated[waiting].any() or (tasks.retry_at[rows] > ssn.now).any()
         return bool(STAYING_STATUSES[tasks.status[rows]].all() and not is_trying)
+
+    def _was_refused(self, row: int) -> bool:
+        """Whether enqueue has looked at a job that is not admitted: others have become so only as the cycle ended."""
+        return not Phase(int(self._ssn.snapshot.ledger.jobs.phase[row])).is_admitted
 
     def _waiting_tasks(self, row: int) -> Rows:
         rows = self._ssn.tasks_of_row(row)

@@ -63,6 +63,8 @@ class Closing:
         """Job row → what was reported, for waiting jobs of which there is nothing more to say."""
         self._too_early: set[int] = set()
         """Rows of jobs for which it is too early to say why they wait."""
+        self.has_moved = False
+        """Whether a PodGroup gets another phase."""
         self.look_again_at = 0.0
         # Key of each admitted PodGroup without pods → since when: controllers create pods only after admission.
         self._memory = ssn.memory(__name__)
@@ -250,6 +252,7 @@ class Closing:
         is_overdue = info.is_provisional and not self._will_run[row]
         if (phase.text, conditions, counts) == (info.phase, info.conditions, info.counts) and not is_overdue:
             return
+        self.has_moved |= phase.text != info.phase
         yield PodGroupStatusUpdate(info.ref, phase.text, conditions, *counts, provisional=provisional)
         changed = [condition for condition in conditions if condition not in info.conditions]
         for condition in changed:

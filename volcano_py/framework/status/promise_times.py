@@ -44,6 +44,7 @@ class PromiseTimes:
         timeout: seconds for which a promise holds without pods.
         next_due: when the first of the promises that were asked about ends; infinite if there is none.
         next_relying_due: the same of promises that rely on evictions.
+        is_any_over: whether a job has lost its promise in this cycle, if only to get another.
         are_ignored: enqueue asks which jobs would be admitted if no other had been promised anything.
     """
 
@@ -51,7 +52,7 @@ class PromiseTimes:
         arguments: Any = configuration.configurations.get(_ENQUEUE) or EnqueueArguments()
         self.timeout: float = arguments.promise_timeout.total_seconds()
         self.next_due = self.next_relying_due = float("inf")
-        self.are_ignored = False
+        self.are_ignored = self.is_any_over = False
         self._snapshot = snapshot
         self._is_first = not memory
         self._unused_since: dict[str, float] = memory.setdefault("unused since", {})
@@ -59,6 +60,8 @@ class PromiseTimes:
         self._lapsed_at: dict[str, float] = memory.setdefault("lapsed at", {})
         self._lapsed_of: dict[tuple[str, str], float] = memory.setdefault("lapsed of", {})
         """Queue and namespace → when a job of theirs last lost its promise."""
+        self._held_back: dict[str, bool] = memory.setdefault("held back", {})
+        """Whether promises alone kept the job out when it was last refused."""
         self._forget_those_gone()
 
     def is_over(self, row: int) -> bool:
@@ -89,6 +92,7 @@ class PromiseTimes:
         self._unused_since.pop(job.info.ref.uid, None)
         self._lapsed_at.pop(job.info.ref.uid, None)
         self._relying_since.pop(job.info.ref.uid, None)
+        self._held_back.pop(job.info.ref.uid, None)
 
     def rely(self, job: Job) -> None:
         """The job was admitted only because evictions could make room for it."""
@@ -109,6 +113,7 @@ class PromiseTimes:
 
     def lapse(self, job: Job) -> None:
         """The job has lost its promise."""
+        self.is_any_over = True
         self._unused_since.pop(job.info.ref.uid, None)
         self._relying_since.pop(job.info.ref.uid, None)
         self._lapsed_at[job.info.ref.uid] = self._lapsed_of[job.queue.name, job.namespace] = self._snapshot.now
@@ -126,13 +131,27 @@ class PromiseTimes:
             lapsed_at = self._lapsed_of.get((job.queue.name, job.namespace))
         return lapsed_at
 
+    def hold_back(self, job: Job, *, alone: bool) -> None:
+        """Promises `alone` keep the job out, or something else does, too."""
+        self._held_back[job.info.ref.uid] = alone
+
+    def is_held_back(self, job: Job) -> bool | None:
+        """Whether promises alone kept the job out when it was last looked at; None if that is not known."""
+        return self._held_back.get(job.info.ref.uid)
+
     def _forget_those_gone(self) -> None:
         most = 2 * len(self._snapshot.jobs) + _SPARE_ENTRIES
-        for times in (self._unused_since, self._relying_since, self._lapsed_at):
-            if len(times) > most:
+        entries: tuple[dict[str, Any], ...] = (
+            self._unused_since,
+            self._relying_since,
+            self._lapsed_at,
+            self._held_back,
+        )
+        for each in entries:
+            if len(each) > most:
                 known = {info.ref.uid for info in self._snapshot.jobs if info is not None}
-                for uid in times.keys() - known:
-                    del times[uid]
+                for uid in each.keys() - known:
+                    del each[uid]
 
 
 def _missing_since(info: JobInfo, now: float) -> float:

@@ -54,7 +54,7 @@ class Nodes:
         self.infos[row] = reading.info
         self.version += 1
         if known is not None and known.differs_in_images_only(reading):
-            return Change.NONE
+            return Change.LATER
         self.offers_version += 1
         return Change.DECISION
 

@@ -89,7 +89,7 @@ class Quotas:
     def upsert(self, quota: ResourceQuota) -> Change:
         old = self._objects.put(quota)
         self._by_namespace = None
-        return Change.DECISION if old is None or eased(old, quota) else Change.NONE
+        return Change.DECISION if old is None or eased(old, quota) else Change.LATER
 
     def delete(self, quota: ResourceQuota) -> Change:
         self._by_namespace = None

@@ -161,7 +161,7 @@ class Selections:
         self._changes.number += 1
         if self._changes.number > _MOST_UNSETTLED:
             self._settle()
-        return Change.NONE
+        return Change.LATER
 
     def _owner_changed(self, owner: str, new: Requirements) -> None:
         self._changes.owners.add(owner)

@@ -206,7 +206,7 @@ class Volumes:
         if decision is not None and (new is None or new.is_bound or new.uid != decision.binding.claim.uid):
             self._decided.drop(key)
         self._claim_means_something_else(key)
-        return Change.NONE
+        return Change.LATER
 
     def _volume_changed(self, name: str, old: Volume | None, new: Volume | None) -> Change:
         if old is not None and old.claim:
@@ -234,11 +234,11 @@ class Volumes:
 
     def _decisive(self) -> Change:
         self._storage = None
-        return Change.DECISION if self._in_use() else Change.NONE
+        return Change.DECISION if self._in_use() else Change.LATER
 
     def _nothing(self) -> Change:
         self._storage = None
-        return Change.NONE
+        return Change.LATER
 
     # -- what there is -------------------------------------------------------------------------------------------------
 

@@ -69,10 +69,10 @@ def test_a_gang_that_is_not_complete_rests_until_there_is_room_for_the_others() 
     assert "half-1" in cluster.bound()
 
 
-def test_a_gang_that_is_not_complete_does_not_rest_if_it_is_not_known_what_it_waits_for() -> None:
+def test_a_gang_that_is_not_complete_rests_until_any_change_if_it_is_not_known_what_it_waits_for() -> None:
     half = gang("half", pods=2, running_on=["n3"], cpu="1", group_phase="Running")
     cluster = settled(node("n3", cpu="1"), *half, more=", {name: talker}")
-    assert cluster.looked_at() == {"half"}
+    assert "half" in cluster.looked_at_after_any_change()
 
 
 def test_one_that_loses_a_pod_is_looked_at_in_the_next_cycle() -> None:
@@ -100,3 +100,13 @@ def test_many_of_them_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster.settle()
     monkeypatch.setattr(looks, "MOST", 0.5)
     assert len(cluster.looked_at_after_any_change()) < 10
+
+
+def test_where_many_take_turns_gangs_that_are_not_complete_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    half = gang("half", pods=2, running_on=["n3"], cpu="1", group_phase="Running", age=1)
+    many = [each for number in range(10) for each in gang(f"m{number}", cpu=f"{number + 2}", age=50)]
+    cluster = settled(node("n3", cpu="1"), *half, *many, more=", {name: talker}")
+    monkeypatch.setattr(looks, "MOST", 2.0)
+    looked_at = cluster.looked_at_after_any_change()
+    assert "half" in looked_at
+    assert len(looked_at) < 6

@@ -56,8 +56,9 @@ class Protections:
         tasks = self._ssn.ledger.tasks
         is_needed = np.zeros(self._ssn.ledger.jobs.size, dtype=np.bool_)
         is_needed[tasks.job[self._needed()]] = True
-        of_gangs = np.flatnonzero(EVICTABLE_STATUSES[tasks.status] & (tasks.job >= 0) & is_needed[tasks.job])
-        rows = np.union1d(self.free, of_gangs)
+        leaves = EVICTABLE_STATUSES[tasks.status] & (tasks.job >= 0) & is_needed[tasks.job]
+        leaves[self.free] = True
+        rows = np.flatnonzero(leaves)
         in_turn: Rows = rows[np.argsort(self._turn[rows], kind="stable")]
         return in_turn
 
