@@ -43,6 +43,7 @@ class Findings:
         self._claim_bindings: dict[int, ClaimBindings] = {}
         self._bound_when_sought: int | None = None
         self._no_evictions: dict[int, str] = {}
+        self._unexplained: set[int] = set()
         self._having_victims: set[int] = set()
         """Rows of jobs whose entry in `_no_evictions` is about victims."""
         self._conditions: dict[int, dict[str, Condition]] = {}
@@ -87,6 +88,11 @@ class Findings:
         return self._no_evictions
 
     @property
+    def unexplained(self) -> Set[int]:
+        """Rows of jobs for which nothing was evicted, while it was not worked out why: there were too many."""
+        return self._unexplained
+
+    @property
     def bound_when_sought(self) -> int | None:
         """How many tasks had been bound when victims were last searched for; None when they were not."""
         return self._bound_when_sought
@@ -124,6 +130,10 @@ class Findings:
         if has_victims:
             self._having_victims.add(job.row)
 
+    def leave_unexplained(self, job: Job) -> None:
+        """Nothing was evicted for the job, and a later cycle is to say why."""
+        self._unexplained.add(job.row)
+
     def placed(self, job: Job, rows: Rows, waiting: set[int]) -> None:
         """The tasks `rows` have places; of the job's classes only those in `waiting` still have tasks to place."""
         for row in rows.tolist():
@@ -133,6 +143,7 @@ class Findings:
         if not waiting:
             self._notes.pop(job.row, None)
             self._no_evictions.pop(job.row, None)
+            self._unexplained.discard(job.row)
 
     def set_condition(self, job: Job, condition: Condition) -> None:
         """The PodGroup gets this condition, in place of one of the same type that says something else. While text and

@@ -62,15 +62,15 @@ def _affordable(rows: Iterable[int], jobs: Mapping[int, RestingJob], costs: _Cos
 
 
 class _Costs:
-    """What it takes to look at one job after the other: those of a class that is known by then cost little, and so do
-    those that ask to be admitted with no more than others."""
+    """What it takes to look at one job after the other: little, if it is skipped, of a class that is known by then, or
+    not admitted and asks for as much as another one."""
 
     def __init__(self) -> None:
         self._known: set[Hashable] = set()
 
     def of(self, job: RestingJob) -> float:
         cost = _PER_JOB + _PER_TASK * len(job.tasks)
-        if job.is_noted and job.is_admitted:
+        if job.is_skipped:
             return cost
         asked: set[Hashable] = {id(task.task_class) for task in job.tasks}
         if not job.is_admitted:

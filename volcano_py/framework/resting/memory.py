@@ -80,7 +80,7 @@ class RestingJob(msgspec.Struct, frozen=True, eq=False):
         joins: what makes a pod open nodes to it by its coming.
         until: when it is looked at again even if nothing changes, in seconds since the epoch; 0 for never.
         stirs: whether it is looked at again whenever anything has changed, as it is not known what it waits for.
-        is_noted: whether it was skipped as a whole, without a search for nodes.
+        is_skipped: whether it was skipped as a whole: no nodes were searched for it, and no evictions explained.
         is_admitted: whether enqueue has admitted it; otherwise it waits for that.
     """
 
@@ -92,7 +92,7 @@ class RestingJob(msgspec.Struct, frozen=True, eq=False):
     joins: frozenset[PodTerm | Thing] = frozenset()
     until: float = 0.0
     stirs: bool = False
-    is_noted: bool = False
+    is_skipped: bool = False
     is_admitted: bool = True
 
     @property

@@ -59,8 +59,11 @@ class Waits(Protocol):
     def may_rest(self, row: int) -> bool:
         """Whether the job in that row waits, and nothing about it is about to change."""
 
-    def is_noted(self, row: int) -> bool:
-        """Whether the job was skipped as a whole."""
+    def is_skipped(self, row: int) -> bool:
+        """Whether the job was skipped as a whole: no nodes were searched for it, and no evictions explained."""
+
+    def unexplained(self) -> Set[int]:
+        """Rows of jobs at which a later cycle has to look, to explain why nothing is evicted for them."""
 
 
 class Resting:
@@ -165,7 +168,7 @@ class Resting:
 
         Returns:
             whether the next cycle is due at once: it looks at jobs that rested in this one, as there were too many, or
-            because of what this one has placed.
+            because of what this one has placed; or at such as this one has left unexplained.
         """
         memory = self._memory
         concerned = {} if memory is None else memory.concerned(cluster)
@@ -182,6 +185,7 @@ class Resting:
             may_be_taken = self._evicts and has_moved(cluster)
             self._backlog.add(late if may_be_taken else late & concerned.keys())
         self._backlog.end(cluster, self._awake, has_acted=has_acted, next_moment=next_moment)
+        self._backlog.add({job.row for job in (*kept, *new)} & waits.unexplained())
         return bool(self._backlog)
 
     def _is_as_before(
@@ -230,7 +234,7 @@ class Resting:
                         joins=frozenset[PodTerm | Thing]().union(*(sight.opened_by() for sight in sights)),
                         until=waits.until(row),
                         stirs=stirs,
-                        is_noted=waits.is_noted(row),
+                        is_skipped=waits.is_skipped(row),
                         is_admitted=Phase(int(cluster.ledger.jobs.phase[row])).is_admitted,
                     )
                 )

@@ -6,6 +6,7 @@ action evicts pods for jobs that wait, what follows from what there (eviction_ba
 
 from __future__ import annotations
 
+from collections.abc import Set
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -124,9 +125,14 @@ class RoomWaits:
         waiting: Rows = rows[self._ssn.ledger.tasks.status[rows] == TaskStatus.PENDING]
         return waiting
 
-    def is_noted(self, row: int) -> bool:
-        """Whether the job was skipped as a whole."""
-        return row in self._ssn.findings.notes
+    def is_skipped(self, row: int) -> bool:
+        """Whether the job was skipped as a whole: no nodes were searched for it, and no evictions explained."""
+        findings = self._ssn.findings
+        return row in findings.notes and not (row in findings.no_evictions or row in findings.unexplained)
+
+    def unexplained(self) -> Set[int]:
+        """Rows of jobs at which a later cycle has to look, to explain why nothing is evicted for them."""
+        return self._ssn.findings.unexplained
 
     def _lack(self, class_row: int) -> LackOfRoom | None:
         if class_row not in self._by_class:

@@ -45,7 +45,7 @@ def requeue_if_unblocked(ssn: Session) -> None:
 def _is_any_resting(ssn: Session) -> bool:
     """Whether a job rests that would have been noted as waiting if it had been looked at: pods that are gated, or no
     pods as they should be, are not."""
-    if any(job.is_noted for job in ssn.resting.values()):
+    if any(job.is_skipped or not job.is_admitted for job in ssn.resting.values()):
         return True
     tasks = ssn.ledger.tasks
     waiting = (tasks.status == TaskStatus.PENDING) & ~tasks.gated & ~ssn.hopeless_classes[tasks.task_class]

@@ -11,6 +11,7 @@ from tests.unit.framework.resting.watched_scheduler import Cluster, Watcher
 from tests.unit.state.watched import with_meta, with_spec
 from volcano_py.api.effects import PodCondition
 from volcano_py.api.objects import ApiObject
+from volcano_py.framework.eviction.explaining import causes, kept_out
 from volcano_py.framework.resting import looks
 
 EVICTING = "enqueue, allocate, preempt, reclaim"
@@ -88,6 +89,32 @@ def test_those_that_are_not_looked_at_yet_are_reported_as_before() -> None:
     something_runs_otherwise(cluster)
     assert cluster.cycle().pending == before
     assert not [effect for effect in cluster.sent if isinstance(effect, PodCondition)]
+
+
+@pytest.mark.parametrize("minimum", [None, "9"])
+def test_cycles_follow_until_each_says_why_nothing_is_evicted_for_it(
+    monkeypatch: pytest.MonkeyPatch, minimum: str | None
+) -> None:
+    """Only some are explained in a cycle; so it is with those that are not admitted."""
+    for where in (causes, kept_out):
+        monkeypatch.setattr(where, "_MOST_EXPLAINED", 5)
+    cluster = Cluster(
+        node("n1", cpu="4"),
+        *gang("r1", cpu="4", running_on=["n1"], group_phase="Running"),
+        *(
+            obj
+            for nth, name in enumerate(MANY)
+            for obj in gang(name, cpu=f"{2000 + nth}m", min_resources={"cpu": f"{9000 + nth}m"} if minimum else None)
+        ),
+        actions="enqueue, allocate, preempt",
+        owner="capacity",
+        more=", {name: priority}, {name: overcommit}",
+    )
+    looked_at = until_all_are_looked_at(cluster)
+    assert len(looked_at) >= 4
+    explained = [job.message for job in cluster.cycle().pending if "reempt" in job.message]
+    assert len(explained) == len(MANY)
+    assert cluster.looked_at() == set()
 
 
 def test_a_job_that_comes_or_changes_is_looked_at_at_once() -> None:

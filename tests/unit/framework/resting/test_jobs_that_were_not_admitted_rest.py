@@ -111,15 +111,15 @@ def test_a_group_that_cannot_be_used_as_it_stands_rests_too() -> None:
 
 
 class TestMany:
-    """Different ones take turns; such as ask for the same in one queue are one question."""
+    """They take turns. Where evictions are explained, such as ask for the same in one queue are one question."""
 
     @pytest.fixture(autouse=True)
     def few_at_a_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(looks, "MOST", 5.0)
+        monkeypatch.setattr(looks, "MOST", 0.8)
         monkeypatch.setattr(looks, "PER_PLACE", 0.0)
 
-    def settled(self, cpu: Any = lambda number: 20 + number) -> Cluster:
-        cluster = full(*(asking(name, cpu(nth), age=100 - nth) for nth, name in enumerate(MANY)))
+    def settled(self, cpu: Any = lambda number: 20 + number, actions: str = "enqueue, allocate") -> Cluster:
+        cluster = full(*(asking(name, cpu(nth), age=100 - nth) for nth, name in enumerate(MANY)), actions=actions)
         for _ in range(3):
             self._turns(cluster, [])
         return cluster
@@ -145,10 +145,16 @@ class TestMany:
         assert set().union(*turns) == {*MANY}
         assert "w00" in turns[0], "the first in order is among the first"
 
-    def test_what_asks_for_the_same_is_voted_on_at_once(self, asked: list[str]) -> None:
-        cluster = self.settled(cpu=lambda _: 20)
-        cluster.put(priority_class("unused", 1))
-        assert votes_of_a_cycle(cluster, asked) == {*MANY}
+    def test_what_asks_for_the_same_is_explained_at_once(
+        self, asked: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(looks, "MOST", 5.0)
+        evicting = "enqueue, allocate, reclaim"
+        alike, different = self.settled(cpu=lambda _: 20, actions=evicting), self.settled(actions=evicting)
+        for cluster in (alike, different):
+            cluster.put(priority_class("unused", 1))
+        assert votes_of_a_cycle(alike, asked) == {*MANY}
+        assert len(votes_of_a_cycle(different, asked)) < 8
 
     def lapsed(self, *others: PodGroup) -> set[str]:
         """What is admitted after a promise has lapsed, while others that ask for too much wait, and these."""

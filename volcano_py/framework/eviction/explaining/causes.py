@@ -53,6 +53,7 @@ class Causes:
             key = (job.queue.slot, job.priority, task_class.row, policy, len(rows))
             if key not in self._known:
                 if len(self._known) == _MOST_EXPLAINED:
+                    ssn.findings.leave_unexplained(job)
                     return
                 self._known[key] = self._why(task, rows, policy)
             cause = self._known[key]

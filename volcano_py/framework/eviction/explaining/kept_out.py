@@ -29,7 +29,8 @@ def explain_kept_out(ssn: Session, action: str, point: str) -> None:
         key = (job.queue.slot, job.priority, job.min_resources.tobytes())
         if key not in known:
             if len(known) == _MOST_EXPLAINED:
-                return
+                ssn.findings.leave_unexplained(job)
+                continue
             dim = _scarcest(ssn, job.min_resources)
             if point == "reclaimable":
                 dim = first_beyond(ssn, job.queue.name, job.min_resources, dim)
