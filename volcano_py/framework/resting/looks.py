@@ -27,6 +27,8 @@ PER_PLACE: Final = 10.0
 _IN_NETWORK: Final = 4.0
 """A class of a job that may be limited to parts of the network is searched for in each of these."""
 _PER_JOB: Final = 0.15
+_PER_VOTE: Final = 0.25
+"""Of a job that is not admitted."""
 _PER_TASK: Final = 0.02
 
 
@@ -69,7 +71,7 @@ class _Costs:
         self._known: set[Hashable] = set()
 
     def of(self, job: RestingJob) -> float:
-        cost = _PER_JOB + _PER_TASK * len(job.tasks)
+        cost = _PER_JOB + _PER_TASK * len(job.tasks) + (0.0 if job.is_admitted else _PER_VOTE)
         if job.is_skipped:
             return cost
         asked: set[Hashable] = {id(task.task_class) for task in job.tasks}
