@@ -265,8 +265,9 @@ class Closing:
 
     def _jobs_without_queue(self) -> Iterator[Effect]:
         ssn = self._ssn
-        known = np.flatnonzero(ssn.ledger.jobs.known)
-        for row in np.setdiff1d(known, ssn.job_rows()).tolist():
+        without = ssn.ledger.jobs.known.copy()
+        without[ssn.job_rows()] = False
+        for row in np.flatnonzero(without).tolist():
             info = ssn.snapshot.jobs[row]
             if info is None or self._is_young(created := float(ssn.ledger.jobs.created[row])):
                 continue
