@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from operator import attrgetter
 from typing import Any
 
@@ -121,28 +122,19 @@ class Enqueue(Action):
         times = ssn.promise_times
         jobs = sorted(jobs, key=lambda each: (each[0], ssn.ask.job_key(each[1])))
         for has_lapsed in (False, True):
-            waiting = self._first_held_back(ssn, also_behind=has_lapsed)
+            first = cache(partial(_first_held_back, ssn, tuple(self._refused), also_behind=has_lapsed))
             for behind, job in jobs:
                 if times.has_lapsed(job) is has_lapsed:
-                    self._consider_behind(ssn, job, behind, waiting)
+                    self._consider_behind(ssn, job, behind, first)
 
-    def _first_held_back(self, ssn: Session, *, also_behind: bool) -> Job | None:
-        """The oldest of the jobs that promises alone keep out: of those that were refused in this cycle, and those that
-        rest. `also_behind`: also of those that go behind others, but have lost no promise themselves."""
-        times = ssn.promise_times
-        resting = [
-            job for job in _resting(ssn) if not times.has_lapsed(job) and (also_behind or times.behind(job) is None)
-        ]
-        oldest = sorted((*self._refused, *resting), key=attrgetter("created"))
-        return next((job for job in oldest if _is_held_back(ssn, job)), None)
-
-    def _consider_behind(self, ssn: Session, job: Job, behind: float, waiting: Job | None) -> None:
-        """Admit the job, unless `waiting`, the oldest job that promises alone keep out, was there before `behind`."""
+    def _consider_behind(self, ssn: Session, job: Job, behind: float, first: Callable[[], Job | None]) -> None:
+        """Admit the job, unless `first`, the oldest job that promises alone keep out, was waiting before `behind`."""
         if ssn.promise_times.has_lapsed(job):
             lapsed = nothing_freed if job.tasks else promise_lapsed
             ssn.findings.note(job, Refusal(Reason.PROMISE_LAPSED, lapsed(ssn.promise_times.timeout)))
         if not self._may_enter(ssn, job):
             return
+        waiting = first()
         if waiting is None or waiting.created > behind:
             ssn.findings.drop_note(job)
             self._enqueue(ssn, job)
@@ -174,6 +166,15 @@ def _resting(ssn: Session) -> Iterator[Job]:
     """Jobs that were not admitted, and at which this cycle does not look."""
     jobs = (ssn.job(row) for row, known in ssn.resting.items() if not known.is_admitted)
     return (job for job in jobs if job is not None and _is_voted_on(job))
+
+
+def _first_held_back(ssn: Session, refused: tuple[Job, ...], *, also_behind: bool) -> Job | None:
+    """The oldest of the jobs that promises alone keep out: of those `refused`, and those that rest. `also_behind`: also
+    of those that go behind others, but have lost no promise themselves."""
+    times = ssn.promise_times
+    resting = [job for job in _resting(ssn) if not times.has_lapsed(job) and (also_behind or times.behind(job) is None)]
+    oldest = sorted((*refused, *resting), key=attrgetter("created"))
+    return next((job for job in oldest if _is_held_back(ssn, job)), None)
 
 
 def _is_held_back(ssn: Session, job: Job) -> bool:

@@ -74,12 +74,14 @@ class _Costs:
         cost = _PER_JOB + _PER_TASK * len(job.tasks) + (0.0 if job.is_admitted else _PER_VOTE)
         if job.is_skipped:
             return cost
-        asked: set[Hashable] = {id(task.task_class) for task in job.tasks}
-        if not job.is_admitted:
+        asked: set[Hashable]
+        if job.is_admitted:
+            asked = {id(task.task_class) for task in job.tasks}
+        else:
             asked = {(job.info.queue, frozenset(job.info.min_resources.items()))}
-        classes = asked - self._known
-        self._known |= classes
-        return cost + len(classes) * (1.0 if job.info.topology is None else _IN_NETWORK)
+        new = asked - self._known
+        self._known |= new
+        return cost + len(new) * (1.0 if job.info.topology is None else _IN_NETWORK)
 
 
 def _in_turns(cluster: ClusterCopy, rows: Rows) -> NDArray[np.intp]:

@@ -174,18 +174,20 @@ class Resting:
         concerned = {} if memory is None else memory.concerned(cluster)
         kept = [job for job in self._recalled if self._is_as_before(job, concerned, reports, waits)]
         new = self._new(cluster, set_aside, reports, {job.row for job in kept}, waits)
-        if memory is not None and memory.jobs == (*kept, *new):
+        jobs = (*kept, *new)
+        if memory is not None and memory.jobs == jobs:
             self._memory = memory.as_of(cluster)
         else:
-            self._memory = Memory.of(_bounded([*kept, *new]), cluster)
-        self._waits = waits.basis() if any(job.lacks for job in (*kept, *new)) else None
+            self._memory = Memory.of(_bounded(jobs), cluster)
+        self._waits = waits.basis() if any(job.lacks for job in jobs) else None
         # A cycle without news that has not acted has tried places and given them back, as the next one would.
         if self._backlog.is_new or has_acted:
             late = {job.row for job in self._recalled if job.lacks and job.row not in self._awake}
             may_be_taken = self._evicts and has_moved(cluster)
             self._backlog.add(late if may_be_taken else late & concerned.keys())
         self._backlog.end(cluster, self._awake, has_acted=has_acted, next_moment=next_moment)
-        self._backlog.add({job.row for job in (*kept, *new)} & waits.unexplained())
+        if unexplained := waits.unexplained():
+            self._backlog.add(job.row for job in jobs if job.row in unexplained)
         return bool(self._backlog)
 
     def _is_as_before(

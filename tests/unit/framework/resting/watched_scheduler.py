@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 import numpy as np
@@ -134,6 +134,16 @@ class Cluster:
                 self.put(with_status(found, allocated=dict(effect.allocated)))
             case _:
                 pass
+
+    def cycles(self) -> Iterator[CycleReport]:
+        """Until none is due."""
+        for _ in range(50):
+            report = self.cycle()
+            yield report
+            if not report.look_again_at:
+                return
+            self.now = report.look_again_at
+        raise AssertionError("cycles without end")
 
     def bound(self) -> list[str]:
         """The pods that the last cycle has bound, by name."""
