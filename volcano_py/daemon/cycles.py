@@ -160,8 +160,8 @@ class CycleLoop:
                 started = self._clock.monotonic()  # this was pause enough
                 self._wakeup.wake(True)
             self.running_since = None
-            # With changes coming in without end, leave the event loop as much time as the cycle took.
-            pause = min(self._clock.monotonic() - started, self._timing.period)
+            # With changes coming in without end, leave the event loop time to follow them.
+            pause = min((self._clock.monotonic() - started) / 2, self._timing.period)
 
     async def _woken(self, pause: float) -> bool:
         """Wait until there is something to do, and a moment longer for what belongs to it. False to stop."""

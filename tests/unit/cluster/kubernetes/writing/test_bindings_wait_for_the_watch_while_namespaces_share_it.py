@@ -23,7 +23,7 @@ from volcano_py.api.effects import Bind, ObjectRef
 from volcano_py.api.objects import Pod
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.writing.binder import Binder
-from volcano_py.cluster.kubernetes.writing.binding_pace import PATIENCE, WINDOW
+from volcano_py.cluster.kubernetes.writing.binding_pace import NARROWEST, PATIENCE, SOON, WINDOW
 from volcano_py.cluster.kubernetes.writing.sharing import SHARED_FOR
 
 BURST = 40
@@ -78,6 +78,33 @@ async def test_one_of_several_goes_on_as_the_watch_shows_its_bindings(binder: Bi
     for ref in BUSY[:3]:
         binder.pace.upsert("Pod", shown(ref, nodeName="node-1"))
     await bound(binder, 1 + WINDOW + 3)
+
+
+async def bind_and_show(binder: Binder, clock: FakeClock, seconds: float) -> None:
+    """Pods of both namespaces; the watch shows them so long after the bindings were sent."""
+    for _ in range(BURST // 2):
+        binder.submit(binds([*OTHER, BUSY[0]]))
+        await settle()
+        await clock.advance(seconds)
+        for ref in (*OTHER, BUSY[0]):
+            binder.pace.upsert("Pod", shown(ref, nodeName="node-1"))
+        await eventually(binder.quiet.is_set)
+
+
+async def test_a_namespace_may_have_fewer_under_way_as_long_as_the_watch_is_late(
+    binder: Binder, clock: FakeClock
+) -> None:
+    await bind_and_show(binder, clock, SOON / 2)
+    assert binder.pace.limit() == WINDOW
+    await bind_and_show(binder, clock, SOON * 2)
+    assert binder.pace.limit() == NARROWEST
+    await bind_and_show(binder, clock, SOON / 2)
+    assert binder.pace.limit() == WINDOW
+
+
+async def test_an_api_server_that_is_always_slow_is_not_taken_for_a_busy_one(binder: Binder, clock: FakeClock) -> None:
+    await bind_and_show(binder, clock, SOON * 4)
+    assert binder.pace.limit() == WINDOW
 
 
 async def test_changes_of_the_pod_before_its_binding_count_for_nothing(binder: Binder) -> None:
