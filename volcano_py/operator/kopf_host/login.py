@@ -12,7 +12,26 @@ import aiohttp
 import kopf
 from yarl import URL
 
+from volcano_py.cluster.kubernetes.http.answers import PAGE, BeyondLimitError, Body, limit_of
+from volcano_py.cluster.kubernetes.http.connector import Connector
 from volcano_py.cluster.kubernetes.http.credentials import Credentials
+
+
+class _BoundedResponse(aiohttp.ClientResponse):
+    """The body of an answer is read whole only as far as its limit."""
+
+    async def read(self) -> bytes:
+        if self._body is not None:
+            return await super().read()
+        try:
+            body = Body(limit_of(self.status, PAGE), self.headers.get("Content-Encoding", ""))
+            async for chunk in self.content.iter_any():
+                body.take(chunk)
+            self._body = body.whole()
+        except (BeyondLimitError, ConnectionError) as error:
+            self.close()
+            raise aiohttp.ClientConnectionError(str(error)) from error  # which kopf knows
+        return self._body
 
 
 class KopfLogin:
@@ -30,9 +49,12 @@ class KopfLogin:
             await credentials.renew(self._refused)
         self._refused = credentials.authorization, credentials.ssl
         session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ssl=credentials.ssl),
+            connector=Connector(credentials.ssl),
             cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"User-Agent": f"volcano-py/{version('volcano-py')} (kopf)"},
+            # What a watch sends is passed on as it comes, so it may not be compressed.
+            headers={"User-Agent": f"volcano-py/{version('volcano-py')} (kopf)", "Accept-Encoding": "identity"},
+            auto_decompress=False,
+            response_class=_BoundedResponse,
             proxy=credentials.proxy,
             middlewares=(self._authorize,),
         )

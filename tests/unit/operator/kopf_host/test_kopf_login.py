@@ -1,15 +1,20 @@
-"""kopf's session: our credentials as they are at the moment of each request, and for our server only."""
+"""kopf's session: our credentials as they are at the moment of each request, for our server only, and our limits."""
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from tests.unit.cluster.kubernetes.http.scripted import OK, Scripted, compressed, serving
 from volcano_py.cluster.kubernetes.http.credentials import Credentials
+from volcano_py.operator.kopf_host import login as login_module
 from volcano_py.operator.kopf_host.login import KopfLogin
 
 pytestmark = pytest.mark.real_time
@@ -90,3 +95,38 @@ async def test_only_a_second_login_renews_the_credentials(monkeypatch: pytest.Mo
         await login.aclose()
         assert first.aiohttp_session.closed
         assert second.aiohttp_session.closed
+
+
+@asynccontextmanager
+async def scripted_session() -> AsyncIterator[tuple[Scripted, aiohttp.ClientSession]]:
+    async with serving() as server:
+        credentials = Credentials(None, None)
+        credentials.refresh_when_due = lambda: None  # type: ignore[method-assign]
+        credentials.server = server.url
+        login = KopfLogin(credentials)
+        yield server, (await login.log_in()).aiohttp_session
+        await login.aclose()
+
+
+async def asked(session: aiohttp.ClientSession, server: Scripted) -> object:
+    return await (await session.get(f"{server.url}/apis")).json(content_type=None)
+
+
+@pytest.mark.parametrize("encoding", [b"gzip", b"identity"])
+async def test_an_answer_is_read_up_to_its_limit(encoding: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login_module, "PAGE", 2**20)
+    body = bytes(2**20 + 1)
+    async with scripted_session() as (server, session):
+        server.answers = [compressed(gzip.compress(body) if encoding == b"gzip" else body, encoding)]
+        with pytest.raises(aiohttp.ClientConnectionError, match="larger than 1024 KiB"):
+            await asked(session, server)
+        assert await asked(session, server) == {}
+
+
+async def test_what_was_not_asked_for_ends_the_connection() -> None:
+    async with scripted_session() as (server, session):
+        server.answers = [OK + b"|HTTP/1.1 200 OK\r\nContent-Length: 9"]
+        assert await asked(session, server) == {}
+        await asyncio.sleep(0.02)  # until the rest has come
+        assert await asked(session, server) == {}
+        assert [number for number, _ in server.requests] == [1, 2]

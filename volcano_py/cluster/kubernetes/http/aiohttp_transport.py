@@ -6,11 +6,9 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager
-from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import aiohttp
-from aiohttp.client_proto import ResponseHandler
 from yarl import URL
 
 from volcano_py.cluster.kubernetes.clock import Clock
@@ -23,7 +21,8 @@ from volcano_py.cluster.kubernetes.http.answers import (
     limit_of,
     without_explanation,
 )
-from volcano_py.cluster.kubernetes.http.connections import CONNECT_WITHIN, KEEP_ALIVE, cannot_connect, open_socket
+from volcano_py.cluster.kubernetes.http.connections import CONNECT_WITHIN, cannot_connect
+from volcano_py.cluster.kubernetes.http.connector import Connector
 from volcano_py.cluster.kubernetes.http.credentials import Credentials
 from volcano_py.cluster.kubernetes.http.heads import Head
 from volcano_py.cluster.kubernetes.http.watch_stream import WatchStream
@@ -94,47 +93,6 @@ class AiohttpTransport:
         )
 
 
-class _Handler(ResponseHandler):
-    """Closes its connection when bytes arrive that no request asked for. aiohttp would keep them, and take them for the
-    answer to the next request on this connection."""
-
-    is_asked = False
-    """Whether there is a request whose answer has not been read."""
-
-    def set_response_params(self, **params: Any) -> None:
-        """aiohttp calls it when it sends a request."""
-        self.is_asked = True
-        super().set_response_params(**params)
-
-    def data_received(self, data: bytes) -> None:
-        if data and not self.is_asked:
-            self.abort()
-            return
-        super().data_received(data)
-        if self._payload is not None and self._payload.is_eof() and self._has_begun_another():
-            self.abort()
-
-    def _has_begun_another(self) -> bool:
-        """Whether the parser has read bytes of another answer. Call it when it has read one answer to the end."""
-        try:
-            return self._parser is not None and self._parser.feed_eof() is not None
-        except Exception:
-            return True
-
-
-class _Connector(aiohttp.TCPConnector):
-    """Keeps connections on which nothing comes unasked."""
-
-    def __init__(self) -> None:
-        super().__init__(limit=0, keepalive_timeout=KEEP_ALIVE, socket_factory=open_socket)
-        self._factory: partial[_Handler] = partial(_Handler, loop=self._loop)  # type: ignore[assignment]
-
-    def _release(self, key: Any, protocol: ResponseHandler, *, should_close: bool = False) -> None:
-        if isinstance(protocol, _Handler):
-            protocol.is_asked = False
-        super()._release(key, protocol, should_close=should_close)
-
-
 async def _chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     with _errors_of_the_system():
         unpacker = Unpacker(response.headers.get("Content-Encoding", ""))
@@ -175,7 +133,7 @@ def _errors_of_the_system() -> Iterator[None]:
 def _open() -> aiohttp.ClientSession:
     """A session without a limit of its own."""
     return aiohttp.ClientSession(
-        connector=_Connector(),
+        connector=Connector(),
         cookie_jar=aiohttp.DummyCookieJar(),
         read_bufsize=_READ_BUFFER,
         timeout=_TIMEOUT,

@@ -39,7 +39,7 @@ class Scripted:
         number = len(self.writers)
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
-                length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+                length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0] or 0)
                 self.requests.append((number, head + await reader.readexactly(length)))
                 answer = self.answers.pop(0) if self.answers else OK
                 if not answer:
