@@ -153,5 +153,5 @@ def test_at_rest_another_cycle_changes_nothing(name: str, rng: Random) -> None:
 @FEW
 @given(rng=st.randoms(use_true_random=True))
 def test_at_rest_another_cycle_changes_nothing_where_each_looks_at_few_jobs_again(name: str, rng: Random) -> None:
-    with patch.multiple(looks, MOST=1.0, PER_PLACE=0.0):
+    with patch.multiple(looks, MOST=1.0, PER_PLACE=0.0, MOST_ON_NEW_GROUND=1.0):
         asyncio.run(live(rng, AnsweringCluster(rng, parsed(CONFIGURATIONS[name])), looks_at_all=True))

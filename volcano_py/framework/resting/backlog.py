@@ -55,12 +55,12 @@ class Backlog:
         self._due = {**dict.fromkeys(rows, self._cycle), **self._due}
 
     def choose(
-        self, cluster: ClusterCopy, jobs: Mapping[int, RestingJob], *, places: int, among: Iterable[int] | None = None
+        self, cluster: ClusterCopy, jobs: Mapping[int, RestingJob], most: float, *, among: Iterable[int] | None = None
     ) -> set[int]:
-        """Rows of those that this cycle looks at. `jobs`: all that rest, by row; `places`: how many pods may find room
-        at most; `among`: only these rows."""
+        """Rows of those that this cycle looks at. `jobs`: all that rest, by row; `most`: see `looks.chosen`; `among`:
+        only these rows."""
         due = self._due if among is None else {row: self._due[row] for row in among}
-        return chosen(cluster, jobs, due, places=places)
+        return chosen(cluster, jobs, due, most)
 
     @property
     def kept_moment(self) -> float:

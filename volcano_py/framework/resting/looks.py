@@ -23,7 +23,9 @@ from volcano_py.state.table.table import Rows
 MOST: Final = 60.0
 """What a cycle spends on them though none of them finds room."""
 PER_PLACE: Final = 10.0
-"""What it spends for each pod that may find room."""
+"""What it spends besides for each pod that may find room."""
+MOST_ON_NEW_GROUND: Final = 300.0
+"""What it spends once nodes or queues have changed: no tenant can bring that about, and many pods may find room."""
 _IN_NETWORK: Final = 4.0
 """A class of a job that may be limited to parts of the network is searched for in each of these."""
 _PER_JOB: Final = 0.15
@@ -32,15 +34,25 @@ _PER_VOTE: Final = 0.25
 _PER_TASK: Final = 0.02
 
 
-def chosen(cluster: ClusterCopy, jobs: Mapping[int, RestingJob], due: Mapping[int, int], *, places: int) -> set[int]:
+def budget(places: int, *, is_ground_new: bool) -> float:
+    """What a cycle spends.
+
+    Args:
+        places: how many pods may find room at most, if that is known.
+        is_ground_new: whether nodes or queues have changed.
+    """
+    return MOST_ON_NEW_GROUND if is_ground_new else MOST + PER_PLACE * places
+
+
+def chosen(cluster: ClusterCopy, jobs: Mapping[int, RestingJob], due: Mapping[int, int], most: float) -> set[int]:
     """Rows of the jobs that this cycle looks at.
 
     Args:
         jobs: all that rest, by row.
         due: row of each that is to be looked at → the number of the cycle since which it is.
-        places: how many pods may find room at most.
+        most: what the cycle spends on them.
     """
-    costs, most = _Costs(), MOST + PER_PLACE * places
+    costs = _Costs()
     first = set(_affordable(due, jobs, costs, most))
     if len(first) == len(due):
         return first

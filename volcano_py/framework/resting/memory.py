@@ -43,11 +43,19 @@ class Basis(msgspec.Struct, frozen=True, eq=False):
     axis: ResourceAxis
     configuration: SchedulerConfiguration
 
-    def holds_for(self, cluster: ClusterCopy, configuration: SchedulerConfiguration) -> bool:
+    @classmethod
+    def of(cls, cluster: ClusterCopy, configuration: SchedulerConfiguration) -> Basis:
         snapshot = cluster.snapshot
+        return cls(snapshot.offers_version, snapshot.queues_version, cluster.axis, configuration)
+
+    def is_same(self, before: Basis) -> bool:
+        """Whether an answer of then holds, unless what it is about has changed."""
         versions = (self.offers_version, self.queues_version)
-        same = versions == (snapshot.offers_version, snapshot.queues_version)
-        return same and self.axis is cluster.axis and self.configuration is configuration
+        return versions == (before.offers_version, before.queues_version) and self.is_comparable(before)
+
+    def is_comparable(self, before: Basis) -> bool:
+        """Whether a job of then can be compared with what it is now."""
+        return self.axis is before.axis and self.configuration is before.configuration
 
 
 class RestingTask(msgspec.Struct, frozen=True, eq=False):
@@ -115,6 +123,10 @@ class RestingJob(msgspec.Struct, frozen=True, eq=False):
         info = cluster.snapshot.jobs[self.row]
         assert info is not None, "a job that is gone"
         return replace(self, info=info, tasks=tuple(task.as_seen(cluster) for task in self.tasks))
+
+    def on_other_ground(self) -> RestingJob:
+        """The same job once nodes or queues have changed: why it waits is known of the past only."""
+        return replace(self, lacks=(), joins=frozenset(), stirs=True)
 
     def _are_divided_as_before(self, cluster: ClusterCopy) -> bool:
         """Whether the same tasks as before are of one class: terms of others may divide a class by labels."""

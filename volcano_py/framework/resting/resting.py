@@ -1,12 +1,12 @@
 """Jobs that rest: no node will take any of their pods until nodes change, and that has been reported.
 
 A resting job costs a cycle one comparison: it is not evaluated, gets no turn, and its status is not computed again. It
-rests until the PodGroup, one of its pods, a queue, an existing node or the configuration changes; a job that waits for
-nothing but room (see room_waits.py), also until a change of what is free on nodes concerns it, or its queue has reached
-a ceiling; one that waits for other pods, or for what they hold, until one of these moves, or may do so in the cycle
-(see pods_in_sight.py); and in any case until something else changes that plugins go by (see wait_basis.py), which may
-be the time, or where pods might be evicted for it, anything that evictions follow from (see eviction_basis.py). One
-that is not admitted, or of which it is not known what it waits for, rests until anything has changed. What a cycle
+rests until the PodGroup, one of its pods, a queue, a node or the configuration changes; a job that waits for nothing
+but room (see room_waits.py), also until a change of what is free on nodes concerns it, or its queue has reached a
+ceiling; one that waits for other pods, or for what they hold, until one of these moves, or may do so in the cycle (see
+pods_in_sight.py); and in any case until something else changes that plugins go by (see wait_basis.py), which may be
+the time, or where pods might be evicted for it, anything that evictions follow from (see eviction_basis.py). One that
+is not admitted, or of which it is not known what it waits for, rests until anything has changed. What a cycle
 decides is the same as if nothing were kept, unless too many wake at once (see backlog.py). So is what it reports, with
 one exception: what is placed in a cycle enters the reasons of jobs that rest for room in the next one. So does what may
 be evicted for them after it.
@@ -28,6 +28,7 @@ from volcano_py.framework.resting.backlog import Backlog
 from volcano_py.framework.resting.eviction_basis import evicting, has_moved
 from volcano_py.framework.resting.holdings import Thing
 from volcano_py.framework.resting.lack_of_room import LackOfRoom
+from volcano_py.framework.resting.looks import budget
 from volcano_py.framework.resting.memory import Basis, Memory, RestingJob, RestingTask
 from volcano_py.framework.resting.pods_in_sight import terms_of_profile
 from volcano_py.framework.resting.reports import Report
@@ -76,17 +77,22 @@ class Resting:
         self._recalled: list[RestingJob] = []
         self._awake: set[int] = set()
         """Rows of those recalled jobs that this cycle looks at all the same."""
+        self._is_ground_new = True
+        """Whether nodes or queues have changed since the last cycle."""
         self._backlog = Backlog()
         self._waits: WaitBasis | None = None
         """Why those that rest for room get none; None when there are none, or it is not known."""
 
     def recall(self, cluster: ClusterCopy, configuration: SchedulerConfiguration) -> dict[int, RestingJob]:
         """Job row → what is known of it, for all jobs that rest, with those that `wake` may name."""
-        if self._basis is None or not self._basis.holds_for(cluster, configuration):
-            snapshot = cluster.snapshot
-            self._basis = Basis(snapshot.offers_version, snapshot.queues_version, cluster.axis, configuration)
-            self.classes, self._memory = Kept(), None
+        now, before = Basis.of(cluster, configuration), self._basis
+        if before is None or not now.is_comparable(before):
+            self._memory = None
         self._recalled = [] if self._memory is None else self._memory.unchanged(cluster)
+        self._is_ground_new = before is None or not now.is_same(before)
+        if self._is_ground_new:
+            self._basis, self.classes, self._memory = now, Kept(), None
+            self._recalled = [job.on_other_ground() for job in self._recalled]
         self._awake = set()
         return {job.row: job for job in self._recalled}
 
@@ -96,16 +102,17 @@ class Resting:
         by now; if these are many, only some of them (backlog.py). Only once the plugins are open."""
         jobs, backlog, places = {job.row: job for job in self._recalled}, self._backlog, 0
         backlog.begin(cluster, jobs)
-        backlog.add(self._that_follow_from_more(basis))
+        backlog.add(jobs if self._is_ground_new else self._that_follow_from_more(basis))
         if backlog.is_new:
             concerned = {} if self._memory is None else self._memory.concerned(cluster)
             places = max(concerned.values(), default=0)
             backlog.add(self._that_may_be_concerned(cluster, ask, concerned))
-        self._awake = backlog.choose(cluster, jobs, places=places)
+        most = budget(places, is_ground_new=self._is_ground_new)
+        self._awake = backlog.choose(cluster, jobs, most)
         if backlog.is_new:
             joining = those_that_may_join(cluster, self._recalled, self._awake)
             backlog.add(joining)
-            self._awake |= backlog.choose(cluster, jobs, places=places, among=joining)
+            self._awake |= backlog.choose(cluster, jobs, most, among=joining)
         return self._awake
 
     def next_moment(self) -> float:
@@ -197,7 +204,7 @@ class Resting:
         row = job.row
         if row not in self._awake:
             return True
-        if row in concerned or self._backlog.is_old(row) or not waits.may_rest(row):
+        if self._is_ground_new or row in concerned or self._backlog.is_old(row) or not waits.may_rest(row):
             return False
         report = reports.get(row)
         is_said = report is not None and report.job == job.reported and not report.written

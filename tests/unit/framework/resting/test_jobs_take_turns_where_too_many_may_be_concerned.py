@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.support.sessions import gang, node, priority_class, queue
@@ -21,6 +23,7 @@ def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five or six of the jobs here."""
     monkeypatch.setattr(looks, "MOST", 5.0)
     monkeypatch.setattr(looks, "PER_PLACE", 0.0)
+    monkeypatch.setattr(looks, "MOST_ON_NEW_GROUND", 10.0)
 
 
 def _waiting(name: str, nth: int, queue_name: str) -> list[ApiObject]:
@@ -160,3 +163,55 @@ def test_jobs_that_were_skipped_as_a_whole_take_turns_like_others(monkeypatch: p
     monkeypatch.setattr(looks, "MOST", 1.0)
     something_runs_otherwise(cluster)
     assert [len(jobs) for jobs in until_all_are_looked_at(cluster)] == [6, 6, 6, 2]
+
+
+def a_node_changes(cluster: Cluster) -> None:
+    cluster.put(node("n2", cpu="4", labels={"disk": "ssd"}))
+
+
+def a_queue_changes(cluster: Cluster) -> None:
+    cluster.put(queue("other", capability={"cpu": "100"}))
+
+
+def a_node_joins(cluster: Cluster) -> None:
+    cluster.put(node("small", cpu="1"))
+
+
+@pytest.mark.parametrize("change", [a_node_changes, a_queue_changes, a_node_joins])
+@pytest.mark.parametrize("actions", [EVICTING, "enqueue, allocate"])
+def test_after_a_change_of_nodes_or_queues_all_take_turns_of_which_the_first_is_larger(
+    change: Callable[[Cluster], None], actions: str
+) -> None:
+    cluster = settled(actions=actions)
+    change(cluster)
+    looked_at = until_all_are_looked_at(cluster)
+    assert [len(jobs) for jobs in looked_at] == [10, 6, 4]
+    assert set().union(*looked_at) == set(MANY)
+    until_all_are_looked_at(cluster)  # what has become of them is known now
+    assert cluster.looked_at() == set()
+
+
+def test_each_that_has_had_its_turn_says_how_many_nodes_there_are_now() -> None:
+    cluster = settled()
+    a_node_joins(cluster)
+    said = [{job.name: job.message for job in report.pending} for report in cluster.cycles()]
+    counts = [sum("3 nodes" in message for message in messages.values()) for messages in said]
+    assert (counts[0], counts[-1]) == (10, 20)
+
+
+def test_a_new_node_goes_to_the_first_in_order() -> None:
+    cluster = settled()
+    cluster.put(node("new", cpu="5"))
+    cluster.cycle()
+    assert cluster.bound() == ["w00-0", "w01-0"]
+
+
+def test_a_pod_without_hope_takes_turns_too_and_then_rests() -> None:
+    cluster = settled()
+    cluster.put(*gang("nowhere", cpu="1", node_selector={"disk": "ssd"}, age=200))
+    until_all_are_looked_at(cluster)
+    a_queue_changes(cluster)
+    assert any("nowhere" in jobs for jobs in until_all_are_looked_at(cluster))
+    until_all_are_looked_at(cluster)
+    something_runs_otherwise(cluster)
+    assert not any("nowhere" in jobs for jobs in until_all_are_looked_at(cluster))
