@@ -65,6 +65,19 @@ SERVICES: Final = Bound(
     "The others do not count for that spread.",
 )
 TERMS_IN_ALL: Final = Bound(50_000, "different terms about other pods in the whole cluster", "As above.")
+# A user who may create a pod can invent resource names; each costs a column in every table.
+RESOURCES_ASKED: Final = Bound(
+    64,
+    "names of resources in the whole cluster, as far as only pods and PodGroups bring them up",
+    "A pod that asks for another one waits with the reason `InvalidPod`, a PodGroup with `InvalidPodGroup`. No node"
+    " offers it, nor does a queue name it.",
+)
+RESOURCES_LIMITED: Final = Bound(
+    96, "the same with those that queues name", "The queue counts without it, and its condition says so."
+)
+RESOURCES: Final = Bound(
+    128, "the same with those that nodes offer", "The node is used without it, and the log says so."
+)
 
 ALL: Final = (
     TASKS,
@@ -87,5 +100,8 @@ ALL: Final = (
     CROWDED_TERMS,
     TERMS_IN_ALL,
     SERVICES,
+    RESOURCES_ASKED,
+    RESOURCES_LIMITED,
+    RESOURCES,
 )
 """All bounds, in the order of the documentation."""

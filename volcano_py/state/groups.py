@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from volcano_py.api import names
+from volcano_py.api.bounds import RESOURCES_ASKED
 from volcano_py.api.effects import PodGroupStatusUpdate
 from volcano_py.api.objects import PodGroup, PriorityClass
 from volcano_py.api.reasons import Reason
@@ -14,7 +15,7 @@ from volcano_py.state.foreign_groups import ForeignGroups
 from volcano_py.state.infos import JobInfo, running_estimate
 from volcano_py.state.readers import ParsedJob, read_job
 from volcano_py.state.snapshot import Phase
-from volcano_py.state.table.axis import MOST_ASKED, TooManyResourcesError
+from volcano_py.state.table.axis import TooManyResourcesError
 from volcano_py.state.table.change import Change
 from volcano_py.state.table.interner import Interner
 from volcano_py.state.table.stores import ObjectStore
@@ -254,7 +255,7 @@ class Groups:
         reading = read_job(group, self._default_queue)
         self._uncounted.discard(group.metadata.key)
         try:
-            self._ledger.cover(reading.min_resources or {}, MOST_ASKED)
+            self._ledger.cover(reading.min_resources or {}, RESOURCES_ASKED.most)
         except TooManyResourcesError as error:
             self._uncounted.add(group.metadata.key)
             return reading.refused(Refusal(Reason.INVALID_POD_GROUP, str(error)))

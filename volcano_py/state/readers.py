@@ -11,7 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from volcano_py.api import names
-from volcano_py.api.bounds import GROUP_RESOURCES, GROUP_TASKS
+from volcano_py.api.bounds import GROUP_RESOURCES, GROUP_TASKS, RESOURCES_LIMITED
 from volcano_py.api.effects import ObjectRef
 from volcano_py.api.objects import Node, PodGroup, Queue, ResourceList
 from volcano_py.api.quantity import LARGEST, QuantityError, Rounding, parse_quantity
@@ -19,7 +19,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain import invalid_field
 from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, ceiling, job_info, read_amounts
 from volcano_py.state.queues.hierarchy import read_hierarchy
-from volcano_py.state.table.axis import LARGEST_SUM, MOST_LIMITED, ResourceAxis, TooManyResourcesError
+from volcano_py.state.table.axis import LARGEST_SUM, ResourceAxis, TooManyResourcesError
 from volcano_py.state.task_class import Refusal
 from volcano_py.state.topology.limits import read_topology
 
@@ -127,7 +127,7 @@ def read_queue(queue: Queue, slot: int, axis: ResourceAxis) -> ParsedQueue:
     deserved = amounts("deserved", spec.deserved)
     guarantee = amounts("guarantee.resource", spec.guarantee.resource)
     try:
-        axis = axis.with_names({**capability, **deserved, **guarantee}, MOST_LIMITED)
+        axis = axis.with_names({**capability, **deserved, **guarantee}, RESOURCES_LIMITED.most)
     except TooManyResourcesError as error:
         problems.append(str(error))
     weight = spec.weight

@@ -8,11 +8,12 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from volcano_py.api.bounds import RESOURCES_ASKED
 from volcano_py.api.objects import Pod
 from volcano_py.api.reasons import Reason
 from volcano_py.api.requests import resize_of
 from volcano_py.state.classes.unsupported import strict_numa_policy
-from volcano_py.state.table.axis import MOST_ASKED, TooManyResourcesError
+from volcano_py.state.table.axis import TooManyResourcesError
 from volcano_py.state.table.ledger import Ledger
 from volcano_py.state.task_class import Refusal, Signature, TaskClass, nonzero_vector, signature_of, strategy_of
 from volcano_py.state.terms.affinity import labels_read_by_affinity
@@ -132,7 +133,7 @@ class ClassBook:
     def _problem(self, signature: Signature) -> Refusal | None:
         """Why such pods can never be placed; makes columns for what they ask for."""
         try:
-            self._ledger.cover(dict(signature.units), MOST_ASKED)
+            self._ledger.cover(dict(signature.units), RESOURCES_ASKED.most)
         except TooManyResourcesError as error:
             return Refusal(Reason.INVALID_POD, str(error))
         return Refusal(*signature.problem) if signature.problem else None

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.api.bounds import RESOURCES
 from volcano_py.state.table.units import is_counted
 
 IntVector = NDArray[np.int64]
@@ -18,14 +19,6 @@ MEMORY: Final = 1
 PODS: Final = 2
 _FIRST: Final = ("cpu", "memory", "pods")
 
-# Each name costs a column in every table.
-MOST_RESOURCES: Final = 128
-# A user who may create a pod can invent resource names. So many are counted that pods or PodGroups alone bring up; the
-# rest of the axis is kept for what queues limit
-MOST_ASKED: Final = 64
-# up to here, and beyond it for what nodes offer.
-MOST_LIMITED: Final = 96
-
 LARGEST_SUM: Final = 2**56
 """Cap on what queues and PodGroups speak of, many pods' worth: 64 PiB of memory, and sums of 60 of them fit."""
 
@@ -34,7 +27,7 @@ UNLIMITED: Final = np.int64(2**62)
 
 
 class TooManyResourcesError(ValueError):
-    """The axis is full: more distinct resource names than MOST_RESOURCES."""
+    """The axis is full: there would be more names than may be counted (`api/bounds.py`)."""
 
 
 class ResourceAxis:
@@ -50,7 +43,7 @@ class ResourceAxis:
     def index(self, name: str) -> int | None:
         return self._index.get(name)
 
-    def with_names(self, names: Mapping[str, object], most: int = MOST_RESOURCES) -> ResourceAxis:
+    def with_names(self, names: Mapping[str, object], most: int = RESOURCES.most) -> ResourceAxis:
         """An axis that has all counted `names` too (itself when it has them already).
 
         Raises:

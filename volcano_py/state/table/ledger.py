@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.api.bounds import RESOURCES
 from volcano_py.state.status import (
     ALLOCATED_STATUSES,
     LEAVING_STATUSES,
@@ -21,7 +22,7 @@ from volcano_py.state.status import (
     STATUS_COUNT,
     TaskStatus,
 )
-from volcano_py.state.table.axis import MOST_RESOURCES, ResourceAxis
+from volcano_py.state.table.axis import ResourceAxis
 from volcano_py.state.table.columns import ClassTable, JobTable, NodeTable, QueueTable, TaskTable
 from volcano_py.state.table.table import NOWHERE, Rows
 
@@ -70,7 +71,7 @@ class Ledger:
         clone.classes = self.classes.copy()
         return clone
 
-    def cover(self, names: Mapping[str, object], most: int = MOST_RESOURCES) -> None:
+    def cover(self, names: Mapping[str, object], most: int = RESOURCES.most) -> None:
         """Make columns for all counted `names`.
 
         Raises:
