@@ -8,10 +8,10 @@ import pytest
 from tests.support.measuring.counted_work import work_of
 from tests.support.sessions import node, pod, pod_group
 from tests.unit.state.watched import Watched, with_spec
+from volcano_py.api.bounds import RESOURCES_ASKED
 from volcano_py.api.objects import Pod
 from volcano_py.state import groups
 from volcano_py.state.classes import class_book
-from volcano_py.api.bounds import RESOURCES_ASKED
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,9 @@ def test_in_the_end_all_are_as_wide_as_the_axis_even_if_it_grows_meanwhile() -> 
 def test_pod_groups_that_named_one_resource_too_many_are_read_again_in_slices() -> None:
     names = {f"x/r{number}": "1" for number in range(RESOURCES_ASKED.most)}
     many = [with_spec(pod_group(f"g{number}"), min_resources={"x/late": "1", "cpu": "1"}) for number in range(60)]
-    watched = Watched(with_spec(pod_group("first"), min_resources=dict(list(names.items())[: RESOURCES_ASKED.most - 3])), *many)
+    watched = Watched(
+        with_spec(pod_group("first"), min_resources=dict(list(names.items())[: RESOURCES_ASKED.most - 3])), *many
+    )
     slices(watched)
     info = watched.state.copy(0.0).jobs[watched.job("g0")]
     assert info is not None

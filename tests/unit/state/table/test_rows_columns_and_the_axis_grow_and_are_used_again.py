@@ -10,10 +10,11 @@ import pytest
 
 from tests.support.sessions import gang, node, pod, pod_group, queue
 from tests.unit.state.watched import Watched, with_meta, with_spec
+from volcano_py.api.bounds import RESOURCES
 from volcano_py.api.objects import Container, Node, NodeStatus, ObjectMeta, Pod, ResourceList, ResourceRequirements
 from volcano_py.api.reasons import Reason
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.axis import MOST_RESOURCES, ResourceAxis, TooManyResourcesError
+from volcano_py.state.table.axis import ResourceAxis, TooManyResourcesError
 from volcano_py.state.table.columns import TaskTable
 from volcano_py.state.table.units import canonical, is_counted
 
@@ -75,8 +76,8 @@ def test_a_queue_read_before_the_axis_grew_is_as_wide_as_the_snapshot() -> None:
 
 
 def test_names_that_pods_invent_cannot_displace_resources_of_nodes() -> None:
-    watched = Watched(*[asking_for(device(f"x{index}"), name=f"p{index}") for index in range(2 * MOST_RESOURCES)])
-    assert len(watched.snapshot().ledger.axis) < MOST_RESOURCES
+    watched = Watched(*[asking_for(device(f"x{index}"), name=f"p{index}") for index in range(2 * RESOURCES.most)])
+    assert len(watched.snapshot().ledger.axis) < RESOURCES.most
     watched.put(offering("n", device("gpu")))
     assert watched.on_node("n", "allocatable")[device("gpu")] == 2
     watched.put(asking_for(device("gpu"), name="real"))
@@ -85,7 +86,7 @@ def test_names_that_pods_invent_cannot_displace_resources_of_nodes() -> None:
 
 def test_nor_what_was_asked_for_before_the_node_was_known() -> None:
     """Pods may be listed before nodes. What runs there has to count, or others get its device, too."""
-    invented = [asking_for(device(f"x{index}"), name=f"p{index}") for index in range(2 * MOST_RESOURCES)]
+    invented = [asking_for(device(f"x{index}"), name=f"p{index}") for index in range(2 * RESOURCES.most)]
     runs = with_spec(asking_for(device("gpu"), name="runs"), node_name="n")
     group = pod_group("g", min_resources={device("gpu"): "1"})
     watched = Watched(*invented, runs, asking_for(device("gpu"), name="waits"), group)
@@ -106,16 +107,16 @@ def test_nor_what_was_asked_for_before_the_node_was_known() -> None:
 
 def test_names_that_queues_list_cannot_displace_resources_of_nodes() -> None:
     watched = Watched(
-        *[queue(f"q{index}", deserved={"cpu": "1", device(f"x{index}"): "1"}) for index in range(MOST_RESOURCES)]
+        *[queue(f"q{index}", deserved={"cpu": "1", device(f"x{index}"): "1"}) for index in range(RESOURCES.most)]
     )
     watched.put(offering("n", device("gpu")))
     assert watched.on_node("n", "allocatable")[device("gpu")] == 2
-    reported = watched.snapshot().queues[f"q{MOST_RESOURCES - 1}"].problems
+    reported = watched.snapshot().queues[f"q{RESOURCES.most - 1}"].problems
     assert "at most 96 are counted" in " ".join(reported)
 
 
 def test_a_pod_with_one_name_too_many_waits_and_is_reported() -> None:
-    watched = Watched(*[asking_for(device(f"x{index}"), name=f"p{index}") for index in range(MOST_RESOURCES)])
+    watched = Watched(*[asking_for(device(f"x{index}"), name=f"p{index}") for index in range(RESOURCES.most)])
     watched.put(asking_for(device("last"), name="last"))
     problem = watched.class_of("last").problem
     assert problem is not None
@@ -123,7 +124,7 @@ def test_a_pod_with_one_name_too_many_waits_and_is_reported() -> None:
 
 
 def test_a_group_with_one_name_too_many_waits_and_is_reported() -> None:
-    watched = Watched(*[asking_for(device(f"x{index}"), name=f"p{index}") for index in range(MOST_RESOURCES)])
+    watched = Watched(*[asking_for(device(f"x{index}"), name=f"p{index}") for index in range(RESOURCES.most)])
     watched.put(pod_group("g", min_resources={device("last"): "1"}))
     info = watched.snapshot().jobs[watched.job("g")]
     assert info is not None
@@ -132,14 +133,14 @@ def test_a_group_with_one_name_too_many_waits_and_is_reported() -> None:
 
 
 def test_a_node_with_too_many_resources_is_counted_without_them() -> None:
-    watched = Watched(offering("n", *[device(f"x{index}") for index in range(MOST_RESOURCES + 1)]))
+    watched = Watched(offering("n", *[device(f"x{index}") for index in range(RESOURCES.most + 1)]))
     assert watched.existing() == {"n"}
     assert watched.on_node("n", "allocatable") == {"cpu": 8000, "memory": 8 * 2**30}
 
 
 def test_a_full_axis_says_so() -> None:
-    axis = ResourceAxis().with_names({device(f"x{index}"): 1 for index in range(MOST_RESOURCES - 3)})
-    assert len(axis) == MOST_RESOURCES
+    axis = ResourceAxis().with_names({device(f"x{index}"): 1 for index in range(RESOURCES.most - 3)})
+    assert len(axis) == RESOURCES.most
     assert axis.with_names({device("x0"): 1}) is axis
     with pytest.raises(TooManyResourcesError, match="already uses 128 resource names"):
         axis.with_names({device("more"): 1})

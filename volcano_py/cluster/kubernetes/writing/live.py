@@ -20,7 +20,7 @@ from volcano_py.api.effects import (
     QueueAllocated,
     QueueConditions,
 )
-from volcano_py.api.objects import Pod
+from volcano_py.api.objects import Pod, PodGroup
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.writing.binder import Binder, BinderStats
@@ -63,12 +63,13 @@ class LiveCluster:
         on_prepared: Callable[[Bind], None] = lambda _bind: None,
         find_node: Callable[[str], NodeInfo | None] = NodeInfo,
         on_status_given_up: Callable[[Status], None] = lambda _update: None,
+        on_admitted: Callable[[PodGroup], None] = lambda _group: None,
         fence: Fence = always,
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`component`, the scheduler's name, signs events. `known_condition` and `on_status_given_up`: see
-        `StatusWriter`; `on_surprise` and `fence`: `Binder`; `on_prepared` and `find_node`: `VolumeBinder`."""
+        """`component`, the scheduler's name, signs events. `known_condition`, `on_status_given_up` and `on_admitted`:
+        see `StatusWriter`; `on_surprise` and `fence`: `Binder`; `on_prepared` and `find_node`: `VolumeBinder`."""
         self._clock = clock
         self.binder = Binder(
             client, outcomes, in_flight=binds_in_flight, on_surprise=on_surprise, fence=fence, clock=clock, rng=rng
@@ -91,6 +92,7 @@ class LiveCluster:
             quiet=quiet,
             known_condition=known_condition,
             on_given_up=on_status_given_up,
+            on_admitted=on_admitted,
             fence=fence,
             clock=clock,
             rng=rng,

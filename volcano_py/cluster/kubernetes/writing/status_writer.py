@@ -7,6 +7,7 @@ written by two requests at once. Bindings go first; namespaces take turns.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -17,8 +18,9 @@ import msgspec
 import structlog
 
 from volcano_py.api.effects import OpenGate, PodCondition, PodGroupStatusUpdate, QueueAllocated, QueueConditions
+from volcano_py.api.json_values import Reader
 from volcano_py.api.names import POD_SCHEDULED, SCHEDULING_API
-from volcano_py.api.objects import Condition, Queue
+from volcano_py.api.objects import Condition, PodGroup, Queue
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, rfc3339, wait_at_most
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient, PatchType
@@ -54,6 +56,7 @@ _REMEMBERED: Final = 100_000  # objects
 _REMEMBERED_FAILURES: Final = 4096  # objects; when more fail at the same time, some are logged again
 _ANSWER_WITHIN: Final = 15.0  # seconds for one attempt
 _NOTHING: Final[Mapping[str, str]] = {}
+_GROUP: Final = Reader(PodGroup)
 
 
 class StatusStats(msgspec.Struct, frozen=True):
@@ -79,6 +82,7 @@ class StatusWriter:
         quiet: asyncio.Event | None = None,
         known_condition: ConditionLookup | None = None,
         on_given_up: Callable[[Status], None] = lambda _update: None,
+        on_admitted: Callable[[PodGroup], None] = lambda _group: None,
         in_flight: int = IN_FLIGHT,
         capacity: int = CAPACITY,
         retries: RetryPolicy = RETRIES,
@@ -88,11 +92,12 @@ class StatusWriter:
     ) -> None:
         """`quiet` is set while there is nothing more urgent. `known_condition` returns a condition that a pod has now;
         without it, a pod's first condition after a start counts as a transition. `on_given_up`: what was not
-        written, and will not be unless it is submitted again. `fence`: see `Binder`."""
+        written, and will not be unless it is submitted again. `on_admitted` gets PodGroups whose admission is written,
+        as the server has them. `fence`: see `Binder`."""
         self._client, self._clock, self._retries, self._rng = client, clock, retries, rng or random.Random()
         self._quiet, self._fence = quiet, fence
         self._known_condition = known_condition or (lambda _uid, _type: None)
-        self._on_given_up = on_given_up
+        self._on_given_up, self._on_admitted = on_given_up, on_admitted
         self._paths = StatusPaths(client, clock)
         self._queue: CoalescingQueue[Key, tuple[float, Status]] = CoalescingQueue(capacity, in_flight)
         lanes = (self._queue.urgent, self._queue.lane)
@@ -261,11 +266,14 @@ class StatusWriter:
             "failed": update.failed,
         }
         subresource = await self._paths.subresource(SCHEDULING_API, "podgroups")
-        await self._client.patch(
+        answer = await self._client.patch(
             ApiPath(SCHEDULING_API, "podgroups", group.namespace).of(group.name, subresource),
             {"metadata": {"uid": group.uid}, "status": status},
             within=_ANSWER_WITHIN,
         )
+        if _is_awaited(update):
+            with contextlib.suppress(msgspec.ValidationError):  # it has become unreadable, as the watch will say
+                self._on_admitted(_GROUP.decode(answer))
 
     async def _write_queue(self, key: Key, update: QueueAllocated) -> None:
         path = ApiPath(SCHEDULING_API, "queues").of(update.queue)

@@ -17,7 +17,7 @@ from volcano_py.api.effects import (
     QueueAllocated,
     QueueConditions,
 )
-from volcano_py.api.objects import Condition
+from volcano_py.api.objects import Condition, PodGroup
 from volcano_py.api.reasons import Reason
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.writing.status_writer import Status, StatusWriter
@@ -427,6 +427,28 @@ async def test_statuses_wait_for_bindings_but_not_forever(
     quiet.set()
     await subject.write(condition("two"))
     assert len(subject.patches) == 2
+
+
+async def test_an_admitted_group_is_passed_on_as_it_was_written(
+    api: FakeApi, client: KubernetesClient, clock: FakeClock
+) -> None:
+    admitted: list[PodGroup] = []
+    subject = Subject(api, StatusWriter(client, clock=clock, on_admitted=admitted.append), clock)
+    api.on("PATCH", GROUP, Reply(body={"metadata": {"name": "gang"}, "status": {"phase": "Inqueue"}}))
+    await subject.write(group("Inqueue"))
+    await subject.write(group("Running"))
+    assert [each.status.phase for each in admitted] == ["Inqueue"]
+
+
+@pytest.mark.parametrize("field", [{"metadata": 1}, {"spec": []}])
+async def test_an_admitted_group_that_cannot_be_read_counts_as_written(
+    field: dict[str, Any], api: FakeApi, client: KubernetesClient, clock: FakeClock
+) -> None:
+    admitted: list[PodGroup] = []
+    subject = Subject(api, StatusWriter(client, clock=clock, on_admitted=admitted.append), clock)
+    api.on("PATCH", GROUP, Reply(body=field))
+    await subject.write(group("Inqueue"))
+    assert (subject.writer.stats().written, admitted) == (1, [])
 
 
 async def test_an_admitted_group_waits_for_no_bindings_because_its_pods_are_created_then(
