@@ -1,8 +1,7 @@
-"""An API server on a raw socket: h11, a parser that the daemon does not use, says which requests have come."""
+"""An API server that remembers which requests have come, and what of it was meant."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections import Counter
 from typing import Any, Final
@@ -10,6 +9,7 @@ from typing import Any, Final
 import h11
 import orjson
 
+from tests.property.parsing_server import ParsingServer
 from tests.unit.operator.conftest import FakeApi
 from volcano_py.cluster.kubernetes.http.answers import Answer
 from volcano_py.cluster.kubernetes.http.errors import ApiError, InvalidRequestError, api_error
@@ -43,68 +43,30 @@ class NotingTransport(Transport):
         return answer
 
 
-class RecordingServer:
-    """Keeps what h11 has read on all connections, and answers from objects in memory."""
+class RecordingServer(ParsingServer):
+    """Keeps the requests of all connections, and answers from objects in memory."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.api = FakeApi()
         self.seen: Counter[Seen] = Counter()
         self.targets: list[Seen] = []
-        self.broken: list[str] = []
-        """What was no request."""
         self.binding_status = 201
-        self._server: asyncio.Server | None = None
 
     def reset(self) -> None:
         """Begin another example, on the connections there are."""
         self.api, self.seen, self.targets, self.broken = FakeApi(), Counter(), [], []
 
-    async def start(self) -> str:
-        """Its address."""
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-
-    async def stop(self) -> None:
-        """Take no more connections."""
-        assert self._server is not None
-        self._server.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = h11.Connection(h11.SERVER)
-        try:
-            while True:
-                event = connection.next_event()
-                if event is h11.NEED_DATA:
-                    connection.receive_data(await reader.read(65536))
-                elif isinstance(event, h11.Request):
-                    request, body = event, b""
-                elif isinstance(event, h11.Data):
-                    body += event.data
-                elif isinstance(event, h11.EndOfMessage):
-                    writer.write(await self._answer(connection, request, body))
-                    connection.start_next_cycle()
-                else:
-                    return
-        except h11.RemoteProtocolError as error:
-            self.broken.append(str(error))
-        except (ConnectionError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.close()
-
-    async def _answer(self, connection: h11.Connection, request: h11.Request, body: bytes) -> bytes:
+    async def handle(self, request: h11.Request, body: bytes) -> tuple[int, bytes]:
+        """Carry it out."""
         verb, target = request.method.decode(), request.target.decode()
         path = target.partition("?")[0]
         self.seen[verb, path] += 1
         self.targets.append((verb, target))
-        status, content = 200, b""
         try:
-            content = await self._carry_out(verb, path, orjson.loads(body) if body else None)
+            return 200, await self._carry_out(verb, path, orjson.loads(body) if body else None)
         except ApiError as error:
-            status, content = error.status, orjson.dumps({"message": error.message, "details": dict(error.details)})
-        head = h11.Response(status_code=status, headers=[("Content-Length", str(len(content)))])
-        parts = connection.send(head), connection.send(h11.Data(data=content)), connection.send(h11.EndOfMessage())
-        return b"".join(part or b"" for part in parts)
+            return error.status, orjson.dumps({"message": error.message, "details": dict(error.details)})
 
     async def _carry_out(self, verb: str, path: Any, body: Any) -> bytes:
         match verb:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, Final
@@ -18,6 +19,7 @@ import structlog
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.property.probed_pod import ProbedPod, may_be_sent, meant
 from tests.property.recording_server import Kinds, NotingTransport, RecordingServer, judge
 from tests.unit.cluster.fakes import RecordingOutcomes, kubeconfig
 from volcano_py.api.effects import (
@@ -43,6 +45,7 @@ from volcano_py.cluster.kubernetes.writing.volume_binder import VolumeBinder
 from volcano_py.jobs.crons.plan import CronJob
 from volcano_py.jobs.flows.model import JobFlow, JobTemplate
 from volcano_py.jobs.model import VolcanoJob
+from volcano_py.operator.jobs import flow_probes
 from volcano_py.operator.jobs.controller import JobController
 from volcano_py.operator.jobs.cron_jobs import CronJobController
 from volcano_py.operator.jobs.flow_probes import PodProber
@@ -53,8 +56,8 @@ from volcano_py.operator.queues.commands import Command, CommandController
 from volcano_py.operator.queues.controller import QueueController
 from volcano_py.operator.queues.states import QueueAction
 
-SCENARIOS: Final = 11
-EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "220")) // SCENARIOS
+SCENARIOS: Final = 12
+EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "240")) // SCENARIOS
 PATIENCE: Final = 60.0  # seconds; a scenario takes some milliseconds
 ONCE: Final = RetryPolicy(give_up_after=0.0)
 
@@ -78,12 +81,17 @@ UID = st.just("uid") | EVIL
 
 
 class World:
-    """A server, a client for it, and a loop that live on from example to example."""
+    """A server, a client for it, a pod, and a loop that live on from example to example."""
 
     def __init__(
-        self, runner: asyncio.Runner, server: RecordingServer, transport: NotingTransport, client: KubernetesClient
+        self,
+        runner: asyncio.Runner,
+        server: RecordingServer,
+        pod: ProbedPod,
+        transport: NotingTransport,
+        client: KubernetesClient,
     ) -> None:
-        self._runner, self.server, self.transport, self.client = runner, server, transport, client
+        self._runner, self.server, self.pod, self.transport, self.client = runner, server, pod, transport, client
 
     def plays(self, kinds: Kinds, namespace: str, names: Iterable[str], act: Callable[[], Awaitable[None]]) -> None:
         """Let this happen, then look at what the server has received."""
@@ -93,6 +101,7 @@ class World:
             judge(self.server, self.transport.intended, kinds, namespace, tuple(names))
 
         self.server.reset()
+        self.pod.reset()
         self.transport.intended = Counter()
         self._runner.run(played())
 
@@ -103,23 +112,31 @@ def silence(process_wide_logging: None) -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 
 
+@pytest.fixture(autouse=True)
+def patient_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This machine may take longer than a pod is given."""
+    monkeypatch.setattr(flow_probes, "_ANSWER_WITHIN", PATIENCE)
+
+
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    server = RecordingServer()
+    server, pod = RecordingServer(), ProbedPod()
     with asyncio.Runner() as runner:
         address = runner.run(server.start())
+        runner.run(pod.start())
         path = kubeconfig(tmp_path_factory.mktemp("fuzz") / "kubeconfig", address)
 
         async def connect() -> World:
             credentials = await Credentials.load(path)
             transport = NotingTransport(credentials, 16)
             client = KubernetesClient(credentials, transport, qps=10**6, burst=10**6)
-            return World(runner, server, transport, client)
+            return World(runner, server, pod, transport, client)
 
         connected = runner.run(connect())
         yield connected
         runner.run(connected.client.aclose())
         runner.run(server.stop())
+        runner.run(pod.stop())
 
 
 async def patiently(work: Awaitable[None]) -> None:
@@ -214,6 +231,7 @@ OWNER = st.fixed_dictionaries(
         "controller": st.just(True),
     }
 )
+OTHER_OWNERS = st.lists(st.builds(lambda owner: {**owner, "controller": False}, OWNER), max_size=2)
 ANNOTATIONS = st.dictionaries(
     st.sampled_from(["scheduling.k8s.io/group-name", "scheduling.volcano.sh/queue-name", "volcano.sh/preemptable"]),
     NAME,
@@ -224,10 +242,13 @@ OF_PODS = kinds(
 
 
 @fuzz
-@given(META, st.none() | OWNER, ANNOTATIONS, NAME)
-def test_of_pods(world: World, meta: Any, owner: Any, annotations: dict[str, str], text: str) -> None:
+@given(META, OTHER_OWNERS, st.none() | OWNER, OTHER_OWNERS, ANNOTATIONS, NAME)
+def test_of_pods(
+    world: World, meta: Any, before: Any, owner: Any, behind: Any, annotations: dict[str, str], text: str
+) -> None:
+    """Of several owners, only the controller is asked for."""
     meta = {**meta, "annotations": annotations, "labels": {"volcano.sh/preemptable": text}}
-    meta["ownerReferences"] = [owner] if owner else []
+    meta["ownerReferences"] = [*before, *([owner] if owner else []), *behind]
     spec = {"schedulerName": "volcano", "nodeName": "", "priorityClassName": text, "containers": []}
 
     async def act() -> None:
@@ -368,19 +389,73 @@ def test_of_flows(world: World, meta: Any, first: str, second: str, probe: Any, 
     world.plays(OF_FLOWS, meta["namespace"], (meta["name"], first, second), act)
 
 
+HEADER = st.fixed_dictionaries(
+    {
+        "name": st.sampled_from(["X-Probe", "host", "Connection", "Authorization", "Content-Length", "Expect"])
+        | st.builds("{}{}".format, st.sampled_from(["X", "Host", "Transfer-Encoding", "X: y\r\nHost"]), EVIL)
+        | EVIL,
+        "value": VALID | EVIL | st.sampled_from(["close", "chunked", "100-continue", "ok\r\nAuthorization: Bearer x"]),
+    }
+)
+PATH = st.lists(VALID | st.sampled_from(["..", "%2e", "?", "\r\n", "//victim/"]), max_size=6).map("/".join) | EVIL
+NO_PORT = st.sampled_from([-1, 0, 65536, 2**31])
+
+
+@fuzz
+@given(NAME, PATH, st.none() | HEADER | HEADER, st.none() | st.none() | st.none() | NO_PORT, EVIL)
+def test_of_probes(world: World, task: str, path: str, header: Any, port: int | None, text: str) -> None:
+    """A pod's server receives the one GET that the flow asks for, or the flow is told why not."""
+    meta, events = {"namespace": "ns", "uid": "uid"}, list[Event]()
+    pod = {"metadata": {"name": "p", "namespace": "ns"}, "status": {"phase": "Running", "podIP": "127.0.0.1"}}
+    get = {"taskName": task, "path": path, "scheme": text, "host": text, "httpHeader": header}
+    get["port"] = world.pod.port if port is None else port
+    depends = {"targets": ["a"], "probe": {"httpGetList": [get]}}
+    flow = {"metadata": {**meta, "name": "f"}, "spec": {"flows": [{"name": "a"}, {"name": "b", "dependsOn": depends}]}}
+    spec = {"tasks": [{"name": task, "replicas": 1}]}
+    templates = [("JobTemplate", {"metadata": {**meta, "name": name}, "spec": spec}) for name in ("a", "b")]
+
+    async def act() -> None:
+        stored(world, "Pod", pod)
+        controller = JobFlowController(world.client, PodProber(world.client), active=lambda: True, record=events.append)
+        await controls(world, controller, [*templates, ("JobFlow", flow)])
+
+    world.plays(OF_FLOWS, "ns", ("f", "a", "b"), act)
+    is_good = may_be_sent(header) and re.fullmatch(r"[\w./-]*", task, re.ASCII) is not None
+    is_sent = is_good and port is None
+    named = header["name"] if header else ""
+    assert world.pod.broken == []
+    assert world.pod.received(named) == ([meant(path or "/", header)] if is_sent else [])
+    assert any(key.endswith("/jobs/f-b") for key in world.server.api.objects) is is_sent
+    assert is_good or any(event.type == "Warning" for event in events)
+
+
 OF_CRON_JOBS = kinds("GET,POST,DELETE jobs", "GET cronjobs", "PATCH cronjobs/status")
 
 
 @fuzz
-@given(META, st.just("* * * * *") | EVIL, st.none() | EVIL, JOB_SPEC, NAME, st.sampled_from(["Allow", "Replace"]))
+@given(
+    META,
+    st.just("* * * * *") | EVIL,
+    st.none() | EVIL,
+    JOB_SPEC,
+    NAME,
+    OTHER_OWNERS,
+    st.sampled_from(["Allow", "Replace"]),
+)
 def test_of_cron_jobs(
-    world: World, meta: Any, schedule: str, zone: str | None, spec: dict[str, Any], running: str, policy: str
+    world: World,
+    meta: Any,
+    schedule: str,
+    zone: str | None,
+    spec: dict[str, Any],
+    running: str,
+    others: list[Any],
+    policy: str,
 ) -> None:
     made = "2026-03-02T09:00:00Z"
     owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "CronJob", "controller": True}
-    job = {
-        "metadata": {**meta, "name": running, "ownerReferences": [{**owner, "name": meta["name"], "uid": meta["uid"]}]}
-    }
+    owner |= {"name": meta["name"], "uid": meta["uid"]}
+    job = {"metadata": {**meta, "name": running, "ownerReferences": [*others, owner]}}
     cron = {
         "metadata": {**meta, "creationTimestamp": made},
         "spec": {"schedule": schedule, "timeZone": zone, "jobTemplate": {"spec": spec}, "concurrencyPolicy": policy},

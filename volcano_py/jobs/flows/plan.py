@@ -17,6 +17,7 @@ import msgspec
 from volcano_py.api.bounds import FLOW_STEPS, FLOW_TARGETS
 from volcano_py.api.wording.summarize import summarize
 from volcano_py.jobs.event_note import EventNote
+from volcano_py.jobs.flows.headers import header_problem
 from volcano_py.jobs.flows.jobs import flow_job_name
 from volcano_py.jobs.flows.model import FINAL, FlowPhase, JobFlow, JobFlowStatus, JobTemplate, Probe, Step, TaskStatus
 from volcano_py.jobs.flows.status import phases_of, status_of
@@ -175,7 +176,8 @@ class _Waits:
         held = [self._is_in_phase(each) for each in probe.task_status_list]
         for get in probe.http_get_list:
             header = (get.http_header.name, get.http_header.value) if get.http_header is not None else None
-            held.append(self._is_answered(get.task_name, get.port, get.path or "/", header))
+            may_be_sent = header is None or self._may_be_sent(*header)
+            held.append(may_be_sent and self._is_answered(get.task_name, get.port, get.path or "/", header))
         held += [self._is_answered(each.task_name, each.port) for each in probe.tcp_socket_list]
         return all(held)
 
@@ -184,6 +186,13 @@ class _Waits:
         return asked is not None and all(
             _pods_in(job, task, wanted.phase) >= task.minimum for job, tasks in asked for task in tasks
         )
+
+    def _may_be_sent(self, name: str, value: str) -> bool:
+        problem = header_problem(name, value)
+        if problem and self._jobs:
+            message = f"step {self._step.name} waits: dependsOn.probe has the header {problem}; correct it"
+            self.events.append(EventNote("Warning", BAD_FLOW, message, dedup_key=message))
+        return not problem or not self._jobs
 
     def _is_answered(
         self, task_name: str, port: int, path: str | None = None, header: tuple[str, str] | None = None

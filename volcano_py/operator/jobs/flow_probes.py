@@ -18,6 +18,7 @@ from volcano_py.api.names import TASK_SPEC
 from volcano_py.api.objects import ApiObject
 from volcano_py.cluster.kubernetes.http.paths import label_selector
 from volcano_py.cluster.kubernetes.writing.turns import Slots
+from volcano_py.jobs.flows.headers import header_problem
 from volcano_py.jobs.flows.plan import PodProbe
 from volcano_py.jobs.names import JOB_NAME
 from volcano_py.operator.kube_api import KubeApi, pod_path
@@ -83,8 +84,8 @@ class PodProber:
             try:
                 async with asyncio.timeout(_ANSWER_WITHIN):
                     return await (_connects(address, probe) if probe.path is None else _gets(address, probe))
-            # A ValueError is a header that is none; it may not be sent.
-            except (OSError, aiohttp.ClientError, ValueError):
+            # The last two: an address, a header or a port that cannot be one.
+            except (OSError, aiohttp.ClientError, ValueError, OverflowError):
                 return False
 
 
@@ -98,6 +99,9 @@ async def _gets(address: str, probe: PodProbe) -> bool:
     path, _, query = (probe.path or "/").partition("?")
     url = URL.build(scheme="http", host=address, port=probe.port, path=f"/{path.removeprefix('/')}", query_string=query)
     headers = dict([probe.header]) if probe.header is not None else {}
+    for name, value in headers.items():
+        if problem := header_problem(name, value):
+            raise ValueError(problem)
     async with (
         aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session,
         session.get(url, headers=headers, allow_redirects=False) as answer,

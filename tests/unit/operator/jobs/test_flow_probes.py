@@ -105,7 +105,9 @@ async def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
     assert len(seen) == 1
 
 
-@pytest.mark.parametrize("header", [("Bad Name", "x"), ("X", "a\r\nY: b"), ("", "")])
+@pytest.mark.parametrize(
+    "header", [("Bad Name", "x"), ("X", "a\r\nY: b"), ("", ""), ("X: y", "z"), ("Content-Length", "5")]
+)
 async def test_an_invalid_header_is_not_sent(header: tuple[str, str]) -> None:
     seen: list[web.BaseRequest] = []
     async with serving(answering(200, seen)) as port:
@@ -126,6 +128,12 @@ async def test_a_port_that_takes_connections_is_enough_for_tcp() -> None:
         assert await holds(Api(HERE), port, None)
     with silent_port() as port:
         assert not await holds(Api(HERE), port, None)
+
+
+@pytest.mark.parametrize("path", [None, "/"])
+@pytest.mark.parametrize("port", [-1, 65536])
+async def test_a_port_that_cannot_be_one_does_not_answer(port: int, path: str | None) -> None:
+    assert not await holds(Api(HERE), port, path)
 
 
 @pytest.mark.parametrize(
