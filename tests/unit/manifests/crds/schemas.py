@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -42,3 +43,16 @@ def rules_of(node: Node) -> list[dict[str, str]]:
     """The CEL rules of one node."""
     rules: list[dict[str, str]] = node.get("x-kubernetes-validations", [])
     return rules
+
+
+def accepts(node: Node, text: str) -> bool:
+    """Whether the field takes the text: its lengths, and its pattern as the API server reads it (RE2).
+
+    Python's `$` also matches before a line end that comes last; RE2's does not.
+    """
+    pattern = node["pattern"]
+    assert pattern.endswith("$"), "an open end takes anything"
+    begin = pattern.removesuffix("$")
+    assert "$" not in re.sub(r"\[[^]]*\]", "", begin), "this function reads no other `$` than the last one"
+    fits = node.get("minLength", 0) <= len(text) <= node.get("maxLength", len(text))
+    return fits and re.search(rf"{begin}\Z", text, re.ASCII) is not None
