@@ -49,7 +49,9 @@ class BindingPace:
         self._sharing = Sharing(clock)
         self._under_way: dict[str, _UnderWay] = {}
         """By the UIDs of pods."""
-        self._window, self._fastest = float(WINDOW), math.inf  # seconds
+        self._window = float(WINDOW)
+        self._fastest = math.inf
+        """Seconds that the fastest binding was under way."""
 
     def decided(self, namespaces: Iterable[str]) -> None:
         """Bindings of pods in these namespaces have been decided."""
