@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -77,7 +77,7 @@ class APIClient:
         """Delete what is at `path`: an object, or everything a collection lists. `body` is a DeleteOptions."""
         return await self._request("DELETE", path, body, query=query)
 
-    async def watch(self, path: str, **query: str) -> AsyncIterator[Any]:
+    async def watch(self, path: str, **query: str) -> AsyncGenerator[Any, None]:
         """The events of a watch of what `path` lists, until the server ends it."""
         rest = b""
         async with self._session_now().get(self._server + path, params={**query, "watch": "1"}) as response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +182,7 @@ class Watched(APIClient):
         self._events = list(events)
         self.at_end = asyncio.Event()
 
-    async def watch(self, path: str, **query: str) -> AsyncIterator[Any]:
+    async def watch(self, path: str, **query: str) -> AsyncGenerator[Any, None]:
         assert path == "/api/v1/namespaces/ns/pods"
         self.asked.append(query["resourceVersion"])
         if not self._events:
