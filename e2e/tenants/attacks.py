@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from e2e.harness.objects import Object, gang, pod, pod_group, pod_spec, volcano_job
 from e2e.harness.tenant import Tenant
+from volcano_py.api.bounds import FLOW_TARGETS, NODE_TERMS, SPREADS
+from volcano_py.state.table.axis import MOST_ASKED
 
 NEWLINES: Final = (
     "x HTTP/1.1\r\nHost: h\r\n\r\nDELETE /api/v1/namespaces/{victim}/pods/bystander-0?gracePeriodSeconds=0"
@@ -16,6 +18,10 @@ NEWLINES: Final = (
 
 _NOWHERE: Final = {"no-node-has": "this"}
 """A node selector."""
+
+# Patterns of what is reported.
+_NO_OWNER: Final = "PodGroupError: the pod's controller has no valid name"
+_NO_NODE_MATCHES: Final = "NodesRefuse: .*didn't match Pod's node affinity/selector"
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,7 @@ class Stage:
 class Attack:
     """One attempt. `reported` is a pattern that a refusal, a condition or an event in the attacker's namespace matches.
 
-    An attack without `reported` is work like any other, which has no reason to be refused.
+    An attack without `reported` is work like any other: the API server refuses nothing of it, and nothing is limited.
     """
 
     name: str
@@ -96,6 +102,7 @@ def _service(name: str) -> Object:
 
 
 def _owned(pod: Object, kind: str, api_version: str, name: str) -> Object:
+    """The API version must not exist: the garbage collector cannot look the owner up then, and lets the pod live."""
     owner = {"apiVersion": api_version, "kind": kind, "name": name, "uid": "0", "controller": True}
     pod["metadata"]["ownerReferences"] = [owner]
     return pod
@@ -182,54 +189,61 @@ ATTACKS: Final = (
     ),
     Attack(
         "an owner with another request in its name",
-        lambda stage: [_owned(stage.pod("p"), "ReplicaSet", "apps/v1", NEWLINES.format(victim=stage.victim))],
+        lambda stage: [_owned(stage.pod("p"), "ReplicaSet", "apps/v0", NEWLINES.format(victim=stage.victim))],
+        reported=_NO_OWNER,
     ),
     Attack(
         "an owner whose name leads elsewhere",
-        lambda stage: [_owned(stage.pod("p"), "StatefulSet", "apps/v1", f"../../{stage.victim}/pods/bystander-0")],
+        lambda stage: [_owned(stage.pod("p"), "StatefulSet", "apps/v0", f"../../{stage.victim}/pods/bystander-0")],
+        reported=_NO_OWNER,
     ),
     Attack(
         "an owner of an API that leads elsewhere",
-        lambda stage: [_owned(stage.pod("p"), "ReplicaSet", "apps/v1/namespaces/kube-system/../..", "x?watch=1#")],
+        lambda stage: [_owned(stage.pod("p"), "ReplicaSet", "apps/..", "x?watch=1#")],
+        reported=_NO_OWNER,
     ),
     Attack(
         "a Job's claim with another request in its name",
         lambda stage: [
             _job("j", stage, volumes=[{"mountPath": "/d", "volumeClaimName": NEWLINES.format(victim=stage.victim)}])
         ],
-        reported="volumeClaimName",
+        reported=r"spec\.volumes\[0\]\.volumeClaimName",
     ),
     Attack(
         "a Job's queue that leads elsewhere",
         lambda stage: [_job("j", stage, queue="../queues/default")],
-        reported="queue",
+        reported=r"spec\.queue",
     ),
     Attack(
-        "a group's queue that leads elsewhere", lambda _: [pod_group("g", 1, queue="a/../default")], reported="queue"
+        "a group's queue that leads elsewhere",
+        lambda _: [pod_group("g", 1, queue="a/../default")],
+        reported=r"spec\.queue",
     ),
     Attack(
         "a claim on a volume whose name leads elsewhere",
         lambda stage: [_claim("c", volumeName="../nodes/x", storageClassName=""), _with_volume(stage.pod("p"), "c")],
-        reported=".",
+        reported=r"VolumeNotReady: .* names volume ../nodes/x",
     ),
     Attack(
         "a flow of templates whose names lead elsewhere",
         lambda _: [_flow("JobFlow", "f", flows=[{"name": "../../pods/x"}], jobRetainPolicy="delete")],
-        reported=".",
+        reported=r"spec\.flows\[0\]\.name",
     ),
     Attack(
         "a time zone that is a file of the machine",
         lambda stage: [_cron_job("c", stage, timeZone="../../../../../etc/passwd")],
-        reported="timeZone",
+        reported=r"spec\.timeZone",
     ),
     # Absurd amounts and sizes.
     Attack(
-        "a minimum of two thousand million", lambda _: [pod_group("g", 2**31 - 1)], reported="NotEnoughTasks|minMember"
+        "a minimum of two thousand million",
+        lambda _: [pod_group("g", 2**31 - 1)],
+        reported="NotEnoughTasks: .* minMember is 2147483647",
     ),
     Attack(
         "a minimum of resources that no number holds",
         lambda _: [pod_group("g", 1, minResources={"cpu": "1e400000"})],
-        reported="minResources|InvalidPodGroup|ClusterOvercommitted",
+        reported="ClusterOvercommitted: .* asked >",
     ),
     Attack(
         "a priority that no number holds",
@@ -241,26 +255,31 @@ ATTACKS: Final = (
             _asking(stage.pod(f"p-{number}"), **{f"example_com__r-{number}-{kind}": "1" for kind in range(20)})
             for number in range(10)
         ],
-        reported=".",
+        reported=f"InvalidPod: .* at most {MOST_ASKED} are counted",
     ),
     Attack(
         "a name of a group as long as annotations get",
         lambda stage: [stage.pod("p", group="g" * 200_000)],
-        reported=".",
+        reported="PodGroupNotFound",
     ),
     Attack(
         "a thousand tolerations", lambda stage: [stage.pod("p", tolerations=[{"key": f"k{n}"} for n in range(1000)])]
     ),
-    Attack("a thousand terms of node affinity", lambda stage: [stage.pod("p", affinity=_terms(1000))]),
+    Attack(
+        "a thousand terms of node affinity",
+        lambda stage: [stage.pod("p", affinity=_terms(1000))],
+        reported=f"InvalidPod: .* 1000 terms: at most {NODE_TERMS.most}",
+    ),
     Attack(
         "fifty constraints on spreading in each of twenty pods",
         lambda stage: [
             stage.pod(f"p-{number}", topologySpreadConstraints=_spreads(50), labels={"n": str(number)})
             for number in range(20)
         ],
+        reported=f"InvalidPod: .* at most {SPREADS.most}",
     ),
     Attack(
-        "a flow of three hundred steps that depend on all before",
+        "a flow of two hundred steps that depend on all before",
         lambda _: [
             _flow(
                 "JobFlow",
@@ -268,11 +287,11 @@ ATTACKS: Final = (
                 jobRetainPolicy="delete",
                 flows=[
                     {"name": f"t-{n}", **({"dependsOn": {"targets": [f"t-{m}" for m in range(n)]}} if n else {})}
-                    for n in range(300)
+                    for n in range(200)
                 ],
             )
         ],
-        reported=".",
+        reported=f"InvalidJobFlow: .* with {FLOW_TARGETS.most} are allowed",
     ),
     Attack(
         "a flow that waits for itself",
@@ -287,13 +306,13 @@ ATTACKS: Final = (
                 ],
             )
         ],
-        reported=".",
+        reported="InvalidJobFlow: .* spec.flows has a cycle",
     ),
     # Crowds.
     Attack(
         "three hundred pods that fit nowhere",
         lambda _: [pod(f"p-{n}", node_selector=_NOWHERE) for n in range(300)],
-        reported=".",
+        reported=_NO_NODE_MATCHES,
     ),
     Attack(
         "three hundred empty groups", lambda _: [pod_group(f"g-{n}", 1) for n in range(300)], reported="NotEnoughTasks"
@@ -324,7 +343,7 @@ ATTACKS: Final = (
     Attack(
         "a group that says of itself that it was admitted",
         lambda _: [_phase(pod_group("liar", 3, minResources={"cpu": "10000"}), "Inqueue")],
-        reported=".",
+        reported="NotEnoughTasks: .* minMember is 3",
         then=_claim_to_be_admitted,
     ),
     Attack(
@@ -339,7 +358,7 @@ ATTACKS: Final = (
             },
             *(stage.pod(f"g-{number}", group="g", cpu="3") for number in range(30)),
         ],
-        reported=".",
+        reported="GangIncomplete: .* minMember is 30",
     ),
     Attack(
         "pods that can never be taken, for a hundred years",
@@ -360,13 +379,13 @@ ATTACKS: Final = (
             pod_group("group-1", 2),
             stage.pod("hopper", group="group-0"),
         ],
-        reported="NotEnoughTasks",
+        reported="NotEnoughTasks: PodGroup .*/group-1: 1 pod of this scheduler exists, minMember is 2",
         then=_hop_between_groups,
     ),
     Attack(
         "a waiting pod that is relabelled all the time",
         lambda _: [pod("restless", node_selector=_NOWHERE)],
-        reported=".",
+        reported=_NO_NODE_MATCHES,
         then=_relabel,
     ),
     Attack("a group that comes and goes", lambda _: [], then=_make_and_remove_a_group),
@@ -376,7 +395,11 @@ ATTACKS: Final = (
             *gang("g", 2, node_selector=stage.selector, cpu="100m", minimum=4),
             *(pod(f"g-{number}", group="g", node_selector=_NOWHERE) for number in (2, 3)),
         ],
-        reported="GangIncomplete|NodesRefuse|unschedulable",
+        reported="GangIncomplete: 2 of 4 pods have a place",
     ),
-    Attack("a Job of which no pod can ever run", lambda _: [volcano_job("j", 5, cpu="100000")], reported="NeverFits|."),
+    Attack(
+        "a Job of which no pod can ever run",
+        lambda _: [volcano_job("j", 5, cpu="100000")],
+        reported="ClusterOvercommitted: .* 500000 asked",
+    ),
 )
