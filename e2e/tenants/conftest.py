@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,10 +26,15 @@ _WIDTH = 110  # of the attackers' messages, in the table
 
 @dataclass(frozen=True)
 class Row:
-    """What became of an attack: the longest that a stranger's pod waited for its node (seconds), and the answer."""
+    """What others noticed of an attack, and what was reported to the attacker.
+
+    `waits` are the seconds that each new pod of others waited for its node, infinite if it got none; `lost` is how many
+    pods of others were evicted or ended.
+    """
 
     attack: str
-    stranger_waited: float
+    waits: Sequence[float]
+    lost: int
     reported: str
 
 
@@ -41,12 +47,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """Print what others noticed of the attacks, and the attackers' messages."""
     rows = config.stash.get(_ROWS, [])
     if rows:
-        terminalreporter.section(
-            "attacks: the longest wait of a stranger's pod, and what was reported to the attacker", sep="-"
-        )
+        terminalreporter.section("what others noticed of attacks, and what was reported to the attacker", sep="-")
+        terminalreporter.write_line(f"{'longest':>9}  {'bound':>7}  {'lost':>4}  {'attack':58}  reported")
     for row in rows:
-        reported = " ".join(row.reported.split())[:_WIDTH]
-        terminalreporter.write_line(f"{row.stranger_waited:7.3f} s  {row.attack:55s} {reported}")
+        bound = f"{sum(map(math.isfinite, row.waits))}/{len(row.waits)}"
+        reported = " ".join(row.reported.split())[:_WIDTH] or "-"
+        terminalreporter.write_line(f"{max(row.waits):7.3f} s  {bound:>7}  {row.lost:4}  {row.attack:58}  {reported}")
 
 
 # The pods of tenants must be gone before their nodes and queues are, so it is set up after those.

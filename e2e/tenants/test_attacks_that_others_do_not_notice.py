@@ -1,14 +1,16 @@
 """Whatever one tenant tries, others' pods stay, others' new pods are bound, and the attacker gets a message that says
 what is wrong.
 
-The table after the tests shows how long a stranger's pod waited for its node, and the attackers' messages.
+Strangers create pods next to the victim's while the attack goes on, and after it. The table after the tests shows how
+long these waited for their nodes, how many pods were lost, and the attackers' messages.
 """
 
 from __future__ import annotations
 
+import asyncio
+import math
 import re
 import secrets
-import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -23,13 +25,15 @@ from e2e.harness.install import LEASE_PATH
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import Object, gang
 from e2e.harness.tenant import Tenant, tenant_of
-from e2e.harness.views import listed
 from e2e.tenants.attacks import ATTACKS, Attack, Stage
 from e2e.tenants.conftest import Row, record
+from e2e.tenants.strangers import LONGEST_WAIT, standing, wait_for_node
 from volcano_py.local.client import APIError
 from volcano_py.local.nodes import create_nodes
 
 POOL = "e2e.volcano-py/arena"
+
+_AFTERWARDS = 3  # strangers that come after the last request of an attack
 
 PLURALS = {
     "Pod": "/api/v1/namespaces/{}/pods",
@@ -57,10 +61,15 @@ class Arena:
         lease = await self.cluster.client.get(LEASE_PATH)
         return int(lease["spec"].get("leaseTransitions") or 0)
 
-    async def running(self) -> list[str]:
-        """UIDs of the victim's gang, of those that run and are not being deleted."""
-        pods = await self.victim.pods("app=bystander")
-        return sorted(pod.raw["metadata"]["uid"] for pod in pods if pod.phase == "Running")
+    async def bind_a_stranger(self) -> float:
+        """Seconds that the pod of a stranger waits for its node."""
+        self.strangers += 1
+        pod = self.stage.pod(f"stranger-{self.strangers}", labels={"role": "stranger"})
+        return await wait_for_node(self.cluster.client, self.victim.name, pod)
+
+    async def remove_strangers(self) -> None:
+        pods = f"/api/v1/namespaces/{self.victim.name}/pods"
+        await self.cluster.client.delete(pods, {"gracePeriodSeconds": 0}, labelSelector="role=stranger")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -113,23 +122,6 @@ async def strike(attack: Attack, attacker: Tenant, stage: Stage) -> list[str]:
     return refused
 
 
-async def bind_a_stranger(arena: Arena) -> float:
-    """Seconds from the creation of a stranger's pod until it has a node."""
-    arena.strangers += 1
-    name = f"stranger-{arena.strangers}"
-    await arena.victim.apply(arena.stage.pod(name))
-    created = time.monotonic()
-
-    async def bound() -> None:
-        found = await arena.cluster.client.get(f"/api/v1/namespaces/{arena.victim.name}/pods/{name}")
-        assert found["spec"].get("nodeName"), found["status"]
-
-    await arena.cluster.eventually("the stranger's pod has a node", bound)
-    waited = time.monotonic() - created
-    await arena.victim.delete_pod(name)
-    return waited
-
-
 async def reported(attacker: Tenant) -> list[str]:
     """Everything that the attacker can read about its objects: conditions, and events."""
     name, client = attacker.name, attacker.client
@@ -155,14 +147,19 @@ def _conditions(item: Object) -> list[str]:
 async def test_others_notice_nothing(
     attack: Attack, arena: Arena, attacker: Tenant, request: pytest.FixtureRequest
 ) -> None:
-    bystanders, transitions = await arena.running(), await arena.transitions()
-    refused = await strike(attack, attacker, arena.stage)
-    waits = [await bind_a_stranger(arena) for _ in range(3)]
+    before, transitions = await standing(arena.victim), await arena.transitions()
+    async with asyncio.TaskGroup() as tasks:
+        striking = tasks.create_task(strike(attack, attacker, arena.stage))
+        waits = [await arena.bind_a_stranger()]
+        while not striking.done():
+            waits.append(await arena.bind_a_stranger())
+    waits += [await arena.bind_a_stranger() for _ in range(_AFTERWARDS)]
+    refused = striking.result()
     heard = list(refused)
 
     async def attacker_is_reported() -> str:
         heard[len(refused) :] = await reported(attacker)
-        matches = [text for text in heard if re.search(attack.reported, text)]
+        matches = [text[match.start() :] for text in heard if (match := re.search(attack.reported, text))]
         assert matches, heard[:5]
         return matches[0]
 
@@ -171,9 +168,13 @@ async def test_others_notice_nothing(
         if attack.reported
         else ""
     )
-    record(request.config, Row(attack.name, max(waits), answer))
+    lost = before + sum(map(math.isfinite, waits)) - await standing(arena.victim)
+    record(request.config, Row(attack.name, waits, lost, answer))
+    await arena.remove_strangers()
+    assert max(waits) <= LONGEST_WAIT, f"{waits}\n{arena.daemon.diagnosis()}"
+    assert lost == 0, arena.daemon.diagnosis()
+    assert attack.reported or not refused, refused[:5]
     assert arena.daemon.process.running
-    assert await arena.running() == bystanders, listed(await arena.victim.pods())
     assert await arena.transitions() == transitions
     assert await arena.daemon.metric("volcano_state_drift") == 0
     assert (await arena.daemon.get("/healthz"))[0] == 200
