@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
+import pytest
 
 from e2e.conftest import SimulatedNodes, StartDaemon
 from e2e.harness.admission import Door, answered
@@ -15,6 +17,8 @@ from e2e.harness.install import LEASE_PATH
 from e2e.harness.objects import Object, pod
 from e2e.harness.tenant import Tenant
 from e2e.harness.waiting import eventually
+from e2e.tenants.conftest import Row, record
+from e2e.tenants.strangers import LONGEST_WAIT, standing, wait_for_node
 from volcano_py.local.client import APIError
 
 _AT_A_TIME = 2
@@ -84,7 +88,12 @@ async def flood_of(tenant: Tenant) -> AsyncIterator[Flood]:
 
 
 async def test_while_large_jobs_are_judged_pods_are_bound_and_other_jobs_judged(
-    door: Door, start_daemon: StartDaemon, attacker: Tenant, victim: Tenant, simulated_nodes: SimulatedNodes
+    door: Door,
+    start_daemon: StartDaemon,
+    attacker: Tenant,
+    victim: Tenant,
+    simulated_nodes: SimulatedNodes,
+    request: pytest.FixtureRequest,
 ) -> None:
     pool = await simulated_nodes(1)
     daemon = await start_daemon(*door.flags)
@@ -93,13 +102,16 @@ async def test_while_large_jobs_are_judged_pods_are_bound_and_other_jobs_judged(
     lease = (await door.cluster.client.get(LEASE_PATH))["spec"]
     async with flood_of(attacker) as flood:
         await flood.wait_answers(1)
-        for number in range(1, _PODS + 1):
-            await victim.apply(pod(f"mine-{number}", cpu="10m", node_selector=pool.selector))
-            await victim.namespace.wait_phases(Running=number)
+        mine = [pod(f"mine-{number}", cpu="10m", node_selector=pool.selector) for number in range(_PODS)]
+        waits = [await wait_for_node(victim.client, victim.name, each) for each in mine]
         filled = await victim.client.create(jobs_of(victim), job("mine"))
         assert filled["spec"]["schedulerName"] == "volcano"
         during = flood.answers
         await flood.wait_answers(during + 1)
+    lost = sum(map(math.isfinite, waits)) - await standing(victim.namespace)
+    record(request.config, Row("Jobs of three megabytes, again and again", waits, lost, flood.reported))
+    assert max(waits) <= LONGEST_WAIT, f"{waits}\n{daemon.diagnosis()}"
+    assert lost == 0, daemon.diagnosis()
     now = (await door.cluster.client.get(LEASE_PATH))["spec"]
     assert (now["holderIdentity"], now["leaseTransitions"]) == (lease["holderIdentity"], lease["leaseTransitions"])
     assert await daemon.metric("volcano_admission_reviews_total", outcome="failed") == 0
