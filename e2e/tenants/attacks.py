@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from e2e.harness.objects import Object, gang, pod, pod_group, pod_spec, volcano_job
 from e2e.harness.tenant import Tenant
-from volcano_py.api.bounds import FLOW_TARGETS, NODE_TERMS, SPREADS
-from volcano_py.state.table.axis import MOST_ASKED
+from volcano_py.api.bounds import FLOW_TARGETS, NODE_TERMS, RESOURCES_ASKED, SPREADS
 
 NEWLINES: Final = (
     "x HTTP/1.1\r\nHost: h\r\n\r\nDELETE /api/v1/namespaces/{victim}/pods/bystander-0?gracePeriodSeconds=0"
@@ -255,7 +254,7 @@ ATTACKS: Final = (
             _asking(stage.pod(f"p-{number}"), **{f"example_com__r-{number}-{kind}": "1" for kind in range(20)})
             for number in range(10)
         ],
-        reported=f"InvalidPod: .* at most {MOST_ASKED} are counted",
+        reported=f"InvalidPod: .* at most {RESOURCES_ASKED.most} are counted",
     ),
     Attack(
         "a name of a group as long as annotations get",
