@@ -60,7 +60,8 @@ def invalid_queue(queue: str, problem: str) -> str:
 
 
 def pod_group_not_found(namespace: str, name: str) -> str:
-    return f"PodGroup {namespace}/{name} does not exist: create it or correct the pod's annotation {GROUP_NAME}"
+    """`name` is cut, as an annotation can be long."""
+    return f"PodGroup {namespace}/{cut(name)} does not exist: create it or correct the pod's annotation {GROUP_NAME}"
 
 
 def invalid_field(field: str, found: object, fix: str) -> str:

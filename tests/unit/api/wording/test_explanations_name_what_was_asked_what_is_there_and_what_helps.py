@@ -330,6 +330,7 @@ def test_the_other_reasons_have_a_sentence_each(sentence: str, text: str) -> Non
 
 def test_what_others_wrote_is_cut_before_it_is_repeated() -> None:
     assert len(explain.invalid_field("metadata.annotations", "x" * 100_000, "shorten it")) < 300
+    assert len(explain.pod_group_not_found("ml", "g" * 200_000)) < 1000
 
 
 def test_a_job_larger_than_the_ceiling_is_not_advised_to_wait() -> None:
