@@ -1,7 +1,8 @@
 """How kopf logs in: through a session of its own that uses our loaded credentials.
 
 kopf's own ways (its login handlers, `kopf.ConnectionInfo`) would read the kubeconfig a second time, put a token that
-is going to be rotated into the session's headers for good, and know nothing of a TLS server name.
+is going to be rotated into the session's headers for good, and know nothing of a TLS server name. The session keeps the
+rules of our own requests: answers are bounded, and bytes that no request asked for close the connection.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class _BoundedResponse(aiohttp.ClientResponse):
             self._body = body.whole()
         except (BeyondLimitError, ConnectionError) as error:
             self.close()
-            raise aiohttp.ClientConnectionError(str(error)) from error  # which kopf knows
+            raise aiohttp.ClientConnectionError(str(error)) from error  # after which kopf tries again
         return self._body
 
 
