@@ -7,31 +7,59 @@ rules of our own requests: answers are bounded, and bytes that no request asked 
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from importlib.metadata import version
+from typing import Any
 
 import aiohttp
 import kopf
+from aiohttp.connector import Connection
 from yarl import URL
 
-from volcano_py.cluster.kubernetes.http.answers import PAGE, BeyondLimitError, Body, limit_of
+from volcano_py.cluster.kubernetes.http.answers import PAGE, BeyondLimitError, Body, Unpacker, limit_of
 from volcano_py.cluster.kubernetes.http.connector import Connector
 from volcano_py.cluster.kubernetes.http.credentials import Credentials
+
+
+class _Unpacked:
+    """The body of an answer in unpacked pieces of bounded size: some proxies compress, asked or not."""
+
+    def __init__(self, content: aiohttp.StreamReader, encoding: str) -> None:
+        self._content, self._encoding = content, encoding
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._content, name)
+
+    async def iter_chunked(self, _size: int) -> AsyncIterator[bytes]:
+        """As they come."""
+        try:
+            unpacker = Unpacker(self._encoding)
+            async for chunk in self._content.iter_any():
+                for piece in unpacker.pieces(chunk):
+                    yield piece
+        except ConnectionError as error:
+            raise aiohttp.ClientConnectionError(str(error)) from error  # after which kopf tries again
 
 
 class _BoundedResponse(aiohttp.ClientResponse):
     """The body of an answer is read whole only as far as its limit."""
 
+    async def start(self, connection: Connection) -> aiohttp.ClientResponse:
+        await super().start(connection)
+        self.content = _Unpacked(self.content, self.headers.get("Content-Encoding", ""))  # type: ignore[assignment]
+        return self
+
     async def read(self) -> bytes:
         if self._body is not None:
             return await super().read()
+        body = Body(limit_of(self.status, PAGE))
         try:
-            body = Body(limit_of(self.status, PAGE), self.headers.get("Content-Encoding", ""))
-            async for chunk in self.content.iter_any():
-                body.take(chunk)
-            self._body = body.whole()
-        except (BeyondLimitError, ConnectionError) as error:
+            async for piece in self.content.iter_chunked(PAGE):
+                body.take(piece)
+        except BeyondLimitError as error:
             self.close()
-            raise aiohttp.ClientConnectionError(str(error)) from error  # after which kopf tries again
+            raise aiohttp.ClientConnectionError(str(error)) from error
+        self._body = body.whole()
         return self._body
 
 
@@ -52,9 +80,8 @@ class KopfLogin:
         session = aiohttp.ClientSession(
             connector=Connector(credentials.ssl),
             cookie_jar=aiohttp.DummyCookieJar(),
-            # What a watch sends is passed on as it comes, so it may not be compressed.
-            headers={"User-Agent": f"volcano-py/{version('volcano-py')} (kopf)", "Accept-Encoding": "identity"},
-            auto_decompress=False,
+            headers={"User-Agent": f"volcano-py/{version('volcano-py')} (kopf)"},
+            auto_decompress=False,  # which has no limit
             response_class=_BoundedResponse,
             proxy=credentials.proxy,
             middlewares=(self._authorize,),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from collections.abc import AsyncIterator
+import zlib
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from kopf._cogs.clients.api import iter_jsonlines
 
 from tests.unit.cluster.kubernetes.http.scripted import OK, Scripted, compressed, serving
 from volcano_py.cluster.kubernetes.http.credentials import Credentials
@@ -121,6 +123,23 @@ async def test_an_answer_is_read_up_to_its_limit(encoding: bytes, monkeypatch: p
         with pytest.raises(aiohttp.ClientConnectionError, match="larger than 1024 KiB"):
             await asked(session, server)
         assert await asked(session, server) == {}
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
+async def test_what_a_proxy_compresses_is_read_and_watched_all_the_same(pack: Callable[[bytes], bytes]) -> None:
+    encoding = b"gzip" if pack is gzip.compress else b"deflate"
+    async with scripted_session() as (server, session):
+        server.answers = [compressed(pack(b'{"a":1}'), encoding), compressed(pack(b'{"b":1}\n{"c":1}\n'), encoding)]
+        assert await asked(session, server) == {"a": 1}
+        watch = await session.get(f"{server.url}/apis")
+        assert [line async for line in iter_jsonlines(watch.content)] == [b'{"b":1}', b'{"c":1}']
+
+
+async def test_an_encoding_that_no_one_knows_is_an_error_after_which_kopf_tries_again() -> None:
+    async with scripted_session() as (server, session):
+        server.answers = [compressed(b"{}", b"br")]
+        with pytest.raises(aiohttp.ClientConnectionError, match="Content-Encoding 'br'"):
+            await asked(session, server)
 
 
 async def test_what_was_not_asked_for_ends_the_connection() -> None:
