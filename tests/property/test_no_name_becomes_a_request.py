@@ -404,7 +404,7 @@ NO_PORT = st.sampled_from([-1, 0, 65536, 2**31])
 @fuzz
 @given(NAME, PATH, st.none() | HEADER | HEADER, st.none() | st.none() | st.none() | NO_PORT, EVIL)
 def test_of_probes(world: World, task: str, path: str, header: Any, port: int | None, text: str) -> None:
-    """A pod's server receives the one GET that the flow asks for, or the flow is told why not."""
+    """A pod's server receives the one GET that the flow asks for, or an event says why not."""
     meta, events = {"namespace": "ns", "uid": "uid"}, list[Event]()
     pod = {"metadata": {"name": "p", "namespace": "ns"}, "status": {"phase": "Running", "podIP": "127.0.0.1"}}
     get = {"taskName": task, "path": path, "scheme": text, "host": text, "httpHeader": header}

@@ -189,10 +189,11 @@ class _Waits:
 
     def _may_be_sent(self, name: str, value: str) -> bool:
         problem = header_problem(name, value)
-        if problem and self._jobs:
-            message = f"step {self._step.name} waits: dependsOn.probe has the header {problem}; correct it"
-            self.events.append(EventNote("Warning", BAD_FLOW, message, dedup_key=message))
-        return not problem or not self._jobs
+        if not problem or not self._jobs:
+            return True
+        message = f"step {self._step.name} waits: dependsOn.probe has the header {problem}; correct it"
+        self.events.append(EventNote("Warning", BAD_FLOW, message, dedup_key=message))
+        return False
 
     def _is_answered(
         self, task_name: str, port: int, path: str | None = None, header: tuple[str, str] | None = None
