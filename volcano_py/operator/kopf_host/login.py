@@ -16,13 +16,14 @@ import kopf
 from aiohttp.connector import Connection
 from yarl import URL
 
-from volcano_py.cluster.kubernetes.http.answers import PAGE, BeyondLimitError, Body, Unpacker, limit_of
+from volcano_py.cluster.kubernetes.http.answers import PAGE, BeyondLimitError, limit_of
+from volcano_py.cluster.kubernetes.http.bodies import pieces, whole
 from volcano_py.cluster.kubernetes.http.connector import Connector
 from volcano_py.cluster.kubernetes.http.credentials import Credentials
 
 
 class _Unpacked:
-    """The body of an answer in unpacked pieces of bounded size: some proxies compress, asked or not."""
+    """What kopf sees as the body of an answer: some proxies compress, asked or not."""
 
     def __init__(self, content: aiohttp.StreamReader, encoding: str) -> None:
         self._content, self._encoding = content, encoding
@@ -31,12 +32,10 @@ class _Unpacked:
         return getattr(self._content, name)
 
     async def iter_chunked(self, _size: int) -> AsyncIterator[bytes]:
-        """As they come."""
+        """In pieces as they come; so kopf reads its watches."""
         try:
-            unpacker = Unpacker(self._encoding)
-            async for chunk in self._content.iter_any():
-                for piece in unpacker.pieces(chunk):
-                    yield piece
+            async for piece in pieces(self._content, self._encoding):
+                yield piece
         except ConnectionError as error:
             raise aiohttp.ClientConnectionError(str(error)) from error  # after which kopf tries again
 
@@ -46,28 +45,26 @@ class _BoundedResponse(aiohttp.ClientResponse):
 
     async def start(self, connection: Connection) -> aiohttp.ClientResponse:
         await super().start(connection)
-        self.content = _Unpacked(self.content, self.headers.get("Content-Encoding", ""))  # type: ignore[assignment]
+        self._packed, self._encoding = self.content, self.headers.get("Content-Encoding", "")
+        self.content = _Unpacked(self._packed, self._encoding)  # type: ignore[assignment]
         return self
 
     async def read(self) -> bytes:
         if self._body is not None:
             return await super().read()
-        body = Body(limit_of(self.status, PAGE))
         try:
-            async for piece in self.content.iter_chunked(PAGE):
-                body.take(piece)
-        except BeyondLimitError as error:
+            self._body = await whole(self._packed, self._encoding, limit_of(self.status, PAGE))
+        except (BeyondLimitError, ConnectionError) as error:
             self.close()
-            raise aiohttp.ClientConnectionError(str(error)) from error
-        self._body = body.whole()
+            raise aiohttp.ClientConnectionError(str(error)) from error  # after which kopf tries again
         return self._body
 
 
 class KopfLogin:
-    """Makes kopf's sessions, and closes what kopf leaves open."""
+    """Makes kopf's sessions, and closes what kopf leaves open. `observers` see its requests and their answers."""
 
-    def __init__(self, credentials: Credentials) -> None:
-        self._credentials = credentials
+    def __init__(self, credentials: Credentials, *observers: aiohttp.ClientMiddlewareType) -> None:
+        self._credentials, self._observers = credentials, observers
         self._sessions: list[aiohttp.ClientSession] = []
         self._refused: tuple[object, object] | None = None
 
@@ -84,7 +81,7 @@ class KopfLogin:
             auto_decompress=False,  # which has no limit
             response_class=_BoundedResponse,
             proxy=credentials.proxy,
-            middlewares=(self._authorize,),
+            middlewares=(*self._observers, self._authorize),
         )
         self._sessions.append(session)
         return kopf.AiohttpSession(server=credentials.server, aiohttp_session=session)

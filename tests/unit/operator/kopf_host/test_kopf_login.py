@@ -135,6 +135,22 @@ async def test_what_a_proxy_compresses_is_read_and_watched_all_the_same(pack: Ca
         assert [line async for line in iter_jsonlines(watch.content)] == [b'{"b":1}', b'{"c":1}']
 
 
+async def test_what_comes_is_limited_before_it_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty member of gzip unpacks to nothing."""
+    monkeypatch.setattr(login_module, "PAGE", 2**20)
+    async with scripted_session() as (server, session):
+        server.answers = [compressed(gzip.compress(b"{}") + bytes(2**20 + 1), b"gzip")]
+        with pytest.raises(aiohttp.ClientConnectionError, match="larger than 1024 KiB"):
+            await asked(session, server)
+
+
+async def test_a_compressed_answer_that_ends_early_is_an_error_after_which_kopf_tries_again() -> None:
+    async with scripted_session() as (server, session):
+        server.answers = [compressed(gzip.compress(b'{"a":1}')[:-8], b"gzip")]
+        with pytest.raises(aiohttp.ClientConnectionError, match="ended early"):
+            await asked(session, server)
+
+
 async def test_an_encoding_that_no_one_knows_is_an_error_after_which_kopf_tries_again() -> None:
     async with scripted_session() as (server, session):
         server.answers = [compressed(b"{}", b"br")]

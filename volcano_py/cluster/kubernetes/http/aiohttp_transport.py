@@ -12,15 +12,8 @@ import aiohttp
 from yarl import URL
 
 from volcano_py.cluster.kubernetes.clock import Clock
-from volcano_py.cluster.kubernetes.http.answers import (
-    ERROR,
-    Answer,
-    BeyondLimitError,
-    Body,
-    Unpacker,
-    limit_of,
-    without_explanation,
-)
+from volcano_py.cluster.kubernetes.http.answers import ERROR, Answer, BeyondLimitError, limit_of, without_explanation
+from volcano_py.cluster.kubernetes.http.bodies import pieces, whole
 from volcano_py.cluster.kubernetes.http.connections import CONNECT_WITHIN, cannot_connect
 from volcano_py.cluster.kubernetes.http.connector import Connector
 from volcano_py.cluster.kubernetes.http.credentials import Credentials
@@ -95,24 +88,21 @@ class AiohttpTransport:
 
 async def _chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     with _errors_of_the_system():
-        unpacker = Unpacker(response.headers.get("Content-Encoding", ""))
-        async for chunk in response.content.iter_any():
-            for piece in unpacker.pieces(chunk):
-                yield piece
+        async for piece in pieces(response.content, response.headers.get("Content-Encoding", "")):
+            yield piece
 
 
 async def _whole(response: aiohttp.ClientResponse, limit: int) -> Answer:
     retry_after = response.headers.get("Retry-After")
-    body = Body(limit_of(response.status, limit), response.headers.get("Content-Encoding", ""))
+    encoding = response.headers.get("Content-Encoding", "")
     try:
-        async for chunk in response.content.iter_any():
-            body.take(chunk)
+        body = await whole(response.content, encoding, limit_of(response.status, limit))
     except BeyondLimitError:
         response.close()
         if response.status >= 300:
             return without_explanation(response.status, retry_after)
         raise
-    return Answer(response.status, body.whole(), retry_after)
+    return Answer(response.status, body, retry_after)
 
 
 @contextlib.contextmanager
@@ -137,6 +127,5 @@ def _open() -> aiohttp.ClientSession:
         cookie_jar=aiohttp.DummyCookieJar(),
         read_bufsize=_READ_BUFFER,
         timeout=_TIMEOUT,
-        # aiohttp unpacks everything that has arrived, without a limit.
-        auto_decompress=False,
+        auto_decompress=False,  # which has no limit
     )
