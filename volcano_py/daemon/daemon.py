@@ -304,6 +304,7 @@ class Daemon:
         add("record", self._recording.run)
         add("informers", self._informers.run)
         add("kopf", self._kopf.run)
+        add("queues without kopf", self._kopf.stand_in)
         if self._admission is not None:
             add("admission webhooks", self._after_sync(self._admission.run))
         add("garbage", collect_by_the_clock)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from e2e.conftest import SimulatedNodes, StartDaemon
 from e2e.faults.injection.plans import Call, Calm, Fault, Gate, Injection
@@ -10,8 +12,10 @@ from e2e.faults.injection.proxy import FaultProxy
 from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
-from e2e.harness.objects import pod
+from e2e.harness.objects import pod, queue
+from volcano_py.api.names import QUEUE_NAME
 from volcano_py.local.controlplane import ControlPlane
+from volcano_py.operator.kopf_host.app import LIST_EVERY
 
 PATIENT_ELECTION = ("--leader-elect-lease-duration=90s", "--leader-elect-renew-deadline=80s")
 """On a busy machine an API server may take longer to restart than a leader may go without renewing its Lease."""
@@ -21,14 +25,19 @@ def is_read_of_nodes(call: Call) -> bool:
     return call.resource == "nodes" and call.verb in ("list", "watch")
 
 
-class NodesUnseen(Calm):
-    """Nodes can be neither listed nor watched; an open watch ends with its next event, which is lost."""
+class Unseen(Calm):
+    """A resource can be neither watched nor (by default) listed; an open watch ends with its next event, which is
+    lost."""
+
+    def __init__(self, resource: str, *verbs: str) -> None:
+        self._resource, self._verbs = resource, verbs or ("list", "watch")
 
     async def for_call(self, call: Call) -> Injection | None:
-        return Injection(Fault.UNAVAILABLE) if is_read_of_nodes(call) else None
+        is_broken = call.resource == self._resource and call.verb in self._verbs
+        return Injection(Fault.UNAVAILABLE) if is_broken else None
 
     async def for_event(self, call: Call) -> Injection | None:
-        return Injection(Fault.WATCH_CUT) if is_read_of_nodes(call) else None
+        return Injection(Fault.WATCH_CUT) if call.resource == self._resource else None
 
 
 async def knows_of(daemon: Daemon, namespace: Namespace, name: str) -> None:
@@ -44,14 +53,14 @@ def said(daemon: Daemon, event: str) -> list[dict[str, object]]:
     return [record for record in daemon.log_records() if record.get("msg") == event]
 
 
-async def pauses(daemon: Daemon) -> None:
-    """Wait until it says that it has something to decide, and that nodes keep it from that."""
+async def pauses(daemon: Daemon, kind: str) -> None:
+    """Wait until it says that it has something to decide, and that this kind keeps it from that."""
 
     async def paused() -> None:
         reported = said(daemon, "decisions paused: not all kinds are watched")
         assert reported, "it says nothing"
-        assert "Node" in reported[-1]["kinds"], reported  # type: ignore[operator]
-        assert "Node" in (await daemon.document("/status"))["behind"]
+        assert kind in reported[-1]["kinds"], reported  # type: ignore[operator]
+        assert kind in (await daemon.document("/status"))["behind"]
 
     await daemon.eventually("it says that decisions are paused", paused)
 
@@ -71,12 +80,12 @@ async def test_a_watch_of_nodes_that_breaks_while_pods_are_followed(
     await namespace.apply(pod("before", cpu="8", node_selector=selector))
     await namespace.wait_phases(Running=1)
 
-    proxy.plan = NodesUnseen()
+    proxy.plan = Unseen("nodes")
     await cluster.delete(f"/api/v1/nodes/{gone}")
     await daemon.wait_metric("volcano_informer_behind_seconds", 3, or_more=True, kind="Node")
     await namespace.apply(pod("after", node_selector=selector))
     await knows_of(daemon, namespace, "after")
-    await pauses(daemon)
+    await pauses(daemon, "Node")
     status, text = await daemon.get("/healthz")
     assert status == 200, text
     proxy.plan = Calm()
@@ -117,7 +126,7 @@ async def test_a_restart_of_the_api_server_after_which_nodes_are_listed_last(
     await cluster.delete(f"/api/v1/nodes/{gone}")
     await namespace.apply(pod("after", node_selector=selector))
     await knows_of(daemon, namespace, "after")
-    await pauses(daemon)
+    await pauses(daemon, "Node")
     gate.open()
 
     async def bound() -> None:
@@ -125,3 +134,61 @@ async def test_a_restart_of_the_api_server_after_which_nodes_are_listed_last(
         assert nodes.get("after") == stays, nodes
 
     await cluster.eventually("the pod has gone to the node that is there", bound)
+
+
+async def test_queues_that_alone_can_be_neither_watched_nor_listed(
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    proxy: FaultProxy,
+    start_daemon: StartDaemon,
+    create_queues: Callable[..., Awaitable[None]],
+) -> None:
+    """The queue's new ceiling has not been seen; the pod is beyond it, and is not bound before it has been."""
+    pool = await simulated_nodes(1, cpu="8")
+    team = f"team-{namespace.name}"
+    await create_queues(queue(team, capability={"cpu": "4"}))
+    daemon = await start_daemon(server=proxy.url)
+    work: dict[str, Any] = {"node_selector": pool.selector, "annotations": {QUEUE_NAME: team}}
+    await namespace.apply(pod("before", **work))
+    await namespace.wait_phases(Running=1)
+
+    proxy.plan = Unseen("queues")
+    await namespace.apply(queue(team, capability={"cpu": "2"}))
+
+    async def behind() -> None:
+        assert "Queue" in (await daemon.document("/status"))["behind"]
+
+    await daemon.eventually("it knows that queues are behind", behind)
+    await namespace.apply(pod("after", cpu="2", **work))
+    await knows_of(daemon, namespace, "after")
+    await pauses(daemon, "Queue")
+    proxy.plan = Calm()
+
+    await namespace.wait_event("FailedScheduling", "Pod/after", saying=team)
+    await namespace.wait_phases(Running=1, Pending=1)
+    assert len(said(daemon, "decisions resumed: all kinds are watched")) == 1
+
+
+async def test_queues_that_can_only_be_listed_are_listed_often(
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    proxy: FaultProxy,
+    start_daemon: StartDaemon,
+    create_queues: Callable[..., Awaitable[None]],
+) -> None:
+    """Decisions go on, and a change is seen within seconds, not with the next of the seldom lists."""
+    pool = await simulated_nodes(1, cpu="8")
+    team = f"team-{namespace.name}"
+    await create_queues(queue(team, capability={"cpu": "1"}))
+    daemon = await start_daemon(server=proxy.url)
+    work: dict[str, Any] = {"node_selector": pool.selector, "annotations": {QUEUE_NAME: team}}
+    await namespace.apply(pod("before", **work))
+    await namespace.wait_phases(Running=1)
+
+    proxy.plan = Unseen("queues", "watch")
+    await namespace.apply(queue(team, capability={"cpu": "2"}))
+    await namespace.apply(pod("after", **work))
+    began = time.monotonic()
+    await namespace.wait_phases(Running=2)
+    assert time.monotonic() - began < LIST_EVERY / 2
+    assert not said(daemon, "decisions paused: not all kinds are watched")

@@ -79,6 +79,7 @@ class AdmissionDaemon:
         add = self._supervisor.add
         add("informers", self._informers.run)
         add("kopf", self._kopf.run)
+        add("queues without kopf", self._kopf.stand_in)
         add("admission webhooks", self._serve)
         add("garbage", collect_by_the_clock)
         if self._reports_to is not None:

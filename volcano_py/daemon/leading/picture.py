@@ -17,6 +17,7 @@ import structlog
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.watching import kinds
 from volcano_py.cluster.kubernetes.watching.informers import Informers
+from volcano_py.cluster.kubernetes.watching.reflector import FRESH_FOR
 from volcano_py.operator.kopf_host.app import KopfApp
 
 log = structlog.get_logger(__name__)
@@ -28,8 +29,8 @@ _QUEUE: Final = "Queue"
 
 
 class Picture:
-    """The informers watch all kinds but queues. kopf watches those, and does not say whether its watch is open: queues
-    are listed again whenever another kind was behind."""
+    """The informers watch all kinds but queues, which kopf watches. Queues are listed again whenever another kind was
+    behind: kopf is in no hurry to find out what it has missed."""
 
     def __init__(
         self, informers: Informers, kopf: KopfApp, *, whole: Callable[[], None], clock: Clock = SYSTEM_CLOCK
@@ -41,7 +42,7 @@ class Picture:
         self._queues_due = float("-inf")
         self._listing: asyncio.Task[None] | None = None
         self._paused_at: float | None = None
-        informers.on_followed = self.followed
+        informers.on_followed, kopf.on_current = self.followed, self._look
 
     def is_current(self) -> bool:
         """Whether decisions may follow from it; asked before each cycle."""
@@ -56,6 +57,8 @@ class Picture:
         behind = self._informers.behind(*self._kinds)
         if self._kopf.listed_from < self._queues_due:
             behind[_QUEUE] = self._clock.monotonic() - self._queues_due
+        elif self._kopf.behind > FRESH_FOR:
+            behind[_QUEUE] = self._kopf.behind
         return behind
 
     async def list_since(self, moment: float) -> None:
@@ -82,7 +85,6 @@ class Picture:
     async def _list_queues(self) -> None:
         while self._kopf.listed_from < self._queues_due:
             await self._kopf.list_since(self._queues_due)
-        self._look()
 
     def _look(self) -> None:
         if self._paused_at is None or self.behind():

@@ -19,6 +19,7 @@ from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.protocol import BadObjectHandler
+from volcano_py.operator.kopf_host.queue_watch import QueueWatch
 from volcano_py.operator.kube_api import BUS_API, queue_path
 from volcano_py.operator.queues.commands import Command, CommandController
 from volcano_py.operator.queues.feed import QueueFeed
@@ -33,6 +34,8 @@ LIST_EVERY: Final = 30.0
 """Seconds between two lists of the queues."""
 _LIST_UNTIL_LOADED_EVERY: Final = 1.0  # seconds; no events arrive meanwhile
 _FIRST_LIST_AFTER: Final = 2.0  # seconds; kopf's own first list is then over, and the gap between the two is closed
+_LIST_UNWATCHED_EVERY: Final = 1.0
+"""Seconds between two lists while kopf has no open watch of queues."""
 _STOP_WITHIN: Final = 5.0  # seconds; kopf needs some milliseconds when its handlers are idle
 
 _COMMANDS_PATH: Final = ApiPath(BUS_API, "commands")
@@ -71,6 +74,9 @@ class KopfApp:
         self.listed_from = float("-inf")
         """Monotonic time at which the newest list that was handed on was begun."""
         self._listing = asyncio.Lock()
+        self.on_current: Callable[[], None] = lambda: None
+        """Called when the queues are up to date: whenever a list was handed on, or kopf's watch is open again."""
+        self._watch = QueueWatch(self._are_current)
         self.watching = False
         """Whether kopf has started, so that changes come as events."""
 
@@ -88,6 +94,22 @@ class KopfApp:
             reason = await self._follow(self._kopf, serves_commands)
             log.info("restarting kopf", reason=reason)
 
+    @property
+    def behind(self) -> float:
+        """Seconds since the queues were last known to be as the server has them: 0 while kopf's watch is open, and
+        before its first."""
+        if not self._watch.lost.is_set():
+            return 0.0
+        return time.monotonic() - max(self._watch.lost_at, self.listed_from)
+
+    async def stand_in(self) -> None:
+        """List the queues while kopf has no open watch, until cancelled; kopf itself may be down, too."""
+        while True:
+            await self._watch.lost.wait()
+            await asyncio.sleep(_LIST_UNWATCHED_EVERY)
+            if self._watch.lost.is_set():
+                await self._try_to_list()
+
     async def list_since(self, moment: float) -> None:
         """Return when a list of the queues that was begun at this monotonic time or later has been handed on."""
         if self.listed_from < moment:
@@ -100,6 +122,7 @@ class KopfApp:
         module = await asyncio.to_thread(importlib.import_module, "volcano_py.operator.kopf_host.embedded")
         kopf: EmbeddedKopf = module.EmbeddedKopf(
             self._client.credentials,
+            self._watch,
             on_queue=self._feed.event,
             on_command=self._command_event,
             own_signals=self._own_signals,
@@ -157,10 +180,7 @@ class KopfApp:
         waiting = asyncio.ensure_future(moment)
         try:
             while not (await asyncio.wait((waiting,), timeout=min(_LIST_UNTIL_LOADED_EVERY, self._list_every)))[0]:
-                try:
-                    await self._list_queues()
-                except RequestError as error:
-                    log.warning("queues cannot be listed", error=str(error))
+                await self._try_to_list()
             await waiting
         finally:
             waiting.cancel()
@@ -196,7 +216,17 @@ class KopfApp:
             begun_at = time.monotonic()
             keeps_up = self._feed.listed(*await self._list(queue_path()))
             self.listed_from = begun_at
-            return keeps_up
+        self._are_current()
+        return keeps_up
+
+    def _are_current(self) -> None:
+        self.on_current()
+
+    async def _try_to_list(self) -> None:
+        try:
+            await self._list_queues()
+        except RequestError as error:
+            log.warning("queues cannot be listed", error=str(error))
 
     async def _list(self, path: ApiPath) -> tuple[list[msgspec.Raw], str]:
         """All objects at the path, as JSON, and the version of the list."""

@@ -20,6 +20,7 @@ from volcano_py.api.names import SCHEDULING_API
 from volcano_py.cluster.kubernetes.backoff import Backoff
 from volcano_py.cluster.kubernetes.http.credentials import Credentials
 from volcano_py.operator.kopf_host.login import KopfLogin
+from volcano_py.operator.kopf_host.queue_watch import QueueWatch
 from volcano_py.operator.kube_api import BUS_API
 from volcano_py.operator.webhooks.protocol import Webhooks
 
@@ -34,12 +35,13 @@ OnEvent = Callable[[str | None, Mapping[str, Any]], None]
 class EmbeddedKopf:
     """Runs kopf, which calls `on_queue` and, if asked to, `on_command`.
 
-    `own_signals` takes SIGINT and SIGTERM back, which kopf seizes whenever it starts.
+    `own_signals` takes SIGINT and SIGTERM back, which kopf seizes whenever it starts. `watch` sees what it asks for.
     """
 
     def __init__(
         self,
         credentials: Credentials,
+        watch: QueueWatch,
         *,
         on_queue: OnEvent,
         on_command: OnEvent,
@@ -48,7 +50,7 @@ class EmbeddedKopf:
     ) -> None:
         self._on_queue, self._on_command = on_queue, on_command
         self._own_signals, self._webhooks = own_signals, webhooks
-        self._login = KopfLogin(credentials)
+        self._login = KopfLogin(credentials, watch)
 
     async def run(self, serves_commands: bool, stop: asyncio.Event, ready: asyncio.Event) -> None:
         """Until `stop` is set; `ready` is set once it watches."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ class Queues:
 
     def __init__(self, clock: FakeClock) -> None:
         self.listed_from = clock.monotonic()
+        self.behind = 0.0
+        self.on_current: Callable[[], None] = lambda: None
         self.wanted: list[float] = []
         self.answer = asyncio.Event()
 
@@ -32,6 +34,7 @@ class Queues:
         self.wanted.append(moment)
         await self.answer.wait()
         self.listed_from = moment
+        self.on_current()
 
 
 class Subject:
@@ -106,6 +109,18 @@ async def test_one_kind_that_is_behind_pauses_decisions_until_the_queues_are_lis
         "decisions resumed: all kinds are watched",
     ]
     assert said[0]["kinds"] == ["Node"]
+
+
+async def test_queues_that_are_behind_alone_pause_decisions_until_they_are_listed_or_watched(subject: Subject) -> None:
+    subject.queues.behind = 2.5
+    assert subject.picture.behind() == {"Queue": 2.5}
+    assert not subject.picture.is_current()
+    subject.queues.on_current()
+    assert subject.whole == 0, "they are still behind"
+    subject.queues.behind = 0.4
+    subject.queues.on_current()
+    assert subject.whole == 1
+    assert subject.picture.is_current()
 
 
 async def test_a_kind_that_stays_behind_makes_the_replica_unready_with_its_name(subject: Subject) -> None:

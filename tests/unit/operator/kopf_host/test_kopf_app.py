@@ -219,17 +219,23 @@ class World:
     async def turn(self) -> None:
         await self.its_turn.wait()
 
+    def list_seldom(self) -> None:
+        """Only when there is a reason, as it is usual; to be called before kopf runs."""
+        self.app._list_every = kopf_app.LIST_EVERY
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[asyncio.Task[None]]:
         """kopf up and watching; afterwards it is stopped, and must leave nothing behind."""
         before = asyncio.all_tasks()
         task = asyncio.create_task(self.app.run())
+        stands_in = asyncio.create_task(self.app.stand_in())
         try:
             await until(lambda: task.done() or (self.app.watching and self.server.watching(QUEUES) > 0))
             yield task
         finally:
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            stands_in.cancel()
+            await asyncio.gather(task, stands_in, return_exceptions=True)
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.remove_signal_handler(number)
@@ -293,6 +299,32 @@ async def test_queues_are_known_before_kopf_has_its_turn(world: World) -> None:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     world.server.end_watches()
+
+
+async def test_while_the_watch_is_lost_queues_are_listed_and_the_time_since_is_known(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kopf_app, "_LIST_UNWATCHED_EVERY", 0.05)
+    world.list_seldom()
+    world.server.put(QUEUES, "root")
+    async with world.running():
+        assert world.app.behind == 0.0
+        current: list[float] = []
+        world.app.on_current = lambda: current.append(world.app.behind)
+        world.server.breaks_watches = 503
+        world.server.end_watches()
+        await until(lambda: world.app.behind > 0)
+        world.server.put(QUEUES, "team")
+        await until(lambda: "team" in world.seen.queues)
+        assert current, "nobody was called when the list had come"
+
+        world.server.refusals[QUEUES] = 503
+        await until(lambda: world.app.behind > 0.3)
+
+        del world.server.refusals[QUEUES]
+        world.server.breaks_watches = 0
+        await until(lambda: world.server.watching(QUEUES) == 1 and world.app.behind == 0)
+        assert current[-1] == 0.0
 
 
 async def test_kopf_only_reads(world: World) -> None:
