@@ -325,7 +325,9 @@ def _limit(verb: str, path: ApiPath) -> int:
     """Bytes of the answer to such a request."""
     if path.subresource == "binding":
         return BINDING
-    return PAGE if verb == "GET" and not path.name else OBJECT
+    if path.name or verb not in ("GET", "DELETE"):
+        return OBJECT
+    return PAGE if verb == "GET" else WHOLE_LIST  # of all that was deleted, in one piece
 
 
 def _decoded(verb: str, path: ApiPath, answer: bytes, reader: Reader[T]) -> T:

@@ -221,6 +221,20 @@ async def test_an_object_beyond_every_limit_is_an_error_that_says_so(
         await client.list(at("/api/v1/pods"), Pod)
 
 
+async def test_the_deletion_of_all_objects_of_a_kind_may_answer_with_all_of_them(
+    api: FakeApi, client: KubernetesClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "OBJECT", 1024)
+    monkeypatch.setattr(client_module, "PAGE", 1024)
+    large = page(9, pod("a", 3, nodeName="n" * 1024))
+    api.on("DELETE", "/api/v1/pods", large)
+    api.on("DELETE", POD, large)
+
+    assert b"nnnn" in await client.delete(at("/api/v1/pods"))
+    with pytest.raises(TooLargeError, match="the answer is larger than 1 KiB"):
+        await client.delete(POD)
+
+
 async def test_a_watch_brings_no_event_beyond_its_limit(
     api: FakeApi, client: KubernetesClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
