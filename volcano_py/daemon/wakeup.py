@@ -13,6 +13,8 @@ class Wakeup:
     def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
         self._clock = clock
         self._alarm: asyncio.Task[None] | None = None
+        self._last_due = 0.0
+        """The latest time for which the alarm was asked, on the monotonic clock."""
         self.event = asyncio.Event()
         self.decide = False
         """Whether a decision may change; otherwise there are only statuses to write."""
@@ -24,14 +26,18 @@ class Wakeup:
         self.event.set()
 
     def wake_later(self, seconds: float) -> None:
-        """Decide again after this many seconds at the latest."""
+        """Decide again after this many seconds. An alarm that is set already rings in its own time, and then again."""
+        self._last_due = max(self._last_due, self._clock.monotonic() + seconds)
         if self._alarm is None:
             self._alarm = asyncio.get_running_loop().create_task(self._ring(seconds), name="cycle alarm")
 
     async def _ring(self, seconds: float) -> None:
-        await self._clock.sleep(seconds)
+        """For whoever asked first, and then for whoever has asked last."""
+        while seconds > 0:
+            await self._clock.sleep(seconds)
+            self.wake(True)
+            seconds = self._last_due - self._clock.monotonic()
         self._alarm = None
-        self.wake(True)
 
     def cancel_alarm(self) -> None:
         """Nothing rings after this."""

@@ -158,6 +158,17 @@ async def test_a_cycle_can_be_asked_for_in_advance(bench: Bench) -> None:
     assert await bench.after(1.1) == 2
 
 
+async def test_a_cycle_that_is_asked_for_while_another_is_due_comes_in_its_own_time_as_well(bench: Bench) -> None:
+    """The first one may come too early for what was asked for last."""
+    bench.wakeup.wake_later(30)
+    await bench.clock.advance(10)
+    bench.wakeup.wake_later(30)
+    assert await bench.after(20.1) == 1
+    assert await bench.after(9.8) == 1
+    assert await bench.after(0.2) == 2
+    assert await bench.after(60) == 2
+
+
 # -- who may decide ----------------------------------------------------------------------------------------------
 
 
