@@ -21,7 +21,13 @@ UI_ACCOUNT: Final = "volcano-py-ui"
 
 _ACCOUNTS: Final = (SERVICE_ACCOUNT, CONTROLLERS_ACCOUNT, ADMISSION_ACCOUNT, UI_ACCOUNT)
 
-DAEMON_USERS: Final = tuple(f"system:serviceaccount:{SYSTEM_NAMESPACE}:{account}" for account in _ACCOUNTS)
+
+def user_of(account: str) -> str:
+    """The user that a ServiceAccount of ours is, as the API server calls it."""
+    return f"system:serviceaccount:{SYSTEM_NAMESPACE}:{account}"
+
+
+DAEMON_USERS: Final = tuple(map(user_of, _ACCOUNTS))
 """The users that our daemons run as, as the API server calls them."""
 
 

@@ -60,8 +60,10 @@ class Helm:
         """What the chart makes of these values of `custom`."""
         return await self.template_of({"custom": values}, namespace)
 
-    async def template_of(self, values: Mapping[str, Any], namespace: str = "volcano-system") -> Objects:
-        """The same for any values."""
+    async def template_of(
+        self, values: Mapping[str, Any], namespace: str = "volcano-system", *, kubernetes: str = KUBERNETES
+    ) -> Objects:
+        """The same for any values, and for another version of Kubernetes."""
         given = [f"--set-json={key}={json.dumps(value)}" for key, value in values.items()]
         kinds = [f"--api-versions=monitoring.coreos.com/v1/{kind}" for kind in ("ServiceMonitor", "PodMonitor")]
         text = await self(
@@ -69,7 +71,7 @@ class Helm:
             "volcano",
             str(CHART),
             f"--namespace={namespace}",
-            f"--kube-version={KUBERNETES}",
+            f"--kube-version={kubernetes}",
             *kinds,
             *given,
         )

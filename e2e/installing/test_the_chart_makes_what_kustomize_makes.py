@@ -277,6 +277,24 @@ async def test_the_right_to_read_the_credentials_of_ufm_is_for_the_secret_that_i
     assert binding["subjects"][0]["namespace"] == role["metadata"]["namespace"] == "batch"
 
 
+async def test_queue_gates_bring_their_policy_where_the_cluster_knows_such_and_the_right_everywhere(
+    helm: Helm, kubectl: Kubectl
+) -> None:
+    theirs = by_name(await kubectl("kustomize", str(shipped("manifests") / "overlays" / "queue-gates")))
+    plain = await helm.template(crds_enable=False)
+    added = without_helms_marks(await helm.template(crds_enable=False, queue_gates_enable=True))
+    assert added.keys() - plain.keys() == theirs.keys()
+    for key, each in theirs.items():
+        assert comparable(added[key]) == comparable(each), key
+    wanted = {"crds_enable": False, "queue_gates_enable": True}
+    older = await helm.template_of({"custom": wanted}, "batch", kubernetes="1.35.0")
+    assert {kind for kind, _ in older.keys() - plain.keys()} == {"ClusterRole", "ClusterRoleBinding"}
+    assert older["ClusterRoleBinding", "volcano-py-queue-gates"]["subjects"][0]["namespace"] == "batch"
+    named = await helm.template(scheduler_name="batch", **wanted)
+    conditions = named["MutatingAdmissionPolicy", "volcano-py-queue-gates"]["spec"]["matchConditions"]
+    assert conditions[0]["expression"] == "object.spec.schedulerName == 'batch'"
+
+
 async def test_webhooks_leave_out_further_namespaces(helm: Helm) -> None:
     more = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["excluded"]}
     objects = await helm.template(admission_enable=True, webhooks_namespace_selector_expressions=[more])

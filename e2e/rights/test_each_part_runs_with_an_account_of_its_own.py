@@ -4,83 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from collections.abc import AsyncIterator
-from pathlib import Path
-from typing import Any
-
-import pytest_asyncio
-import yaml
 
 from e2e.conftest import SimulatedNodes
-from e2e.harness.admission import answered, open_door, take_away
-from e2e.harness.cluster import Cluster
-from e2e.harness.daemon import Daemon, daemon_kubeconfig
-from e2e.harness.install import LEASE_PATH, SERVICE_ACCOUNT, SYSTEM_NAMESPACE
+from e2e.harness.daemon import Daemon
+from e2e.harness.install import SERVICE_ACCOUNT
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import deployment, pod_spec
-from e2e.harness.rights import ADMISSION_ACCOUNT, CONTROLLERS_ACCOUNT
+from e2e.harness.rights import CONTROLLERS_ACCOUNT
 from e2e.harness.views import listed
-from volcano_py.daemon.options import CONTROLLERS_LEASE
-from volcano_py.shipped import shipped
-
-REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-
-
-async def rights(cluster: Cluster, *overlay: str) -> list[dict[str, Any]]:
-    """Accounts, roles and bindings of an installation."""
-    rendered = await cluster.kubectl("kustomize", str(shipped("manifests").joinpath(*overlay)))
-    wanted = ("ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
-    return [each for each in yaml.safe_load_all(rendered) if each and each["kind"] in wanted]
-
-
-async def may_make_secrets(cluster: Cluster, account: str) -> bool:
-    asked = {"verb": "create", "group": "", "resource": "secrets", "namespace": "kube-public"}
-    user = f"system:serviceaccount:{SYSTEM_NAMESPACE}:{account}"
-    answer = await cluster.client.create(REVIEWS, {"spec": {"user": user, "resourceAttributes": asked}})
-    return bool(answer["status"]["allowed"])
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def split(installed: Cluster, daemons: list[Daemon], tmp_path: Path) -> AsyncIterator[dict[str, Daemon]]:
-    """The processes by their accounts; afterwards the rights are those of the usual installation again."""
-
-    async def apply(objects: list[dict[str, Any]], *, split: bool) -> None:
-        await installed.apply(objects)
-
-        async def in_force() -> None:
-            assert await may_make_secrets(installed, SERVICE_ACCOUNT) is not split
-            assert await may_make_secrets(installed, CONTROLLERS_ACCOUNT) is split
-
-        await installed.eventually("the authorizer knows the rights", in_force)
-
-    usual, ours = await rights(installed), await rights(installed, "overlays", "split-accounts")
-    try:
-        door = await open_door(installed)
-        await apply(ours, split=True)
-        for account, verb, flags in (
-            (SERVICE_ACCOUNT, "run", ["--controllers=none"]),
-            (CONTROLLERS_ACCOUNT, "run", ["--scheduling=false"]),
-            (ADMISSION_ACCOUNT, "admission", door.flags[1:]),
-        ):
-            kubeconfig = await daemon_kubeconfig(installed, tmp_path / f"{account}.kubeconfig", account=account)
-            command = (sys.executable, "-m", "volcano_py", verb)
-            daemons.append(Daemon(account, kubeconfig, tmp_path, flags, command=command))
-            installed.diagnostics.append(daemons[-1].diagnosis)
-            await daemons[-1].start()
-        await answered(door)
-        yield {daemon.name: daemon for daemon in daemons}
-    finally:
-        await take_away(installed)
-        installed.diagnostics.clear()
-        for daemon in daemons:
-            await daemon.stop()
-        await apply(usual, split=False)
-        await installed.delete(LEASE_PATH)
-        await installed.delete(f"{LEASE_PATH.rpartition('/')[0]}/{CONTROLLERS_LEASE}")
-        shared = {each["metadata"]["name"] for each in usual}
-        only_ours = "\n---\n".join(json.dumps(each) for each in ours if each["metadata"]["name"] not in shared)
-        await installed.kubectl("delete", "--ignore-not-found", "-f", "-", stdin=only_ours)
 
 
 async def test_pods_of_deployments_and_jobs_run_and_no_account_is_refused_anything(

@@ -47,7 +47,8 @@ async def test_every_granted_right_was_used_and_no_other_was_asked_for(
     finally:
         await control_plane.start("kube-apiserver")
     granted = set[Right]()
-    for overlay in ("admission", "split-accounts", "ui"):  # in the first, one account has all rights of the daemon
+    # In the first, one account has all rights of the daemon.
+    for overlay in ("admission", "split-accounts", "queue-gates", "ui"):
         rendered = await installed.kubectl("kustomize", str(shipped("manifests") / "overlays" / overlay))
         granted |= granted_rights(document for document in yaml.safe_load_all(rendered) if document)
     assert granted, "no rights were found in the manifests"

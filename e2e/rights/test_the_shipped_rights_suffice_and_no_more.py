@@ -10,19 +10,11 @@ import pytest_asyncio
 from e2e.harness.cluster import Cluster
 from e2e.harness.install import CONFIG_MAP, LEASE, SERVICE_ACCOUNT, SYSTEM_NAMESPACE
 from e2e.harness.namespace import Namespace
+from e2e.harness.reviews import may
+from e2e.harness.rights import user_of
 
-DAEMON = f"system:serviceaccount:{SYSTEM_NAMESPACE}:{SERVICE_ACCOUNT}"
-REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+DAEMON = user_of(SERVICE_ACCOUNT)
 VOLCANO = "scheduling.volcano.sh"
-
-
-async def may(cluster: Cluster, user: str, verb: str, resource: str, **attributes: Any) -> bool:
-    """Whether the user may; `resource` is `group/resource`, or `group/resource/subresource`, `group` empty for core."""
-    group, plural, *subresource = resource.split("/")
-    asked = {"verb": verb, "group": group, "resource": plural, "subresource": "".join(subresource), **attributes}
-    review = {"spec": {"user": user, "resourceAttributes": asked}}
-    answer = await cluster.client.create(REVIEWS, review)
-    return bool(answer["status"]["allowed"])
 
 
 async def wait_allowed(cluster: Cluster, user: str, verb: str, resource: str, **attributes: Any) -> None:

@@ -21,7 +21,8 @@
 {{- $own := eq $kind "Namespace" -}}
 {{- $theirs := ne .object.metadata.name "volcano-py-ui" -}}
 {{- $there := and .root.Values.custom.take_over $theirs (has $kind (list "ConfigMap" "ServiceAccount")) -}}
-{{- if not (or $own $there) -}}yes{{- end -}}
+{{- $unknown := and (hasPrefix "MutatingAdmissionPolicy" $kind) (semverCompare "<1.36.0-0" .root.Capabilities.KubeVersion.Version) -}}
+{{- if not (or $own $there $unknown) -}}yes{{- end -}}
 {{- end -}}
 
 {{- define "volcano-py.adjusted" -}}
@@ -52,6 +53,10 @@
 {{- $_ := set $object.metadata "labels" (merge (dict) ($values.custom.monitoring_labels | default dict) $object.metadata.labels) -}}
 {{- else if and (eq $kind "Role") (eq $object.metadata.name "volcano-py-ufm-credentials") -}}
 {{- range $object.rules -}}{{- $_ := set . "resourceNames" (list $values.custom.ufm_credentials_secret) -}}{{- end -}}
+{{- else if and (eq $kind "MutatingAdmissionPolicy") $values.custom.scheduler_name -}}
+{{- range $object.spec.matchConditions -}}
+{{- $_ := set . "expression" (.expression | replace "schedulerName == 'volcano'" (printf "schedulerName == '%s'" $values.custom.scheduler_name)) -}}
+{{- end -}}
 {{- else if hasSuffix "WebhookConfiguration" $kind -}}
 {{- include "volcano-py.webhooks" . -}}
 {{- end -}}

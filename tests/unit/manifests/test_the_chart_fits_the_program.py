@@ -52,4 +52,5 @@ def test_its_manifests_are_the_files_that_kustomize_reads(project: Path) -> None
         "alerts": project / "manifests/monitoring/alerts",
         "dashboards": project / "manifests/monitoring/dashboards",
         "ufm": project / "manifests/ufm",
+        "queue-gates": project / "manifests/overlays/queue-gates",
     }

@@ -93,6 +93,17 @@ def scheduling_gated(gates: Sequence[str], subject: str = "the pod") -> str:
     return f"{subject} has the {which} {listed}: the controller or user that set {it} must remove {it}"
 
 
+def gate_not_removed(answer: str, *, is_forbidden: bool) -> str:
+    """`answer`: that of the API server; `is_forbidden`: it is 403, which mostly is a missing right."""
+    text = f"the scheduler cannot remove the scheduling gate {QUEUE_ALLOCATION_GATE}: {answer}"
+    if not is_forbidden:
+        return text
+    return (
+        f"{text}; the right to patch pods is granted by kubectl apply -f manifests/overlays/queue-gates/rbac.yaml "
+        "(with Helm: custom.queue_gates_enable)"
+    )
+
+
 def refused_by_plugin(plugin: str, rule: str) -> str:
     return f"plugin {plugin} refuses the job: {rule}"
 

@@ -1,4 +1,4 @@
-"""manifests/node-load and manifests/ufm: the one right that each source needs, for those who use it."""
+"""What is granted in addition to an installation: one right each, for those who use what needs it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ DAEMON = {"kind": "ServiceAccount", "name": "volcano-scheduler", "namespace": "v
 
 
 def documents(folder: str) -> dict[str, dict[str, Any]]:
+    """Kind → the only object of that kind in the folder's rbac.yaml."""
     return {each["kind"]: each for each in yaml.safe_load_all((MANIFESTS / folder / "rbac.yaml").read_text())}
 
 
@@ -20,6 +21,7 @@ def documents(folder: str) -> dict[str, dict[str, Any]]:
     ("folder", "kind", "expected"),
     [
         ("node-load", "ClusterRole", {"apiGroups": ["metrics.k8s.io"], "resources": ["nodes"], "verbs": ["list"]}),
+        ("overlays/queue-gates", "ClusterRole", {"apiGroups": [""], "resources": ["pods"], "verbs": ["patch"]}),
         (
             "ufm",
             "Role",

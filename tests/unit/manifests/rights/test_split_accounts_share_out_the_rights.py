@@ -20,7 +20,6 @@ SCHEDULER_WRITES = {
     ("pods/binding", "create"),
     ("pods/status", "patch"),
     ("pods", "delete"),
-    ("pods", "patch"),
     ("persistentvolumes", "patch"),
     ("persistentvolumeclaims", "patch"),
     ("podgroups", "patch"),

@@ -91,6 +91,7 @@ class LiveCluster:
             client,
             quiet=quiet,
             known_condition=known_condition,
+            emit=self.events.emit,
             on_given_up=on_status_given_up,
             on_admitted=on_admitted,
             fence=fence,

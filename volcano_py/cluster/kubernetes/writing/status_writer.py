@@ -17,14 +17,21 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from volcano_py.api.effects import OpenGate, PodCondition, PodGroupStatusUpdate, QueueAllocated, QueueConditions
+from volcano_py.api.effects import Event, OpenGate, PodCondition, PodGroupStatusUpdate, QueueAllocated, QueueConditions
 from volcano_py.api.json_values import Reader
 from volcano_py.api.names import POD_SCHEDULED, SCHEDULING_API
 from volcano_py.api.objects import Condition, PodGroup, Queue
+from volcano_py.api.wording.explain import gate_not_removed
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, rfc3339, wait_at_most
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient, PatchType
-from volcano_py.cluster.kubernetes.http.errors import NotFoundError, RequestError, StoppedError, UnprocessableError
+from volcano_py.cluster.kubernetes.http.errors import (
+    ForbiddenError,
+    NotFoundError,
+    RequestError,
+    StoppedError,
+    UnprocessableError,
+)
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.kubernetes.watching.resources import StatusPaths
 from volcano_py.cluster.kubernetes.writing.coalescing import CoalescingQueue
@@ -47,6 +54,8 @@ IN_FLIGHT: Final = 4
 CAPACITY: Final = 50_000
 """Waiting objects; beyond it the cluster has more unwritten pods than a status writer can help."""
 RETRIES: Final = RetryPolicy(give_up_after=15.0, conflicts=True)
+GATE_NOT_REMOVED: Final = "GateNotRemoved"
+"""Reason of the event on a pod whose queue has room, and whose gate the API server does not let go."""
 PATIENCE: Final = 1.0
 """Seconds that bindings may delay a status, but for one that a controller waits for."""
 # Seconds for which written content is trusted to be there still. Should another client have changed it meanwhile, the
@@ -81,6 +90,7 @@ class StatusWriter:
         *,
         quiet: asyncio.Event | None = None,
         known_condition: ConditionLookup | None = None,
+        emit: Callable[[Event], None] = lambda _event: None,
         on_given_up: Callable[[Status], None] = lambda _update: None,
         on_admitted: Callable[[PodGroup], None] = lambda _group: None,
         in_flight: int = IN_FLIGHT,
@@ -91,19 +101,20 @@ class StatusWriter:
         rng: random.Random | None = None,
     ) -> None:
         """`quiet` is set while there is nothing more urgent. `known_condition` returns a condition that a pod has now;
-        without it, a pod's first condition after a start counts as a transition. `on_given_up`: what was not
-        written, and will not be unless it is submitted again. `on_admitted` gets PodGroups whose admission is written,
-        as the server has them. `fence`: see `Binder`."""
+        without it, a pod's first condition after a start counts as a transition. `emit` takes the events about gates
+        that stay. `on_given_up`: what was not written, and will not be unless it is submitted again. `on_admitted` gets
+        PodGroups whose admission is written, as the server has them. `fence`: see `Binder`."""
         self._client, self._clock, self._retries, self._rng = client, clock, retries, rng or random.Random()
         self._quiet, self._fence = quiet, fence
         self._known_condition = known_condition or (lambda _uid, _type: None)
-        self._on_given_up, self._on_admitted = on_given_up, on_admitted
+        self._emit, self._on_given_up, self._on_admitted = emit, on_given_up, on_admitted
         self._paths = StatusPaths(client, clock)
         self._queue: CoalescingQueue[Key, tuple[float, Status]] = CoalescingQueue(capacity, in_flight)
         lanes = (self._queue.urgent, self._queue.lane)
         self._workers = [Workers("status", lane, self._work) for lane in lanes]
         self._written: OrderedDict[Key, tuple[float, Content]] = OrderedDict()
-        self._failures_logged: OrderedDict[Key, None] = OrderedDict()
+        self._failures_logged: OrderedDict[Key, bool] = OrderedDict()
+        """What could not be written → whether it was refused."""
         self._rest = Rest(clock)
         self._stopped = False
         self._patches = self._spared = self._failed = 0
@@ -185,7 +196,7 @@ class StatusWriter:
                 keep_trying=lambda: key not in self._queue and not self._stopped,
             )
         except RequestError as error:
-            self._log_failure(key, update, error)
+            self._report_failure(key, update, error)
         finally:
             self._queue.release(key)
             self._wake()  # a newer value may wait in the other lane
@@ -322,14 +333,21 @@ class StatusWriter:
         self._written.pop(key, None)
         self._failures_logged.pop(key, None)
 
-    def _log_failure(self, key: Key, update: Status, error: RequestError) -> None:
-        """Once for each object until a write succeeds."""
+    def _report_failure(self, key: Key, update: Status, error: RequestError) -> None:
+        """Once for each object until a write succeeds, and once more if it is refused after there was no answer."""
         if key in self._queue:
             return  # it was given up for something newer
         self._failed += 1
-        level = "debug" if key in self._failures_logged else "warning"
-        getattr(log, level)("status not written", object=_name(update), error=str(error))
-        self._failures_logged[key] = None
+        was_refused = self._failures_logged.get(key)
+        is_new = was_refused is None or (error.is_refusal and not was_refused)
+        what, why = "status not written", str(error)
+        if isinstance(update, OpenGate):
+            what, why = "queue gate not removed", gate_not_removed(why, is_forbidden=isinstance(error, ForbiddenError))
+            if is_new and error.is_refusal:
+                self._emit(Event(update.pod, "Warning", GATE_NOT_REMOVED, why))
+        write = log.warning if is_new else log.debug
+        write(what, object=_name(update), error=why)
+        self._failures_logged[key] = error.is_refusal
         if len(self._failures_logged) > _REMEMBERED_FAILURES:
             self._failures_logged.popitem(last=False)
         self._on_given_up(update)

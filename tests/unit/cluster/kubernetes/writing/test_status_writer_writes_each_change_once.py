@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+import structlog
 
 from tests.unit.cluster.fakes import FakeApi, FakeClock, Reply, Request, eventually, pod_ref, refusal, settle
 from volcano_py.api.effects import (
+    Event,
     ObjectRef,
     OpenGate,
     PodCondition,
@@ -17,6 +19,7 @@ from volcano_py.api.effects import (
     QueueAllocated,
     QueueConditions,
 )
+from volcano_py.api.names import QUEUE_ALLOCATION_GATE
 from volcano_py.api.objects import Condition, PodGroup
 from volcano_py.api.reasons import Reason
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
@@ -122,6 +125,61 @@ async def test_the_queue_gate_is_taken_off_a_pod_once(subject: Subject, api: Fak
     assert patch.path == path
     assert patch.headers["Content-Type"] == "application/merge-patch+json"
     assert patch.body == {"metadata": {"uid": "uid-a"}, "spec": {"schedulingGates": []}}
+
+
+CANNOT_PATCH = (
+    'pods "a" is forbidden: User "scheduler" cannot patch resource "pods" in API group "" in the namespace "ns"'
+)
+REMEDY = (
+    "the right to patch pods is granted by kubectl apply -f manifests/overlays/queue-gates/rbac.yaml (with Helm: "
+    "custom.queue_gates_enable)"
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (refusal(403, "Forbidden", CANNOT_PATCH), f"403 Forbidden: {CANNOT_PATCH}; {REMEDY}"),
+        (refusal(422, "Invalid", "a policy denied it"), "422 Invalid: a policy denied it"),
+    ],
+    ids=["right missing", "refused by a policy"],
+)
+async def test_a_gate_that_the_server_does_not_let_go_is_reported_once_until_it_is_gone(
+    answer: Reply, expected: str, api: FakeApi, client: KubernetesClient, clock: FakeClock
+) -> None:
+    """On the pod, because only its owner and the administrator can do something about it."""
+    events: list[Event] = []
+    subject = Subject(api, StatusWriter(client, emit=events.append, clock=clock), clock)
+    path = POD.removesuffix("/status")
+    api.on("PATCH", path, answer)
+    with structlog.testing.capture_logs() as logged:
+        await subject.write(OpenGate(pod_ref("a")))
+        await subject.write(OpenGate(pod_ref("a")))
+
+    message = f"the scheduler cannot remove the scheduling gate {QUEUE_ALLOCATION_GATE}: PATCH {path}: {expected}"
+    assert events == [Event(pod_ref("a"), "Warning", "GateNotRemoved", message)]
+    assert [(each["event"], each["object"], each["error"]) for each in logged if each["log_level"] == "warning"] == [
+        ("queue gate not removed", "Pod ns/a", message)
+    ]
+
+    api.on("PATCH", path, Reply())
+    await subject.write(OpenGate(pod_ref("a")))
+    assert (len(subject.patches), subject.writer.stats().written) == (3, 1)
+
+
+async def test_a_server_that_is_away_is_no_matter_of_the_pod_but_its_refusal_afterwards_is(
+    api: FakeApi, client: KubernetesClient, clock: FakeClock
+) -> None:
+    events: list[Event] = []
+    subject = Subject(api, StatusWriter(client, emit=events.append, clock=clock), clock)
+    path = POD.removesuffix("/status")
+    api.on("PATCH", path, Reply(503))
+    await subject.write(OpenGate(pod_ref("a")))
+    assert (events, subject.writer.stats().failed) == ([], 1)
+
+    api.on("PATCH", path, refusal(422, "Invalid"))
+    await subject.write(OpenGate(pod_ref("a")))
+    assert [(each.about, each.reason) for each in events] == [(pod_ref("a"), "GateNotRemoved")]
 
 
 async def test_a_new_message_is_no_transition(subject: Subject) -> None:
