@@ -15,8 +15,8 @@ from e2e.harness.admission import answered, open_door, take_away
 from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon, daemon_kubeconfig
 from e2e.harness.install import LEASE_PATH, SERVICE_ACCOUNT
-from e2e.harness.reviews import may
 from e2e.harness.rights import ADMISSION_ACCOUNT, CONTROLLERS_ACCOUNT, user_of
+from e2e.rights.reviews import may
 from volcano_py.daemon.options import CONTROLLERS_LEASE
 from volcano_py.shipped import shipped
 

@@ -10,8 +10,8 @@ import pytest_asyncio
 from e2e.harness.cluster import Cluster
 from e2e.harness.install import CONFIG_MAP, LEASE, SERVICE_ACCOUNT, SYSTEM_NAMESPACE
 from e2e.harness.namespace import Namespace
-from e2e.harness.reviews import may
 from e2e.harness.rights import user_of
+from e2e.rights.reviews import may
 
 DAEMON = user_of(SERVICE_ACCOUNT)
 VOLCANO = "scheduling.volcano.sh"
