@@ -1,6 +1,7 @@
 """Each right of the shipped roles is one that the daemon has used in these tests; without it, some of them would fail.
 
-This comes after all other tests, and only when all of them were run.
+This comes after all other tests, and only when all of them were run. Here one account has the rights of all parts, and
+which of them uses a right does not show; `e2e/rights/apart` looks at each account.
 """
 
 from __future__ import annotations
@@ -11,30 +12,9 @@ import yaml
 
 from e2e.harness.cluster import Cluster
 from e2e.harness.rights import UI_ACCOUNT, Right, granted_rights, refused_requests, used_rights
+from e2e.rights.excused import WITHOUT_A_REQUEST
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.shipped import shipped
-
-WITHOUT_A_REQUEST = {
-    # The admission plugin OwnerReferencesPermissionEnforcement checks it, where a cluster has that plugin.
-    ("update", "batch.volcano.sh", "jobs/finalizers"),
-    # Used where the CRD of PodGroups has the status as a subresource; ours and Volcano's have not.
-    ("patch", "scheduling.volcano.sh", "podgroups/status"),
-    # The owner of a pod is read while its own watch has not brought it yet. Which kinds of owners that happens to is up
-    # to the API server; unit tests of the podgroup controller do it.
-    ("get", "apps", "replicasets"),
-    ("get", "apps", "statefulsets"),
-    ("get", "apps", "daemonsets"),
-    ("get", "batch", "jobs"),
-    # Read after a conflict, which these tests cannot bring about at will; unit tests of the controllers do.
-    ("get", "bus.volcano.sh", "commands"),
-    ("get", "batch.volcano.sh", "cronjobs"),
-    ("get", "flow.volcano.sh", "jobflows"),
-    ("get", "topology.volcano.sh", "hypernodes"),
-    ("get", "shard.volcano.sh", "nodeshards"),
-    ("get", "flow.volcano.sh", "jobtemplates"),
-    ("get", "scheduling.volcano.sh", "podgroups"),
-}
-"""Rights that are needed although no request of these tests shows it."""
 
 
 async def test_every_granted_right_was_used_and_no_other_was_asked_for(
@@ -61,5 +41,5 @@ async def test_every_granted_right_was_used_and_no_other_was_asked_for(
 
 
 def _of_anybody(rights: set[Right]) -> set[tuple[str, str, str]]:
-    """Verb, group and resource: which of the accounts has used a right does not matter."""
+    """Verb, group and resource: which of the accounts has used a right does not matter here."""
     return {(right.verb, right.group, right.resource) for right in rights}

@@ -19,9 +19,9 @@ REMEDY = "kubectl apply -f manifests/overlays/queue-gates/rbac.yaml"
 
 
 async def test_an_event_says_once_what_is_missing_and_the_pod_runs_soon_after_it_is_granted(
-    split: dict[str, Daemon], namespace: Namespace, simulated_nodes: SimulatedNodes
+    parts: dict[str, Daemon], namespace: Namespace, simulated_nodes: SimulatedNodes
 ) -> None:
-    cluster, scheduler = namespace.cluster, split[SERVICE_ACCOUNT]
+    cluster, scheduler = namespace.cluster, parts[SERVICE_ACCOUNT]
     pool = await simulated_nodes(1)
     gates = [{"name": QUEUE_ALLOCATION_GATE}]
     await namespace.apply(pod("gated", node_selector=pool.selector, schedulingGates=gates))
