@@ -16,7 +16,7 @@ from volcano_py.bench.loads.mixed_load import MixedWorkload
 from volcano_py.bench.loads.workload import Workload
 from volcano_py.bench.logins import all_powerful
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
-from volcano_py.cluster.kubernetes.http.errors import NotFoundError
+from volcano_py.cluster.kubernetes.http.errors import NotFoundError, ServerError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.install import install
@@ -129,12 +129,23 @@ class BenchCluster:
 
     async def clear(self, namespace: str) -> None:
         """Delete the pods and PodGroups, and wait until they are gone."""
-        grace = {"gracePeriodSeconds": 0}
-        await self.client.delete(pod_path(namespace), grace, within=_DELETE_WITHIN)
+        await self._delete_all(pod_path(namespace))
         try:
-            await self.client.delete(pod_group_path(namespace), within=_DELETE_WITHIN)
+            await self._delete_all(pod_group_path(namespace))
         except NotFoundError:
             return
+
+    async def _delete_all(self, path: ApiPath) -> None:
+        """The API server gives up on more than some ten thousand objects after a minute, with part of them deleted."""
+        deadline = time.monotonic() + _DELETE_WITHIN
+        while True:
+            try:
+                await self.client.delete(path, {"gracePeriodSeconds": 0}, within=_DELETE_WITHIN)
+            except ServerError:
+                if time.monotonic() > deadline:
+                    raise
+            else:
+                return
 
 
 @asynccontextmanager
