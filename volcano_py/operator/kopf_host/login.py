@@ -16,9 +16,8 @@ import kopf
 from aiohttp.connector import Connection
 from yarl import URL
 
+from volcano_py.cluster.kubernetes.http.aiohttp_rules import Connector, pieces, whole
 from volcano_py.cluster.kubernetes.http.answers import PAGE, BeyondLimitError, limit_of
-from volcano_py.cluster.kubernetes.http.bodies import pieces, whole
-from volcano_py.cluster.kubernetes.http.connector import Connector
 from volcano_py.cluster.kubernetes.http.credentials import Credentials
 
 

@@ -1,7 +1,11 @@
-"""aiohttp's connections to the API server, closed when bytes come that no request asked for."""
+"""Our rules for aiohttp: bytes that no request asked for close a connection, and bodies have limits.
+
+aiohttp itself unpacks all that has arrived, without a limit, so sessions are opened with `auto_decompress=False`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from functools import partial
 from ssl import SSLContext
 from typing import Any
@@ -9,6 +13,7 @@ from typing import Any
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
+from volcano_py.cluster.kubernetes.http.answers import Body, Unpacker
 from volcano_py.cluster.kubernetes.http.connections import KEEP_ALIVE, open_socket
 
 
@@ -52,3 +57,30 @@ class Connector(aiohttp.TCPConnector):
         if isinstance(protocol, _Handler):
             protocol.is_asked = False
         super()._release(key, protocol, should_close=should_close)
+
+
+async def pieces(content: aiohttp.StreamReader, encoding: str) -> AsyncIterator[bytes]:
+    """A body that has no end, as it comes: unpacked, in pieces of bounded size. `encoding` is its Content-Encoding.
+
+    Raises:
+        ConnectionError: it cannot be unpacked.
+        aiohttp.ClientError: the connection broke.
+    """
+    unpacker = Unpacker(encoding)
+    async for chunk in content.iter_any():
+        for piece in unpacker.pieces(chunk):
+            yield piece
+
+
+async def whole(content: aiohttp.StreamReader, encoding: str, limit: int) -> bytes:
+    """All of a body, unpacked.
+
+    Raises:
+        BeyondLimitError: it has more than `limit` bytes, as it comes or unpacked.
+        ConnectionError: it cannot be unpacked.
+        aiohttp.ClientError: the connection broke.
+    """
+    body = Body(limit, encoding)
+    async for chunk in content.iter_any():
+        body.take(chunk)
+    return body.whole()

@@ -12,10 +12,9 @@ import aiohttp
 from yarl import URL
 
 from volcano_py.cluster.kubernetes.clock import Clock
+from volcano_py.cluster.kubernetes.http.aiohttp_rules import Connector, pieces, whole
 from volcano_py.cluster.kubernetes.http.answers import ERROR, Answer, BeyondLimitError, limit_of, without_explanation
-from volcano_py.cluster.kubernetes.http.bodies import pieces, whole
 from volcano_py.cluster.kubernetes.http.connections import CONNECT_WITHIN, cannot_connect
-from volcano_py.cluster.kubernetes.http.connector import Connector
 from volcano_py.cluster.kubernetes.http.credentials import Credentials
 from volcano_py.cluster.kubernetes.http.heads import Head
 from volcano_py.cluster.kubernetes.http.watch_stream import WatchStream
@@ -54,7 +53,7 @@ class AiohttpTransport:
         async with contextlib.nullcontext() if urgent else self._room:
             with _errors_of_the_system():
                 async with self._ask(head, body) as response:
-                    return await _whole(response, limit)
+                    return await _answer(response, limit)
 
     @contextlib.asynccontextmanager
     async def watch(self, head: Head, path: str, clock: Clock) -> AsyncIterator[WatchStream | Answer]:
@@ -67,7 +66,7 @@ class AiohttpTransport:
             with _errors_of_the_system():
                 response = await stack.enter_async_context(self._ask(head, None))
                 stack.callback(response.close)
-                refusal = await _whole(response, ERROR) if response.status >= 300 else None
+                refusal = await _answer(response, ERROR) if response.status >= 300 else None
             yield refusal or WatchStream(_chunks(response), response.close, path, clock)
 
     def _ask(self, head: Head, body: bytes | None) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
@@ -88,21 +87,24 @@ class AiohttpTransport:
 
 async def _chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     with _errors_of_the_system():
-        async for piece in pieces(response.content, response.headers.get("Content-Encoding", "")):
+        async for piece in pieces(response.content, _encoding(response)):
             yield piece
 
 
-async def _whole(response: aiohttp.ClientResponse, limit: int) -> Answer:
+async def _answer(response: aiohttp.ClientResponse, limit: int) -> Answer:
     retry_after = response.headers.get("Retry-After")
-    encoding = response.headers.get("Content-Encoding", "")
     try:
-        body = await whole(response.content, encoding, limit_of(response.status, limit))
+        body = await whole(response.content, _encoding(response), limit_of(response.status, limit))
     except BeyondLimitError:
         response.close()
         if response.status >= 300:
             return without_explanation(response.status, retry_after)
         raise
     return Answer(response.status, body, retry_after)
+
+
+def _encoding(response: aiohttp.ClientResponse) -> str:
+    return response.headers.get("Content-Encoding", "")
 
 
 @contextlib.contextmanager
