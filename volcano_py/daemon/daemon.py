@@ -32,7 +32,7 @@ from volcano_py.daemon.cycles import CycleLoop, CycleTiming
 from volcano_py.daemon.daemon_status import DaemonStatus
 from volcano_py.daemon.deletion_forwarder import DeletionForwarder
 from volcano_py.daemon.fan_out import FanOut, OnlyKind, WithoutKind
-from volcano_py.daemon.garbage import collect_by_the_clock, keep_what_there_is
+from volcano_py.daemon.garbage import collect_by_the_clock, keep_for_the_next_cycle, keep_what_there_is
 from volcano_py.daemon.leading.held_decisions import HeldDecisions
 from volcano_py.daemon.leading.leaders_events import LeadersEvents
 from volcano_py.daemon.leading.leadership import Leadership
@@ -346,6 +346,7 @@ class Daemon:
     async def _run_cycles(self) -> None:
         await self._controllers.queues_exist()
         keep_what_there_is()
+        keep_for_the_next_cycle()
         if not self._leadership.is_elected:
             self._other_scheduler.lead(after_ours=True)
         task = asyncio.create_task(self._cycles.run(), name="cycles")

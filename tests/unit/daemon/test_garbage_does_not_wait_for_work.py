@@ -143,3 +143,30 @@ def test_holes_between_what_lives_on_take_no_memory() -> None:
     """In a process of its own: where pieces come to lie depends on what was freed before."""
     answer = subprocess.run([sys.executable, "-c", HOLES], cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True)
     assert int(answer.stdout) > 640 * 80 * 1024
+
+
+COPIES = """
+import resource
+import numpy as np
+from volcano_py.daemon.garbage import keep_for_the_next_cycle
+
+columns = [np.zeros(100_000) for _ in range(20)]
+
+def faults_of_copies():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(10):
+        copies = [column.copy() for column in columns]
+        del copies
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+keep_for_the_next_cycle()
+faults_of_copies()
+print(faults_of_copies())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries are left alone")
+def test_each_copy_of_the_state_takes_the_memory_of_the_one_before() -> None:
+    """Otherwise the system is asked again for some 4,000 pages of each."""
+    answer = subprocess.run([sys.executable, "-c", COPIES], cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True)
+    assert int(answer.stdout) < 1000
