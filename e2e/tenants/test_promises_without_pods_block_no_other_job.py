@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 
 import yaml
@@ -34,6 +37,45 @@ async def promise_the_cluster_twice(attacker: Tenant) -> None:
 async def apply_pods_that_fit_nowhere(attacker: Tenant) -> None:
     """26 pods, `useless-0` to `useless-25`."""
     await attacker.apply(*(pod(f"useless-{index}", cpu="1", node_selector={"pool": "none"}) for index in range(26)))
+
+
+@asynccontextmanager
+async def replacing(attacker: Tenant, names: tuple[str, ...], *, every: float) -> AsyncIterator[None]:
+    """One PodGroup without pods of each name; in turns, one is deleted and another is created."""
+    groups = f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{attacker.name}/podgroups"
+
+    async def replace() -> None:
+        for turn in count():
+            name = names[turn % len(names)]
+            if turn >= len(names):
+                await attacker.client.delete(f"{groups}/{name}-{turn - len(names)}")
+            await attacker.apply(pod_group(f"{name}-{turn}", 1, minResources={"cpu": "4800m"}))
+            await asyncio.sleep(every)
+
+    task = asyncio.create_task(replace())
+    try:
+        yield
+        assert not task.done(), task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_job_is_admitted_although_empty_groups_replace_each_other_for_ever(
+    attacker: Tenant,
+    victim: Tenant,
+    simulated_nodes: SimulatedNodes,
+    daemon: Daemon,
+    configure: Callable[[str], Awaitable[None]],
+) -> None:
+    """Each is deleted before its time is over, when another has been admitted that keeps the job out as well."""
+    await configure(shipped_with("5s"))
+    await simulated_nodes(_NODES, cpu=str(_CPU))
+    async with replacing(attacker, ("one", "other"), every=2):
+        await attacker.namespace.wait_pod_group("one-0", "Inqueue")
+        await attacker.namespace.wait_pod_group("other-1", "Inqueue")
+        await victim.apply(volcano_job("large", 3, cpu="2"))
+        await victim.namespace.wait_phases(Running=3)
 
 
 async def test_a_job_within_its_part_runs_and_a_larger_one_when_the_promise_has_lapsed(

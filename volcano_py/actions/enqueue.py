@@ -32,8 +32,9 @@ class Enqueue(Action):
 
     A job that was admitted and had no pods for `promiseTimeout` is pending again. So is one that was admitted because
     of what evictions could free, if they have given it no place by then. It then goes behind all others, and
-    so do the jobs without pods of its namespace in the queue. They are admitted only if no job that was already waiting
-    at that time would be admitted if nothing were promised.
+    so do the jobs without pods of its namespace. They are admitted only if no job that was already waiting
+    at that time would be admitted if nothing were promised. A PodGroup that is deleted before its pods have held what
+    it was promised leaves the time for which that was not used to the next one of its namespace.
     """
 
     name = "enqueue"
@@ -62,6 +63,7 @@ class Enqueue(Action):
         if last:
             self._go_behind(ssn, last)
         times = ssn.promise_times
+        times.asked_about_all()
         does_any_wait = bool(self._refused) or any(_resting(ssn))
         due = min(times.next_relying_due, times.next_due if does_any_wait else float("inf"))
         if due < float("inf"):
@@ -130,8 +132,7 @@ class Enqueue(Action):
     def _consider_behind(self, ssn: Session, job: Job, behind: float, first: Callable[[], Job | None]) -> None:
         """Admit the job, unless `first`, the oldest job that promises alone keep out, was waiting before `behind`."""
         if ssn.promise_times.has_lapsed(job):
-            lapsed = nothing_freed if job.tasks else promise_lapsed
-            ssn.findings.note(job, Refusal(Reason.PROMISE_LAPSED, lapsed(ssn.promise_times.timeout)))
+            ssn.findings.note(job, Refusal(Reason.PROMISE_LAPSED, _lapsed(ssn, job)))
         if not self._may_enter(ssn, job):
             return
         waiting = first()
@@ -147,6 +148,14 @@ class Enqueue(Action):
         ssn.promise_times.begin(job)
         ssn.ask.job_enqueued(job)
         ssn.enqueue(job)
+
+
+def _lapsed(ssn: Session, job: Job) -> str:
+    """Why the job has lost its promise."""
+    times = ssn.promise_times
+    if job.tasks:
+        return nothing_freed(times.timeout)
+    return promise_lapsed(times.timeout, has_inherited=times.had_inherited(job))
 
 
 def _has_places(ssn: Session, row: int) -> bool:

@@ -82,7 +82,7 @@ EXAMPLES: Final[Mapping[Reason, str]] = {
     Reason.OVER_DESERVED: explain_ceilings.over_ceiling(
         "team-a", "cpu", allocated=12 * _CPU, asked=8 * _CPU, ceiling=16 * _CPU, kind=Ceiling.DESERVED
     ),
-    Reason.PROMISE_LAPSED: explain_ceilings.promise_lapsed(60),
+    Reason.PROMISE_LAPSED: explain_ceilings.promise_lapsed(60, has_inherited=False),
     Reason.CLUSTER_OVERCOMMITTED: explain_ceilings.cluster_overcommitted(
         "cpu", used=70 * _CPU, inqueue=20 * _CPU, asked=10 * _CPU, allocatable=80 * _CPU, factor=1.2
     ),

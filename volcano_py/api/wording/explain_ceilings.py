@@ -138,10 +138,14 @@ def over_quota(
     )
 
 
-def promise_lapsed(seconds: float) -> str:
-    """A job that was admitted had no pods for too long."""
+def promise_lapsed(seconds: float, *, has_inherited: bool) -> str:
+    """A job that was admitted had no pods for too long, with the time of PodGroups that it has replaced if
+    `has_inherited`."""
+    since = "of its admission"
+    if has_inherited:
+        since = "in all, with the time that PodGroups of its namespace had used that were deleted without pods"
     return (
-        f"none of its pods was created within {seconds:g}s of its admission, so other jobs may use its resources: see "
+        f"none of its pods was created within {seconds:g}s {since}, so other jobs may use its resources: see "
         "the events of the controller that creates its pods; it is admitted again after the jobs that were waiting then"
     )
 
@@ -155,7 +159,7 @@ def nothing_freed(seconds: float) -> str:
 
 
 def waits_for_earlier(job: str) -> str:
-    """A job whose namespace lost a promise in this queue, while `job` was waiting already."""
+    """A job whose namespace lost a promise while `job` was waiting already."""
     return (
         f"a job of this namespace was admitted and did not start in time; PodGroup {job} was waiting then "
         "and is admitted first"

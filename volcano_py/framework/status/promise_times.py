@@ -2,6 +2,8 @@
 
 The times are kept between cycles by the PodGroup's UID, and not read from the PodGroup: a user who may edit a PodGroup
 may edit its status. Only after a restart, conditions say how long pods have been missing, so that the time is not lost.
+What PodGroups that are gone have used of it counts for the next ones of their namespace (`unused_promises.py`); a
+restart forgets that.
 """
 
 from __future__ import annotations
@@ -9,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from volcano_py.api import names
 from volcano_py.config.arguments import Arguments, argument
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.config.values import PositiveDuration
 from volcano_py.framework.job import Job
+from volcano_py.framework.status.unused_promises import UnusedPromises
 from volcano_py.state.infos import JobInfo
 from volcano_py.state.snapshot import Snapshot
 
@@ -33,8 +36,15 @@ class EnqueueArguments(Arguments):
         timedelta(seconds=60),
         "How long an admitted job counts with all of its minResources while its pods do not exist yet. "
         "Afterwards it counts with what its pods ask for. Without any pod, its PodGroup goes back to Pending, behind "
-        "the jobs that waited then.",
+        "the jobs that waited then. PodGroups of a namespace that replace each other before have this time together.",
     )
+
+
+class _Lapse(NamedTuple):
+    """`at`: seconds since the epoch; `has_inherited`: the job had inherited part of the time that it has used."""
+
+    at: float
+    has_inherited: bool
 
 
 class PromiseTimes:
@@ -55,11 +65,9 @@ class PromiseTimes:
         self.are_ignored = self.is_any_over = False
         self._snapshot = snapshot
         self._is_first = not memory
-        self._unused_since: dict[str, float] = memory.setdefault("unused since", {})
+        self._unused = UnusedPromises(snapshot, memory)
         self._relying_since: dict[str, float] = memory.setdefault("relying since", {})
-        self._lapsed_at: dict[str, float] = memory.setdefault("lapsed at", {})
-        self._lapsed_of: dict[tuple[str, str], float] = memory.setdefault("lapsed of", {})
-        """Queue and namespace → when a job of theirs last lost its promise."""
+        self._lapses: dict[str, _Lapse] = memory.setdefault("lapses", {})
         self._held_back: dict[str, bool] = memory.setdefault("held back", {})
         """Whether promises alone kept the job out when it was last refused."""
         self._forget_those_gone()
@@ -69,11 +77,8 @@ class PromiseTimes:
         info, now = self._snapshot.jobs[row], self._snapshot.now
         if info is None or not info.ref.uid:
             return False
-        since = self._unused_since.get(info.ref.uid)
-        if since is None:
-            since = _missing_since(info, now) if self._is_first else now
-        since = self._unused_since[info.ref.uid] = min(since, now)  # the clock may have been set back
-        due = since + self.timeout
+        first = _missing_since(info, now) if self._is_first else None
+        due = self._unused.since(row, info, first) + self.timeout
         if due > now:
             self.next_due = min(self.next_due, due)
         return due <= now
@@ -88,11 +93,21 @@ class PromiseTimes:
             self.are_ignored = False
 
     def begin(self, job: Job) -> None:
-        """The job was admitted: its time starts again."""
-        self._unused_since.pop(job.info.ref.uid, None)
-        self._lapsed_at.pop(job.info.ref.uid, None)
-        self._relying_since.pop(job.info.ref.uid, None)
-        self._held_back.pop(job.info.ref.uid, None)
+        """The job was admitted. Its time starts again if it went behind those that waited; otherwise it goes on, from
+        what its namespace has used."""
+        uid = job.info.ref.uid
+        if uid and job.info.min_resources:
+            if self.behind(job) is not None:
+                self._unused.begin(job.row, job.info)
+            elif not job.tasks:
+                self._unused.since(job.row, job.info)
+        self._lapses.pop(uid, None)
+        self._relying_since.pop(uid, None)
+        self._held_back.pop(uid, None)
+
+    def asked_about_all(self) -> None:
+        """The cycle has asked about each promise that is not used: the time of others stands still."""
+        self._unused.stop_others()
 
     def rely(self, job: Job) -> None:
         """The job was admitted only because evictions could make room for it."""
@@ -113,23 +128,29 @@ class PromiseTimes:
 
     def lapse(self, job: Job) -> None:
         """The job has lost its promise."""
+        uid = job.info.ref.uid
         self.is_any_over = True
-        self._unused_since.pop(job.info.ref.uid, None)
-        self._relying_since.pop(job.info.ref.uid, None)
-        self._lapsed_at[job.info.ref.uid] = self._lapsed_of[job.queue.name, job.namespace] = self._snapshot.now
+        self._lapses[uid] = _Lapse(self._snapshot.now, has_inherited=self._unused.end(uid))
+        self._relying_since.pop(uid, None)
+        self._unused.leave(job.namespace, self.timeout)
 
     def has_lapsed(self, job: Job) -> bool:
         """Whether the job has lost its last promise."""
-        return job.info.ref.uid in self._lapsed_at
+        return job.info.ref.uid in self._lapses
+
+    def had_inherited(self, job: Job) -> bool:
+        """Whether the job has lost its last promise early, because its namespace had used part of the time before."""
+        lapse = self._lapses.get(job.info.ref.uid)
+        return lapse is not None and lapse.has_inherited
 
     def behind(self, job: Job) -> float | None:
         """The time such that jobs that waited then go before `job`: when it lost its last promise or, as long as it has
-        no pods, when another job of its namespace in the queue lost one. None when none did.
+        no pods, when the last promise of its namespace ended, if that has used all of the time. None if neither is so.
         """
-        lapsed_at = self._lapsed_at.get(job.info.ref.uid)
-        if lapsed_at is None and not job.tasks:
-            lapsed_at = self._lapsed_of.get((job.queue.name, job.namespace))
-        return lapsed_at
+        if lapse := self._lapses.get(job.info.ref.uid):
+            return lapse.at
+        left = None if job.tasks else self._unused.left_over(job.namespace)
+        return left.at if left is not None and left.seconds >= self.timeout else None
 
     def hold_back(self, job: Job, *, alone: bool) -> None:
         """Promises `alone` keep the job out, or something else does, too."""
@@ -142,9 +163,8 @@ class PromiseTimes:
     def _forget_those_gone(self) -> None:
         most = 2 * len(self._snapshot.jobs) + _SPARE_ENTRIES
         entries: tuple[dict[str, Any], ...] = (
-            self._unused_since,
             self._relying_since,
-            self._lapsed_at,
+            self._lapses,
             self._held_back,
         )
         for each in entries:
