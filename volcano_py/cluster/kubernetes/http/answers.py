@@ -17,8 +17,8 @@ OBJECT: Final = 16 * _MIB
 """One object, and one event of a watch."""
 PAGE: Final = 64 * _MIB
 """A page of a list: 2,000 objects of 33 KB on average. A page that is larger is asked for with fewer objects."""
-WHOLE_LIST: Final = 1024 * _MIB
-"""A list in one page, which is the way out where pages grow too old: 200,000 pods of 5 KB."""
+WHOLE_LIST: Final = 512 * _MIB
+"""A list in one page, which is the way out where pages grow too old: 100,000 pods of 5 KB."""
 BINDING: Final = 1 * _MIB
 """Success is 150 bytes; a refusal has the words of a webhook in it."""
 ERROR: Final = 1 * _MIB
