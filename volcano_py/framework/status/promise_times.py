@@ -70,10 +70,18 @@ class PromiseTimes:
         self._lapses: dict[str, _Lapse] = memory.setdefault("lapses", {})
         self._held_back: dict[str, bool] = memory.setdefault("held back", {})
         """Whether promises alone kept the job out when it was last refused."""
+        self._answers: dict[int, bool] = {}
+        """Row → whether its time is over: several plugins ask about thousands of rows."""
         self._forget_those_gone()
 
     def is_over(self, row: int) -> bool:
         """Whether the time is over for the job in this row, whose pods request less than it is promised."""
+        is_over = self._answers.get(row)
+        if is_over is None:
+            is_over = self._answers[row] = self._is_over(row)
+        return is_over
+
+    def _is_over(self, row: int) -> bool:
         info, now = self._snapshot.jobs[row], self._snapshot.now
         if info is None or not info.ref.uid:
             return False
@@ -101,6 +109,7 @@ class PromiseTimes:
                 self._unused.begin(job.row, job.info)
             elif not job.tasks:
                 self._unused.since(job.row, job.info)
+        self._answers.pop(job.row, None)
         self._lapses.pop(uid, None)
         self._relying_since.pop(uid, None)
         self._held_back.pop(uid, None)
@@ -130,6 +139,7 @@ class PromiseTimes:
         """The job has lost its promise."""
         uid = job.info.ref.uid
         self.is_any_over = True
+        self._answers.pop(job.row, None)
         self._lapses[uid] = _Lapse(self._snapshot.now, has_inherited=self._unused.end(uid))
         self._relying_since.pop(uid, None)
         self._unused.leave(job.namespace, self.timeout)
