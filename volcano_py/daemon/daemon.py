@@ -135,6 +135,7 @@ class Daemon:
             self._live,
             requests=client.answered,
             cycle_running=self._cycles.running_for,
+            queues_behind=lambda: self._kopf.behind,
         )
         self._status = DaemonStatus(
             self._state,

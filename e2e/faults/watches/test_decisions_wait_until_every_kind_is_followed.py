@@ -159,6 +159,7 @@ async def test_queues_that_alone_can_be_neither_watched_nor_listed(
         assert "Queue" in (await daemon.document("/status"))["behind"]
 
     await daemon.eventually("it knows that queues are behind", behind)
+    await daemon.wait_metric("volcano_informer_behind_seconds", 3, or_more=True, kind="Queue")
     await namespace.apply(pod("after", cpu="2", **work))
     await knows_of(daemon, namespace, "after")
     await pauses(daemon, "Queue")

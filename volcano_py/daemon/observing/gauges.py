@@ -34,11 +34,13 @@ class Gauges:
         *,
         requests: Mapping[tuple[str, int], int],
         cycle_running: Callable[[], float],
+        queues_behind: Callable[[], float],
     ) -> None:
         """No kind may be in two of the `informers`. `requests` are those of the client, by verb and status;
-        `cycle_running` returns for how many seconds the cycle under way has been running."""
+        `cycle_running` returns for how many seconds the cycle under way has been running, `queues_behind` for how many
+        queues, which no informer follows, have been out of date."""
         self._metrics, self._informers, self._live = metrics, informers, live
-        self._requests, self._cycle_running = requests, cycle_running
+        self._requests, self._cycle_running, self._queues_behind = requests, cycle_running, queues_behind
         self._counted: dict[tuple[str, str], int] = {}
 
     def render(self, accept: str) -> tuple[bytes, str]:
@@ -56,6 +58,7 @@ class Gauges:
             intake.watch_events(kind, self._more(kind, "events", stats.events))
             # The first list is none of those that a watch has failed to spare.
             intake.relisted(kind, self._more(kind, "lists", max(stats.lists - 1, 0)))
+        intake.behind("Queue", self._queues_behind())
         self._metrics.daemon.cycle_running(self._cycle_running())
         for (verb, status), count in list(self._requests.items()):
             effects.requested(verb, status, self._more(verb, str(status), count))

@@ -20,7 +20,8 @@ _OBJECTS: Final = Definition(
 _BEHIND: Final = Definition(
     name=PREFIX + "informer_behind_seconds",
     kind=MetricKind.GAUGE,
-    text="Seconds since the watch of this kind was last open; 0 while it is open. Above 2, decisions are paused.",
+    text="Seconds since the watch of this kind was last open, or queues were listed without one; 0 while it is open. "
+    "Above 2, decisions are paused.",
     labels=("kind",),
 )
 _RELISTS: Final = Definition(

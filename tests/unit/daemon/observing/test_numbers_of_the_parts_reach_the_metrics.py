@@ -26,7 +26,7 @@ class Parts:
         self.events = SimpleNamespace(waiting=0, written_of={}, counted=0, replaced=0, limited=0, dropped=0, failed=0)
         self.binder = SimpleNamespace(queued=7, in_flight=3)
         self.requests: Counter[tuple[str, int]] = Counter()
-        self.cycle_running = 0.0
+        self.cycle_running = self.queues_behind = 0.0
         self.live = SimpleNamespace(binder=self.binder, evictor=idle, status=idle, events=self.events)
 
 
@@ -46,7 +46,12 @@ def gauges(parts: Parts, metrics: Metrics) -> Gauges:
     of_jobs: Any = SimpleNamespace(unsynced=[], stats=lambda: {"VolcanoJob": parts.jobs})
     live: Any = SimpleNamespace(stats=lambda: parts.live)
     return Gauges(
-        metrics, (informers, of_jobs), live, requests=parts.requests, cycle_running=lambda: parts.cycle_running
+        metrics,
+        (informers, of_jobs),
+        live,
+        requests=parts.requests,
+        cycle_running=lambda: parts.cycle_running,
+        queues_behind=lambda: parts.queues_behind,
     )
 
 
@@ -63,9 +68,10 @@ def test_a_list_after_the_first_is_a_list_again(gauges: Gauges, parts: Parts, me
 
 
 def test_for_how_long_a_kind_has_not_been_followed_is_shown(gauges: Gauges, parts: Parts, metrics: Metrics) -> None:
-    parts.pods.behind = 7.5
+    parts.pods.behind, parts.queues_behind = 7.5, 2.5
     gauges.render("")
     assert value(metrics, "informer_behind_seconds", kind="Pod") == 7.5
+    assert value(metrics, "informer_behind_seconds", kind="Queue") == 2.5
 
 
 def test_a_controllers_own_informer_is_counted_too(gauges: Gauges, parts: Parts, metrics: Metrics) -> None:
