@@ -7,6 +7,7 @@ import gzip
 import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 import aiohttp
 import pytest
@@ -20,6 +21,8 @@ from volcano_py.operator.kopf_host import login as login_module
 from volcano_py.operator.kopf_host.login import KopfLogin
 
 pytestmark = pytest.mark.real_time
+
+gzipped = partial(gzip.compress, mtime=0)  # the same bytes at any time of the day
 
 
 class Endpoint:
@@ -119,15 +122,15 @@ async def test_an_answer_is_read_up_to_its_limit(encoding: bytes, monkeypatch: p
     monkeypatch.setattr(login_module, "PAGE", 2**20)
     body = bytes(2**20 + 1)
     async with scripted_session() as (server, session):
-        server.answers = [compressed(gzip.compress(body) if encoding == b"gzip" else body, encoding)]
+        server.answers = [compressed(gzipped(body) if encoding == b"gzip" else body, encoding)]
         with pytest.raises(aiohttp.ClientConnectionError, match="larger than 1024 KiB"):
             await asked(session, server)
         assert await asked(session, server) == {}
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
+@pytest.mark.parametrize("pack", [gzipped, zlib.compress])
 async def test_what_a_proxy_compresses_is_read_and_watched_all_the_same(pack: Callable[[bytes], bytes]) -> None:
-    encoding = b"gzip" if pack is gzip.compress else b"deflate"
+    encoding = b"gzip" if pack is gzipped else b"deflate"
     async with scripted_session() as (server, session):
         server.answers = [compressed(pack(b'{"a":1}'), encoding), compressed(pack(b'{"b":1}\n{"c":1}\n'), encoding)]
         assert await asked(session, server) == {"a": 1}
@@ -136,17 +139,17 @@ async def test_what_a_proxy_compresses_is_read_and_watched_all_the_same(pack: Ca
 
 
 async def test_what_comes_is_limited_before_it_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty member of gzip unpacks to nothing."""
+    """What follows the end of the packed data unpacks to nothing."""
     monkeypatch.setattr(login_module, "PAGE", 2**20)
     async with scripted_session() as (server, session):
-        server.answers = [compressed(gzip.compress(b"{}") + bytes(2**20 + 1), b"gzip")]
+        server.answers = [compressed(gzipped(b"{}") + bytes(2**20 + 1), b"gzip")]
         with pytest.raises(aiohttp.ClientConnectionError, match="larger than 1024 KiB"):
             await asked(session, server)
 
 
 async def test_a_compressed_answer_that_ends_early_is_an_error_after_which_kopf_tries_again() -> None:
     async with scripted_session() as (server, session):
-        server.answers = [compressed(gzip.compress(b'{"a":1}')[:-8], b"gzip")]
+        server.answers = [compressed(gzipped(b'{"a":1}')[:-8], b"gzip")]
         with pytest.raises(aiohttp.ClientConnectionError, match="ended early"):
             await asked(session, server)
 
