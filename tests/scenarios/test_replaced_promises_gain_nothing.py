@@ -145,13 +145,19 @@ def seconds_of(cluster: Cluster, attack: Attack) -> Iterator[None]:
         yield
 
 
-def test_the_one_that_has_inherited_says_so() -> None:
+def replaced_by_two(namespace: str) -> Cluster:
+    """A job waits for a PodGroup without pods, which is replaced by one called `two` after four seconds."""
     cluster = Cluster(group("one", 100))
     cluster.pass_by(1)
     cluster.add(vcjob("work", 2, 40, "victim"))
     cluster.pass_by(3)
     cluster.delete("PodGroup", "one")
-    cluster.add({**FIRST}, group("two", 100, priorityClassName="first"))
+    cluster.add({**FIRST}, group("two", 100, namespace=namespace, priorityClassName="first"))
+    return cluster
+
+
+def test_the_one_that_has_inherited_says_so() -> None:
+    cluster = replaced_by_two("default")
     cluster.pass_by(3)
     assert cluster.bound == {"work-worker-0", "work-worker-1"}
     assert "PromiseLapsed: " in cluster.reported("two")
@@ -161,12 +167,7 @@ def test_the_one_that_has_inherited_says_so() -> None:
 
 
 def test_another_namespace_inherits_nothing() -> None:
-    cluster = Cluster(group("one", 100))
-    cluster.pass_by(1)
-    cluster.add(vcjob("work", 2, 40, "victim"))
-    cluster.pass_by(3)
-    cluster.delete("PodGroup", "one")
-    cluster.add({**FIRST}, group("two", 100, namespace="other", priorityClassName="first"))
+    cluster = replaced_by_two("other")
     cluster.pass_by(TIMEOUT - 1)
     assert cluster.phase("other/two") == "Inqueue"
 
