@@ -16,10 +16,9 @@ from e2e.faults.injection.proxy import FaultProxy
 from e2e.harness.cluster import Cluster
 from e2e.harness.install import deployment_at_rest, install
 from e2e.harness.namespace import Namespace
-from e2e.harness.rights import DAEMON_USERS, Right, used_rights
+from e2e.harness.rights import Right, audited_control_plane
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.processes.ports import LOOPBACK
-from volcano_py.local.workdir.layout import Settings
 
 Table = dict[str, Counter[tuple[str, str]]]
 _TABLES = pytest.StashKey[Table]()
@@ -96,16 +95,14 @@ def scale(request: pytest.FixtureRequest) -> Scale:
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def control_plane(used_elsewhere: set[Right]) -> AsyncIterator[ControlPlane]:
-    """A control plane whose processes may be killed. Its audit log has every answer, whenever the server is killed."""
-    settings = Settings(audit_log=True, audited_users=DAEMON_USERS, apiserver_flags=("--audit-log-mode=blocking",))
-    async with ControlPlane(settings=settings) as control_plane:
+    """A control plane whose processes may be killed."""
+    async with audited_control_plane(used_elsewhere) as control_plane:
         yield control_plane
-        used_elsewhere.update(used_rights(control_plane.audit_log))
 
 
 @pytest.fixture(scope="package")
 def cluster(control_plane: ControlPlane) -> Cluster:
-    return Cluster(control_plane.kubeconfig, control_plane.kubectl, control_plane.client, control_plane)
+    return Cluster.of(control_plane)
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")

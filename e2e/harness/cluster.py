@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from e2e.harness import waiting
 from e2e.harness.rights import DAEMON_USERS
@@ -56,6 +56,11 @@ class Cluster:
         self.webhook_clients = webhook_clients
         self.diagnostics: list[Callable[[], str]] = []
         """Each adds its text to the message of a failed wait; daemons add the end of their logs."""
+
+    @classmethod
+    def of(cls, plane: ControlPlane, webhook_clients: WebhookClients | None = None) -> Self:
+        """The cluster of a control plane of our own."""
+        return cls(plane.kubeconfig, plane.kubectl, plane.client, plane, webhook_clients)
 
     async def apply(self, objects: str | Iterable[dict[str, Any]], namespace: str = "") -> None:
         """Server-side apply YAML text or objects; `namespace` for those that name none."""
@@ -136,7 +141,7 @@ async def local_cluster() -> AsyncIterator[Cluster]:
         clients = WebhookClients.create(Path(directory))
         settings = Settings(audit_log=True, audited_users=DAEMON_USERS, apiserver_flags=clients.apiserver_flags)
         async with ControlPlane(settings=settings) as plane:
-            yield Cluster(plane.kubeconfig, plane.kubectl, plane.client, plane, clients)
+            yield Cluster.of(plane, clients)
 
 
 @asynccontextmanager

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from volcano_py.api.names import SYSTEM_NAMESPACE
+from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.install import SERVICE_ACCOUNT
+from volcano_py.local.workdir.layout import Settings
 
 CONTROLLERS_ACCOUNT: Final = "volcano-controllers"
 """Of a daemon that runs controllers only, in the overlay `split-accounts`."""
@@ -95,3 +98,13 @@ def _users(binding: Mapping[str, Any]) -> Iterator[str]:
         user = f"system:serviceaccount:{subject.get('namespace')}:{subject['name']}"
         if user in DAEMON_USERS:
             yield user
+
+
+@asynccontextmanager
+async def audited_control_plane(used_elsewhere: set[Right]) -> AsyncIterator[ControlPlane]:
+    """A control plane whose audit log has every answer, whenever the server is killed. In the end, the rights that were
+    used there are added to those that were `used_elsewhere`."""
+    settings = Settings(audit_log=True, audited_users=DAEMON_USERS, apiserver_flags=("--audit-log-mode=blocking",))
+    async with ControlPlane(settings=settings) as control_plane:
+        yield control_plane
+        used_elsewhere.update(used_rights(control_plane.audit_log))

@@ -25,7 +25,7 @@ async def control_plane(used_elsewhere: set[Right]) -> AsyncIterator[ControlPlan
 
 @pytest.fixture(scope="module")
 def cluster(control_plane: ControlPlane) -> Cluster:
-    return Cluster(control_plane.kubeconfig, control_plane.kubectl, control_plane.client, control_plane)
+    return Cluster.of(control_plane)
 
 
 @pytest.fixture(scope="session")

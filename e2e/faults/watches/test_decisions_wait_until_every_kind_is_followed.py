@@ -6,6 +6,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
+
 from e2e.conftest import SimulatedNodes, StartDaemon
 from e2e.faults.injection.plans import Call, Calm, Fault, Gate, Injection
 from e2e.faults.injection.proxy import FaultProxy
@@ -63,6 +65,32 @@ async def pauses(daemon: Daemon, kind: str) -> None:
         assert kind in (await daemon.document("/status"))["behind"]
 
     await daemon.eventually("it says that decisions are paused", paused)
+
+
+TeamWith = Callable[[str], Awaitable[tuple[Daemon, str, dict[str, Any]]]]
+
+
+@pytest.fixture
+def team_with(
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    proxy: FaultProxy,
+    start_daemon: StartDaemon,
+    create_queues: Callable[..., Awaitable[None]],
+) -> TeamWith:
+    """A queue with this ceiling in cpu, in which a pod of 1 runs: the daemon, its name, and what pods of it have."""
+
+    async def make(cpu: str) -> tuple[Daemon, str, dict[str, Any]]:
+        pool = await simulated_nodes(1, cpu="8")
+        team = f"team-{namespace.name}"
+        await create_queues(queue(team, capability={"cpu": cpu}))
+        daemon = await start_daemon(server=proxy.url)
+        work: dict[str, Any] = {"node_selector": pool.selector, "annotations": {QUEUE_NAME: team}}
+        await namespace.apply(pod("before", **work))
+        await namespace.wait_phases(Running=1)
+        return daemon, team, work
+
+    return make
 
 
 async def test_a_watch_of_nodes_that_breaks_while_pods_are_followed(
@@ -137,21 +165,10 @@ async def test_a_restart_of_the_api_server_after_which_nodes_are_listed_last(
 
 
 async def test_queues_that_alone_can_be_neither_watched_nor_listed(
-    namespace: Namespace,
-    simulated_nodes: SimulatedNodes,
-    proxy: FaultProxy,
-    start_daemon: StartDaemon,
-    create_queues: Callable[..., Awaitable[None]],
+    namespace: Namespace, proxy: FaultProxy, team_with: TeamWith
 ) -> None:
     """The queue's new ceiling has not been seen; the pod is beyond it, and is not bound before it has been."""
-    pool = await simulated_nodes(1, cpu="8")
-    team = f"team-{namespace.name}"
-    await create_queues(queue(team, capability={"cpu": "4"}))
-    daemon = await start_daemon(server=proxy.url)
-    work: dict[str, Any] = {"node_selector": pool.selector, "annotations": {QUEUE_NAME: team}}
-    await namespace.apply(pod("before", **work))
-    await namespace.wait_phases(Running=1)
-
+    daemon, team, work = await team_with("4")
     proxy.plan = Unseen("queues")
     await namespace.apply(queue(team, capability={"cpu": "2"}))
 
@@ -171,21 +188,10 @@ async def test_queues_that_alone_can_be_neither_watched_nor_listed(
 
 
 async def test_queues_that_can_only_be_listed_are_listed_often(
-    namespace: Namespace,
-    simulated_nodes: SimulatedNodes,
-    proxy: FaultProxy,
-    start_daemon: StartDaemon,
-    create_queues: Callable[..., Awaitable[None]],
+    namespace: Namespace, proxy: FaultProxy, team_with: TeamWith
 ) -> None:
     """Decisions go on, and a change is seen within seconds, not with the next of the seldom lists."""
-    pool = await simulated_nodes(1, cpu="8")
-    team = f"team-{namespace.name}"
-    await create_queues(queue(team, capability={"cpu": "1"}))
-    daemon = await start_daemon(server=proxy.url)
-    work: dict[str, Any] = {"node_selector": pool.selector, "annotations": {QUEUE_NAME: team}}
-    await namespace.apply(pod("before", **work))
-    await namespace.wait_phases(Running=1)
-
+    daemon, team, work = await team_with("1")
     proxy.plan = Unseen("queues", "watch")
     await namespace.apply(queue(team, capability={"cpu": "2"}))
     await namespace.apply(pod("after", **work))

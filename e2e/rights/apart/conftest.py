@@ -17,9 +17,8 @@ from e2e.harness.admission import answered, open_door
 from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon, daemon_kubeconfig
 from e2e.harness.install import SERVICE_ACCOUNT, install
-from e2e.harness.rights import ADMISSION_ACCOUNT, CONTROLLERS_ACCOUNT, DAEMON_USERS, Right, granted_rights, used_rights
+from e2e.harness.rights import ADMISSION_ACCOUNT, CONTROLLERS_ACCOUNT, Right, audited_control_plane, granted_rights
 from volcano_py.local.controlplane import ControlPlane
-from volcano_py.local.workdir.layout import Settings
 from volcano_py.shipped import shipped
 
 OVERLAY = shipped("manifests") / "overlays" / "split-accounts"
@@ -28,16 +27,13 @@ RIGHTS = ("ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBi
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def control_plane(used_elsewhere: set[Right]) -> AsyncIterator[ControlPlane]:
-    """Its audit log has every answer at once."""
-    settings = Settings(audit_log=True, audited_users=DAEMON_USERS, apiserver_flags=("--audit-log-mode=blocking",))
-    async with ControlPlane(settings=settings) as control_plane:
+    async with audited_control_plane(used_elsewhere) as control_plane:
         yield control_plane
-        used_elsewhere.update(used_rights(control_plane.audit_log))
 
 
 @pytest.fixture(scope="package")
 def cluster(control_plane: ControlPlane) -> Cluster:
-    return Cluster(control_plane.kubeconfig, control_plane.kubectl, control_plane.client, control_plane)
+    return Cluster.of(control_plane)
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
