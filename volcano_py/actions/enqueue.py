@@ -77,7 +77,7 @@ class Enqueue(Action):
         rows = rows[(jobs.phase[rows] == Phase.INQUEUE) & jobs.min_resources[rows].any(axis=1)]
         has_pods = jobs.counts[rows].any(axis=1)
         over = [row for row in rows[~has_pods].tolist() if times.is_over(row)]
-        over += [row for row in rows[has_pods].tolist() if times.is_in_vain(row) and not _has_places(ssn, row)]
+        over += [row for row in times.in_vain(rows[has_pods].tolist()) if not _has_places(ssn, row)]
         for row in over:
             if (job := ssn.job(row)) is not None:
                 job.enter(Phase.PENDING)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from operator import attrgetter, is_
 from typing import Any, Final
 
@@ -31,8 +32,12 @@ from volcano_py.state.terms.pod_terms import PodTerm
 _TASK_COLUMNS: Final = tuple(sorted(TaskTable.columns.keys() - {"task_class", "labels", "spread"}))
 # What the API server has of a status decides nothing. The phase is the one that was reported.
 _JOB_COLUMNS: Final = tuple(sorted(JobTable.columns.keys() - {"phase", "stored_phase", "stored_counts"}))
+# There may be thousands of jobs that rest, of which an event touches one, so the loops over all of them are in C.
+_ROW: Final = attrgetter("row")
 _INFO: Final = attrgetter("info")
 _CLASS: Final = attrgetter("task_class")
+_TASKS: Final = attrgetter("tasks")
+_PHASE: Final = attrgetter("phase")
 
 
 class Basis(msgspec.Struct, frozen=True, eq=False):
@@ -83,6 +88,7 @@ class RestingJob(msgspec.Struct, frozen=True, eq=False):
     """One job that rests.
 
     Attributes:
+        phase: of the PodGroup, as it was reported.
         lacks: why no node has room for it, one for each of its classes that were tried; empty if more room would not
             help, or that is not known.
         joins: what makes a pod open nodes to it by its coming.
@@ -94,6 +100,7 @@ class RestingJob(msgspec.Struct, frozen=True, eq=False):
 
     row: int
     info: JobInfo
+    phase: Phase
     tasks: tuple[RestingTask, ...]
     reported: PendingJob
     lacks: tuple[LackOfRoom, ...]
@@ -143,9 +150,9 @@ class _Rows(msgspec.Struct, frozen=True, eq=False):
     columns: Mapping[str, NDArray[Any]]
 
     @classmethod
-    def of(cls, table: Table, rows: Iterable[int], names: Iterable[str]) -> _Rows:
-        places = np.fromiter(rows, dtype=np.intp)
-        return cls(places, {name: getattr(table, name)[places] for name in names})
+    def of(cls, table: Table, each: Sequence[RestingJob] | Sequence[RestingTask], names: Iterable[str]) -> _Rows:
+        rows = np.fromiter(map(_ROW, each), np.intp, len(each))
+        return cls(rows, {name: getattr(table, name)[rows] for name in names})
 
     def are_same(self, table: Table) -> NDArray[np.bool_]:
         """[K]"""
@@ -174,13 +181,14 @@ class _Lacks(msgspec.Struct, frozen=True, eq=False):
 
     @classmethod
     def of(cls, jobs: Sequence[RestingJob], cluster: ClusterCopy) -> _Lacks:
-        each = {id(lack): lack for job in jobs for lack in job.lacks}
+        lacking = [(place, job.lacks) for place, job in enumerate(jobs) if job.lacks]
+        each = {id(lack): lack for _, lacks in lacking for lack in lacks}
         number = {key: place for place, key in enumerate(each)}
-        pairs = [(place, number[id(lack)]) for place, job in enumerate(jobs) for lack in job.lacks]
+        pairs = [(place, number[id(lack)]) for place, lacks in lacking for lack in lacks]
         places, numbers = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
-        lacks = LacksOfRoom(list(each.values()))
-        pods = PodPlaces.of(cluster) if lacks.have_sight else None
-        return cls(cluster.ledger.nodes.future_idle(), pods, lacks, places, numbers)
+        all_lacks = LacksOfRoom(list(each.values()))
+        pods = PodPlaces.of(cluster) if all_lacks.have_sight else None
+        return cls(cluster.ledger.nodes.future_idle(), pods, all_lacks, places, numbers)
 
     def as_of(self, cluster: ClusterCopy) -> _Lacks:
         """The same for what is free now, and where pods are now: that concerns none of the jobs."""
@@ -210,7 +218,7 @@ class _Lacks(msgspec.Struct, frozen=True, eq=False):
 
 class Memory(msgspec.Struct, frozen=True, eq=False):
     """Jobs that rest, in the order of their rows in both tables. `owners`: [K] the place in `jobs` of each task;
-    `phases`: [J] of the PodGroups."""
+    `phases`: [J] of the jobs."""
 
     jobs: tuple[RestingJob, ...]
     tasks: tuple[RestingTask, ...]
@@ -221,16 +229,19 @@ class Memory(msgspec.Struct, frozen=True, eq=False):
     lacks: _Lacks
 
     @classmethod
-    def of(cls, jobs: tuple[RestingJob, ...], cluster: ClusterCopy) -> Memory:
+    def of(cls, jobs: tuple[RestingJob, ...], cluster: ClusterCopy, *, most_tasks: int) -> Memory:
+        """The first of the jobs: so many that they have `most_tasks` together, one without tasks counting as one."""
+        counts = np.fromiter(map(len, map(_TASKS, jobs)), np.intp, len(jobs))
+        jobs = jobs[: np.searchsorted(np.maximum(counts, 1).cumsum(), most_tasks, side="right")]
+        tasks = tuple[RestingTask, ...](chain.from_iterable(map(_TASKS, jobs)))
         ledger = cluster.snapshot.ledger
-        tasks = tuple(task for job in jobs for task in job.tasks)
         return cls(
             jobs,
             tasks,
-            np.repeat(np.arange(len(jobs)), [len(job.tasks) for job in jobs]),
-            np.array([Phase.of(job.info.phase) for job in jobs], dtype=np.int8),
-            _Rows.of(ledger.jobs, (job.row for job in jobs), _JOB_COLUMNS),
-            _Rows.of(ledger.tasks, (task.row for task in tasks), _TASK_COLUMNS),
+            np.repeat(np.arange(len(jobs)), counts[: len(jobs)]),
+            np.fromiter(map(_PHASE, jobs), np.int8, len(jobs)),
+            _Rows.of(ledger.jobs, jobs, _JOB_COLUMNS),
+            _Rows.of(ledger.tasks, tasks, _TASK_COLUMNS),
             _Lacks.of(jobs, cluster),
         )
 
@@ -252,8 +263,7 @@ class Memory(msgspec.Struct, frozen=True, eq=False):
         return found
 
     def _untouched(self, cluster: ClusterCopy) -> NDArray[np.bool_]:
-        """[J] whether everything known of the job is the very same object as it was. There may be thousands, of which
-        an event touches one, so the loops are in C."""
+        """[J] whether everything known of the job is the very same object as it was."""
         snapshot, rows = cluster.snapshot, self.task_rows.rows
         found = _are(self.jobs, map(snapshot.jobs.__getitem__, self.job_rows.rows.tolist()))
         tasks = _are(self.tasks, map(snapshot.tasks.__getitem__, rows.tolist()))

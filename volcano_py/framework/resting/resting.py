@@ -179,13 +179,16 @@ class Resting:
         """
         memory = self._memory
         concerned = {} if memory is None else memory.concerned(cluster)
-        kept = [job for job in self._recalled if self._is_as_before(job, concerned, reports, waits)]
+        awake = self._awake
+        kept = [
+            job for job in self._recalled if job.row not in awake or self._is_as_before(job, concerned, reports, waits)
+        ]
         new = self._new(cluster, set_aside, reports, {job.row for job in kept}, waits)
         jobs = (*kept, *new)
         if memory is not None and memory.jobs == jobs:
             self._memory = memory.as_of(cluster)
         else:
-            self._memory = Memory.of(_bounded(jobs), cluster)
+            self._memory = Memory.of(jobs, cluster, most_tasks=_MOST_TASKS)
         self._waits = waits.basis() if any(job.lacks for job in jobs) else None
         # A cycle without news that has not acted has tried places and given them back, as the next one would.
         if self._backlog.is_new or has_acted:
@@ -200,10 +203,8 @@ class Resting:
     def _is_as_before(
         self, job: RestingJob, concerned: Mapping[int, int], reports: Mapping[int, Report], waits: Waits
     ) -> bool:
-        """Whether what is known of it is true, or a later cycle looks at it. `concerned`: see `Memory.concerned`."""
+        """Whether what is known of a job is true at which the cycle has looked. `concerned`: see `Memory.concerned`."""
         row = job.row
-        if row not in self._awake:
-            return True
         if self._is_ground_new or row in concerned or self._backlog.is_old(row) or not waits.may_rest(row):
             return False
         report = reports.get(row)
@@ -237,6 +238,7 @@ class Resting:
                     RestingJob(
                         row=row,
                         info=group,
+                        phase=Phase.of(group.phase),
                         tasks=tuple(_task(cluster, task, pods, goes_by_pods=bool(sights)) for task in tasks.tolist()),
                         reported=report.job if group is info else replace(report.job, phase=group.phase),
                         lacks=lacks,
@@ -268,12 +270,3 @@ def _task(cluster: ClusterCopy, row: int, written: Mapping[str, tuple[str, str]]
         info = replace(info, on_its_way=on_its_way)
     selected_by = terms_of_profile(cluster.snapshot.terms, task_class.profile) if goes_by_pods else None
     return RestingTask(row, info, task_class, selected_by)
-
-
-def _bounded(jobs: Sequence[RestingJob]) -> tuple[RestingJob, ...]:
-    room, kept = _MOST_TASKS, []
-    for job in jobs:
-        if (room := room - max(len(job.tasks), 1)) < 0:
-            break
-        kept.append(job)
-    return tuple(kept)

@@ -8,7 +8,7 @@ restart forgets that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
@@ -123,9 +123,12 @@ class PromiseTimes:
         self._relying_since[job.info.ref.uid] = now = self._snapshot.now
         self.next_relying_due = min(self.next_relying_due, now + self.timeout)
 
-    def is_in_vain(self, row: int) -> bool:
-        """Whether evictions should have freed something by now for the job in this row, which holds no place: it was
+    def in_vain(self, rows: Iterable[int]) -> list[int]:
+        """Those of the rows for whose job evictions should have freed something by now, if it holds no place: it was
         admitted because of them, and its time is over."""
+        return [row for row in rows if self._is_in_vain(row)] if self._relying_since else []
+
+    def _is_in_vain(self, row: int) -> bool:
         info, now = self._snapshot.jobs[row], self._snapshot.now
         since = None if info is None else self._relying_since.get(info.ref.uid)
         if since is None:
