@@ -23,7 +23,7 @@ class JobMetrics:
     def reported(self, report: CycleReport) -> None:
         """A cycle has ended."""
         self._metrics.observe_cycle(report)
-        for job in report.pending:
+        for job in report.pending if self._metrics.shows_jobs else ():
             if job.name not in self._known:
                 continue
             namespace, _, name = job.name.partition("/")

@@ -97,6 +97,11 @@ class Metrics:
             self._shares.publish({}, {})
             self._network.publish({})
 
+    @property
+    def shows_jobs(self) -> bool:
+        """Whether there are series for each single job."""
+        return self._per_job is not None
+
     def job_started(self, namespace: str, name: str, queue: str) -> None:
         """A cycle looks at this PodGroup; calling it again changes nothing."""
         if self._per_job is not None:
