@@ -267,7 +267,8 @@ _WRITING: Final = Group(
             lasts="10m",
             summary="volcano-py lacks a right ({{ $labels.verb }})",
             description="The API server refused {{ $value | humanize }} requests {{ $labels.verb }} of {{ $labels.job "
-            "}} with 403. The log names the path; apply the ClusterRoles of this version again.",
+            "}} with 403. The log names the path; apply the ClusterRoles and Roles of this version again, with "
+            "those of the optional parts that are on.",
             dashboard=SCHEDULER_UID,
         ),
     ),

@@ -64,7 +64,10 @@ class TooLargeError(RequestError):
     """The answer is larger than any answer to such a request; the rest of it was not read."""
 
     def __init__(self, verb: str, path: str, limit: int) -> None:
-        super().__init__(f"{verb} {path}: the answer is larger than {limit >> 10} KiB, the limit for such a request")
+        super().__init__(
+            f"{verb} {path}: the answer is larger than {limit >> 10} KiB, the limit for such a request; "
+            "delete objects there that are not needed, or make them smaller"
+        )
         self.verb, self.path = verb, path
 
     @property
