@@ -28,11 +28,13 @@ _LOOK_AGAIN: Final = 0.1  # seconds
 
 
 class Tenant:
-    """One tenant. `refused` counts the requests that the API server answered with an error."""
+    """One tenant. `refused` counts the requests that the API server answered with an error, `edited` the edits that it
+    has made."""
 
     def __init__(self, namespace: str, client: APIClient) -> None:
         self.namespace = namespace
         self.refused = 0
+        self.edited = 0
         self._client = client
 
     async def create(self, objects: Iterable[Manifest]) -> None:
@@ -46,13 +48,21 @@ class Tenant:
         await asyncio.gather(*(worker() for _ in range(_IN_FLIGHT)))
 
     async def edit(self, edits: Iterator[Edit], per_second: float) -> None:
-        """Edit at this rate until cancelled, or until the edits end."""
-        started = time.monotonic()
+        """Edit at this rate until cancelled, or until the edits end. An object is edited again only once the API server
+        has answered: edits of one object that are under way at the same time undo each other's work there, and soon it
+        makes fewer of them."""
+        started, under_way = time.monotonic(), dict[str, asyncio.Task[None]]()
         async with asyncio.TaskGroup() as group:
             for number, each in enumerate(edits):
                 await asyncio.sleep(max(0.0, started + number / per_second - time.monotonic()))
                 path = f"{self._path(each.kind)}/{each.name}"
-                group.create_task(self._send(self._client.merge_patch(path, each.patch)))
+                if path in under_way:
+                    await under_way[path]
+                under_way[path] = group.create_task(self._edit(path, each.patch))
+
+    async def _edit(self, path: str, patch: Manifest) -> None:
+        if await self._send(self._client.merge_patch(path, patch)):
+            self.edited += 1
 
     async def clear(self) -> None:
         """Delete all of the tenant's work, and wait until it is gone."""
@@ -70,11 +80,14 @@ class Tenant:
     def _path(self, kind: str) -> str:
         return _PATHS[kind].format(self.namespace)
 
-    async def _send(self, request: Awaitable[object]) -> None:
+    async def _send(self, request: Awaitable[object]) -> bool:
+        """Whether the API server did what was asked for."""
         try:
             await request
         except (APIError, aiohttp.ClientError, TimeoutError):
             self.refused += 1
+            return False
+        return True
 
 
 @asynccontextmanager

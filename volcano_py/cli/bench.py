@@ -204,7 +204,8 @@ def _tenants(attacks: Sequence[str], nodes: int, seconds: float, output: str) ->
         for each in measured:
             out.print(f"{each.attack}: {each.title}; {each.refused} requests refused, {each.restarts} replicas ended")
             parts = f"{each.steady.write_p90:.2f} / {each.steady.news_p90:.2f} / {each.steady.rest_p90:.2f}"
-            out.print(f"  steady after {each.settling:.0f} s, then write / news / rest {parts}")
+            edits = f"{each.edits_per_second:.0f} edits/s"
+            out.print(f"  steady after {each.settling:.0f} s, then {edits}, write / news / rest {parts}")
     else:
         print_data({"attacks": [each.as_json() for each in measured]}, output)
 

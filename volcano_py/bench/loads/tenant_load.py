@@ -41,8 +41,8 @@ _CONTROLLERS: Final = ("clusterrole-aggregation-controller", "serviceaccount-con
 class Measured:
     """One attack. `control` is like `during`, but the attack's pods belong to a scheduler that does not run. `steady`
     goes on with the attack once the scheduler has written all that it writes about its objects at first, which was
-    `settling` seconds after the attack's first request. `refused` is how many of the attacker's requests the API
-    server refused."""
+    `settling` seconds after the attack's first request, and the API server made `edits_per_second` of the attack's
+    edits. It refused `refused` of the attacker's requests."""
 
     attack: str
     title: str
@@ -52,6 +52,7 @@ class Measured:
     steady: Phase
     after: Phase
     settling: float
+    edits_per_second: float
     refused: int
     lease_transitions: int
     restarts: int
@@ -91,6 +92,7 @@ class Measured:
             "title": self.title,
             **{name: phase.as_json() for name, phase in self.phases().items()},
             "settling_seconds": self.settling,
+            "edits_per_second": self.edits_per_second,
             "times_as_long": {probe: self.times(probe) for probe in PROBES},
             "times_as_long_as_control": {probe: self.times_control(probe) for probe in PROBES},
             "refused_requests": self.refused,
@@ -159,7 +161,9 @@ async def _measure(
     async with _attacking(attack, attack.objects(nodes), attacker) as made:
         during = await strangers.phase(seconds, made)
         settled_at = await settled(audit, attacker.namespace)
+        edited, since = attacker.edited, time.monotonic()
         steady = await strangers.phase(seconds)
+        edits_per_second = (attacker.edited - edited) / (time.monotonic() - since)
     await _clear(attacker, strangers)
     after = await strangers.phase(seconds)
     await strangers.clear()
@@ -172,6 +176,7 @@ async def _measure(
         steady=steady,
         after=after,
         settling=max(0.0, settled_at - started),
+        edits_per_second=edits_per_second,
         refused=attacker.refused,
         lease_transitions=await running.lease_transitions() - transitions,
         restarts=running.restarts - restarts,

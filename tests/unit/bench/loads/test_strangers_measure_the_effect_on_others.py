@@ -86,7 +86,8 @@ def phase(p90: float, unbound: int = 0) -> Phase:
 def measured() -> Measured:
     return Measured(
         attack="misfits", title="2,000 pods", before=phase(0.1), control=phase(0.2), during=phase(0.4, unbound=3),
-        steady=phase(0.2), after=phase(0.1), settling=21.5, refused=7, lease_transitions=2, restarts=1,
+        steady=phase(0.2), after=phase(0.1), settling=21.5, edits_per_second=49.5, refused=7, lease_transitions=2,
+        restarts=1,
     )  # fmt: skip
 
 
@@ -110,6 +111,7 @@ def test_the_output_for_programs_has_all_figures() -> None:
         "probes": 4, "unbound": 3, "p50_seconds": 0.2, "p90_seconds": 0.4, "worst_seconds": 0.8,
     }  # fmt: skip
     assert (reported["steady"]["pods"]["p90_seconds"], reported["settling_seconds"]) == (0.2, 21.5)
+    assert reported["edits_per_second"] == 49.5
     assert (reported["refused_requests"], reported["lease_transitions"], reported["restarts"]) == (7, 2, 1)
 
 
@@ -145,6 +147,34 @@ async def test_edits_are_sent_until_they_end() -> None:
     async with asyncio.timeout(5):
         await Tenant("ns", server).edit(iter([Edit("Pod", "a", {}), Edit("Pod", "b", {})]), 1000.0)
     assert server.paths == ["/api/v1/namespaces/ns/pods/a", "/api/v1/namespaces/ns/pods/b"]
+
+
+class Slow(Server):
+    """Answers edits once it is allowed to; one of what is called `bad`, with an error."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_answer = asyncio.Event()
+
+    async def merge_patch(self, path: str, body: Any) -> Any:
+        await super().merge_patch(path, body)
+        await self.may_answer.wait()
+        if path.endswith("/bad"):
+            raise APIError("PATCH", path, 409, "Conflict", "no")
+
+
+async def test_an_object_is_edited_again_once_the_api_server_has_answered() -> None:
+    server = Slow()
+    attacker = Tenant("ns", server)
+    edits = iter([Edit("Pod", name, {}) for name in ("a", "bad", "a", "b")])
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        group.create_task(attacker.edit(edits, 1000.0))
+        await asyncio.sleep(0.05)
+        sent = [path.rpartition("/")[2] for path in server.paths]
+        server.may_answer.set()
+    assert sent == ["a", "bad"]
+    assert [path.rpartition("/")[2] for path in server.paths] == ["a", "bad", "a", "b"]
+    assert (attacker.edited, attacker.refused) == (3, 1)
 
 
 class Controlled(APIClient):
