@@ -1,6 +1,6 @@
 """Runs what docs/performance.md shows and keeps the results: `python -m benchmarks.measure [NAME…]`.
 
-Leave the machine alone meanwhile; all takes about half an hour. `python -m benchmarks.report` then renews the page.
+Leave the machine alone meanwhile; all takes about an hour. `python -m benchmarks.report` then renews the page.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
     "bare": ("--load=bare", "--no-kube-scheduler"),
     "restart": ("--load=restart",),
     "rest": ("--load=rest", "--nodes=2000"),
+    "tenants": ("--load=tenants", "--seconds=8"),
     "decide": ("--mode=decide", *_LARGE, "--runs=3"),
     "decide-largest": ("--mode=decide", "--nodes=10000", "--pods=100000"),
     "decide-sizes": ("--mode=decide", "--load=sizes", "--nodes=1250", "--pods=10000"),

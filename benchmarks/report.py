@@ -40,7 +40,7 @@ _DECISIONS: Final = {
 
 def report() -> str:
     """What stands between the marks of the page."""
-    return "\n".join([*_where(), *_at_the_api_server(), *_decisions(), *_growth()])
+    return "\n".join([*_where(), *_at_the_api_server(), *_tenants(), *_decisions(), *_growth()])
 
 
 def _result(name: str) -> dict[str, Any]:
@@ -140,6 +140,43 @@ def _costs(run: dict[str, Any]) -> list[str]:
     return [f"{run['cpu_seconds']:.1f}", f"{run['peak_rss_bytes'] / 2**20:.0f}"]
 
 
+def _tenants() -> Iterable[str]:
+    result = _result("tenants")
+    attacks = result["attacks"]
+    yield f"### Others, while one tenant attacks\n\n`{result['command']}`\n"
+    yield (
+        "Median, 90th percentile and longest wait in seconds, and ratios of the 90th percentiles. The Lease was lost "
+        f"{sum(attack['lease_transitions'] for attack in attacks)} times.\n"
+    )
+    for probe, what in (("pods", "Pods"), ("job", "Jobs")):
+        yield f"{what}:\n"
+        headings = ["Attack", "Before", "During", "× before", "× control", "Steady", "After"]
+        yield _table(headings, [_waits(attack, probe) for attack in attacks])
+    parts = ("write_p90_seconds", "news_p90_seconds", "rest_p90_seconds")
+    yield "Write / watch / rest, 90th percentiles, and edits that the API server made in the steady state:\n"
+    yield _table(
+        ["Attack", "During", "Steady", "Steady after s", "Edits/s"],
+        [
+            [
+                f"`{attack['attack']}`",
+                *(" / ".join(f"{attack[phase][part]:.2f}" for part in parts) for phase in ("during", "steady")),
+                f"{attack['settling_seconds']:.0f}",
+                f"{attack['edits_per_second']:.0f}",
+            ]
+            for attack in attacks
+        ],
+    )
+
+
+def _waits(attack: dict[str, Any], probe: str) -> list[str]:
+    before, during, steady, after = (
+        " / ".join(f"{attack[phase][probe][figure]:.2f}" for figure in ("p50_seconds", "p90_seconds", "worst_seconds"))
+        for phase in ("before", "during", "steady", "after")
+    )
+    times = [f"{attack[key][probe]:.1f}" for key in ("times_as_long", "times_as_long_as_control")]
+    return [f"`{attack['attack']}`", before, during, *times, steady, after]
+
+
 def _decisions() -> Iterable[str]:
     yield "### Decisions alone, in memory\n\nWith `--runs`, the fastest run is shown.\n"
     rows = []
@@ -167,7 +204,8 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _numbers(headings: Sequence[str]) -> list[bool]:
-    return [heading[:1] not in "SWN`" or heading == "Seconds" for heading in headings]
+    """Whether a column has numbers: none has words but the first, and commands."""
+    return [place > 0 and not heading.startswith("`") for place, heading in enumerate(headings)]
 
 
 def page(text: str) -> str:
@@ -178,5 +216,5 @@ def page(text: str) -> str:
 
 
 if __name__ == "__main__":
-    assert COMMANDS.keys() == {*_TITLES, *_DECISIONS, "decide-sizes"}
+    assert COMMANDS.keys() == {*_TITLES, "tenants", *_DECISIONS, "decide-sizes"}
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
