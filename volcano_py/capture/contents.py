@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from volcano_py.api.names import GROUP_NAME
+from volcano_py.api.names import GROUP_NAME, OLD_SLA_WAITING_TIME
 from volcano_py.api.objects import ApiObject, ObjectMeta, Pod, PodSpec, Volume, metadata_of
 from volcano_py.api.volumes import PersistentVolumeClaimSpec
 from volcano_py.jobs.model import JobSpec, Task, VolcanoJob, VolumeSpec
@@ -21,6 +21,8 @@ from volcano_py.jobs.model import JobSpec, Task, VolcanoJob, VolumeSpec
 _M = TypeVar("_M", bound=ObjectMeta)
 
 _VOLCANO: Final = "volcano.sh"
+# Keys that are not Volcano's by their prefix.
+_WITHOUT_PREFIX: Final = frozenset({GROUP_NAME, OLD_SLA_WAITING_TIME})
 _OF_VOLUMES: Final = frozenset(
     {"pv.kubernetes.io", "volume.kubernetes.io", "volume.beta.kubernetes.io", "storageclass.kubernetes.io"}
 )
@@ -43,7 +45,9 @@ def stripped(obj: ApiObject) -> ApiObject:
 def is_decisive(annotation: str) -> bool:
     """Whether an annotation of this key may alter a decision."""
     prefix = annotation.partition("/")[0]
-    return annotation == GROUP_NAME or prefix == _VOLCANO or prefix.endswith(f".{_VOLCANO}") or prefix in _OF_VOLUMES
+    return (
+        annotation in _WITHOUT_PREFIX or prefix == _VOLCANO or prefix.endswith(f".{_VOLCANO}") or prefix in _OF_VOLUMES
+    )
 
 
 def _metadata(metadata: _M) -> _M:

@@ -8,11 +8,9 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.go_values import parse_duration
 from volcano_py.framework.job import Task
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
-from volcano_py.state.infos import TaskInfo
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.table import Rows
 
@@ -37,11 +35,11 @@ class Cdp(Plugin):
         """Which pods are protected at this time, or would be if they ran."""
         tasks, now = self._tasks, self._ssn.now
         with_cooldown = ((row, info) for row, info in enumerate(self._ssn.snapshot.tasks) if info and info.cooldown)
-        return tuple(row for row, info in with_cooldown if tasks.scheduled_at.item(row) + _cooldown(info) > now)
+        return tuple(row for row, info in with_cooldown if tasks.scheduled_at.item(row) + info.cooldown > now)
 
     def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
         for row in candidates[np.isnan(self._cooldown[candidates])].tolist():
-            self._cooldown[row] = _cooldown(self._ssn.task_info(row))
+            self._cooldown[row] = self._ssn.task_info(row).cooldown
         until = self._tasks.scheduled_at[candidates] + self._cooldown[candidates]
         running = self._tasks.status[candidates] == TaskStatus.RUNNING
         known = self._tasks.scheduled_at[candidates] > 0
@@ -59,13 +57,3 @@ class Cdp(Plugin):
 
     def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
         return self.preemptable(task, candidates)
-
-
-def _cooldown(info: TaskInfo) -> float:
-    """Seconds, 0 when there is none or it cannot be read."""
-    if not info.cooldown:
-        return 0.0
-    try:
-        return max(parse_duration(info.cooldown).total_seconds(), 0.0)
-    except ValueError:
-        return 0.0

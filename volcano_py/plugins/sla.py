@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from volcano_py.api.go_values import parse_duration
+from volcano_py.api.annotations.known import SLA_WAITING_TIMES
 from volcano_py.config.arguments import Arguments, argument
 from volcano_py.config.values import PositiveDuration
 from volcano_py.framework.job import Job
@@ -15,16 +15,15 @@ from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import ABSTAIN, PERMIT, Ballot
 
-_WAITING_TIME: Final = "sla-waiting-time"
 _NO_LIMIT: Final = float("inf")
 
 
 class SlaArguments(Arguments):
     waiting_time: Annotated[PositiveDuration | None, Field()] = argument(
-        _WAITING_TIME,
+        "sla-waiting-time",
         None,
-        "How long a job may wait, such as `1h30m`. The PodGroup's annotation of the same name takes precedence. "
-        "None: no limit.",
+        "How long a job may wait, such as `1h30m`. The PodGroup's annotation `volcano.sh/sla-waiting-time` takes "
+        "precedence. None: no limit.",
     )
 
 
@@ -70,12 +69,8 @@ class Sla(Plugin):
         return due
 
     def _limit_of(self, job: Job) -> float:
-        """Seconds; an annotation that is not a duration above 0 counts as none."""
-        text = job.info.annotations.get(_WAITING_TIME)
-        if text is None:
-            return self._limit
-        try:
-            seconds = parse_duration(text).total_seconds()
-        except ValueError:
-            return self._limit
-        return seconds if seconds > 0 else self._limit
+        """Seconds, by the annotation or the configuration."""
+        for annotation in SLA_WAITING_TIMES:
+            if (own := annotation.value(job.info.annotations)) is not None:
+                return own
+        return self._limit

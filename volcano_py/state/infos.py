@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from hashlib import blake2b
 
 import msgspec
 
 from volcano_py.api import names
+from volcano_py.api.annotations import known
 from volcano_py.api.effects import ObjectRef
-from volcano_py.api.go_values import parse_duration
 from volcano_py.api.objects import Condition, OwnerReference, Pod, PodGroup, ResourceList, Taint
 from volcano_py.api.quantity import LARGEST, QuantityError, Rounding, parse_quantity
 from volcano_py.state.classes.limits import pod_limits
@@ -42,8 +41,8 @@ class TaskInfo(msgspec.Struct, frozen=True, gc=False):
     """The pod's PodScheduled condition while it is False."""
     on_its_way: tuple[str, str] | None = None
     """Reason and message that were handed to the status writer since."""
-    cooldown: str = ""
-    """`volcano.sh/cooldown-time`, label before annotation, as it is written."""
+    cooldown: float = 0.0
+    """Seconds after it was scheduled for which it asks not to be evicted (`volcano.sh/cooldown-time`)."""
     claims: tuple[str, ...] = ()
     """The PersistentVolumeClaims it uses, as namespace/name, in the order of its class's `volumes`."""
     says_preemptable: bool = False
@@ -170,9 +169,8 @@ def tiebreak_of(key: str) -> int:
 def task_info(pod: Pod, *, ours: bool) -> TaskInfo:
     meta, annotations, labels = pod.metadata, pod.metadata.annotations, pod.metadata.labels
     unscheduled = _condition(pod, "False")
-    preemptable = annotations.get(names.PREEMPTABLE, labels.get(names.PREEMPTABLE))
-    says_preemptable = _boolean(preemptable, default=False)
-    zone = annotations.get(names.REVOCABLE_ZONE)
+    preemptable = known.PREEMPTABLE.value(annotations, labels)
+    uses_revocable = known.REVOCABLE_ZONE.value(annotations)
     return TaskInfo(
         ref=ObjectRef("Pod", meta.namespace, meta.name, meta.uid),
         group=annotations.get(names.GROUP_NAME, ""),
@@ -180,15 +178,15 @@ def task_info(pod: Pod, *, ours: bool) -> TaskInfo:
         role=annotations.get(names.TASK_SPEC) or labels.get(names.TASK_SPEC, ""),
         gates=tuple([gate.name for gate in pod.spec.scheduling_gates]),
         nominated_node=pod.status.nominated_node_name,
-        preemptable=_boolean(preemptable, default=True),
+        preemptable=preemptable is not False,
         preemption_policy=pod.spec.preemption_policy,
         priority_class=pod.spec.priority_class_name,
         labels=labels,
         condition=unscheduled,
-        cooldown=labels.get(names.COOLDOWN_TIME, annotations.get(names.COOLDOWN_TIME, "")),
+        cooldown=known.COOLDOWN_TIME.value(annotations, labels) or 0.0,
         claims=claims_of(pod),
-        says_preemptable=says_preemptable,
-        uses_revocable=zone == "*" if zone is not None else says_preemptable,
+        says_preemptable=preemptable is True,
+        uses_revocable=preemptable is True if uses_revocable is None else uses_revocable,
         named_queue=annotations.get(names.QUEUE_NAME, ""),
         limits=pod_limits(pod.spec),
     )
@@ -196,9 +194,9 @@ def task_info(pod: Pod, *, ours: bool) -> TaskInfo:
 
 def task_priority(pod: Pod) -> int:
     """Annotation `volcano.sh/task-priority`, else the pod's priority, else 1 (facts of Volcano's task model)."""
-    text = pod.metadata.annotations.get(names.TASK_PRIORITY)
-    if text is not None and re.fullmatch(r"-?\d{1,10}", text, re.ASCII):
-        return int(text)
+    own = known.TASK_PRIORITY.value(pod.metadata.annotations)
+    if own is not None:
+        return own
     return pod.spec.priority if pod.spec.priority is not None else 1
 
 
@@ -233,13 +231,7 @@ def deadline_of(pod: Pod) -> float:
 
 def running_estimate(annotations: Mapping[str, str]) -> float:
     """Seconds that the pods of a PodGroup are said to run; 0 when nothing is said, or no duration above 0."""
-    text = annotations.get(names.RUNNING_ESTIMATE)
-    if text is None:
-        return 0.0
-    try:
-        return max(parse_duration(text).total_seconds(), 0.0)
-    except ValueError:
-        return 0.0
+    return known.RUNNING_ESTIMATE.value(annotations) or 0.0
 
 
 def job_info(
@@ -257,7 +249,7 @@ def job_info(
         counts=(status.running, status.succeeded, status.failed),
         annotations=meta.annotations,
         labels=meta.labels,
-        preemptable=_boolean(meta.annotations.get(names.PREEMPTABLE, meta.labels.get(names.PREEMPTABLE)), default=True),
+        preemptable=known.PREEMPTABLE.value(meta.annotations, meta.labels) is not False,
         problem=problem,
         min_resources=spec.min_resources or {},
         owner=meta.controller,
@@ -306,10 +298,3 @@ def _condition(pod: Pod, status: str) -> Condition | None:
         if condition.type == names.POD_SCHEDULED and condition.status == status:
             return condition
     return None
-
-
-def _boolean(text: str | None, *, default: bool) -> bool:
-    """Go's ParseBool; anything unreadable is false."""
-    if text is None:
-        return default
-    return text in {"1", "t", "T", "true", "TRUE", "True"}

@@ -66,6 +66,7 @@ def test_manifests_are_stripped_to_the_same() -> None:
         ("kubectl.kubernetes.io/last-applied-configuration", False),
         ("evilvolcano.sh/token", False),
         ("volcano.sh", True),
+        ("sla-waiting-time", True),
         ("note", False),
     ],
 )

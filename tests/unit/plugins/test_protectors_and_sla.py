@@ -151,9 +151,14 @@ def test_a_budget_that_is_used_up_does_not_make_an_exchange_final(allowed: int) 
 
 def waiting(name: str, seconds: float, limit: str = "") -> PodGroup:
     group = pod_group(name, phase="Pending")
-    annotations = {"sla-waiting-time": limit} if limit else {}
     created = NOW - timedelta(seconds=seconds)
-    metadata = msgspec.structs.replace(group.metadata, annotations=annotations, creation_timestamp=created)
+    metadata = msgspec.structs.replace(group.metadata, creation_timestamp=created)
+    group = msgspec.structs.replace(group, metadata=metadata)
+    return with_annotations(group, {"sla-waiting-time": limit} if limit else {})
+
+
+def with_annotations(group: PodGroup, annotations: dict[str, str]) -> PodGroup:
+    metadata = msgspec.structs.replace(group.metadata, annotations=annotations)
     return msgspec.structs.replace(group, metadata=metadata)
 
 
@@ -165,6 +170,20 @@ def test_a_job_past_its_limit_is_admitted(limit: str, vote: Vote) -> None:
     plugin, job = opened.plugin(Sla), opened.job("train")
     assert plugin.job_enqueueable(job).vote is vote
     assert plugin.job_pipelined(job).vote is vote
+
+
+@pytest.mark.parametrize(
+    ("annotations", "vote"),
+    [
+        ({"volcano.sh/sla-waiting-time": "30s"}, Vote.PERMIT),
+        ({"volcano.sh/sla-waiting-time": "2m", "sla-waiting-time": "30s"}, Vote.ABSTAIN),
+        ({"volcano.sh/sla-waiting-time": "soon", "sla-waiting-time": "30s"}, Vote.PERMIT),
+        ({"volcano.sh/sla-waiting-time": "0s"}, Vote.ABSTAIN),
+    ],
+)
+def test_the_annotation_of_today_comes_before_the_old_one(annotations: dict[str, str], vote: Vote) -> None:
+    opened = open_session(with_annotations(waiting("train", 60), annotations), tiers=[[Sla]])
+    assert opened.plugin(Sla).job_enqueueable(opened.job("train")).vote is vote
 
 
 def test_the_limit_is_reached_without_anything_else_happening() -> None:
