@@ -305,6 +305,8 @@ class ClusterState:
             hyper_nodes=self._hyper_nodes.all(),
             hyper_nodes_version=self._hyper_nodes.version,
             strangers=self._groups.strangers(shared),
+            unreadable_tasks=self._pods.unreadable.picture(),
+            unreadable_jobs=self._groups.unreadable.picture(),
             left_queues=frozenset(left_queues),
             shard=None if self._shards is None else self._shards.view(),
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from volcano_py.api import names
+from volcano_py.api.annotations.known import unreadable_of_pod_group
 from volcano_py.api.bounds import RESOURCES_ASKED
 from volcano_py.api.effects import PodGroupStatusUpdate
 from volcano_py.api.objects import PodGroup, PriorityClass
@@ -22,6 +23,7 @@ from volcano_py.state.table.stores import ObjectStore
 from volcano_py.state.table.table import NOWHERE
 from volcano_py.state.task_class import Refusal
 from volcano_py.state.topology.limits import SubGroupPolicy, membership
+from volcano_py.state.unreadable_values import UnreadableValues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -45,6 +47,7 @@ class Groups:
         infos: by row; None while the PodGroup does not exist.
         keys: by row, namespace/name; "" for rows that are free.
         namespaces: slots of the job table's `namespace` column.
+        unreadable: annotations and labels that cannot be read.
         foreign: which of them belong to other schedulers; see there for `follows_jobs`.
     """
 
@@ -67,6 +70,7 @@ class Groups:
         self.infos: list[JobInfo | None] = []
         self.keys: list[str] = []
         self.namespaces = Interner()
+        self.unreadable = UnreadableValues()
         self.foreign = ForeignGroups(scheduler_names, follows_jobs=follows_jobs, changed=self._judge)
         self._assumed: dict[str, tuple[JobInfo, float]] = {}
         self._width = self._goal = len(ledger.axis)
@@ -80,11 +84,13 @@ class Groups:
     def upsert(self, group: PodGroup) -> Change:
         key = group.metadata.key
         old = self._objects.put(group)
-        if old is None:
-            self._assumed.pop(key, None)  # of an older one with this name
         row = self.row(key)
+        if old is None:  # what is known is of an older one with this name
+            self._assumed.pop(key, None)
+            self.unreadable.take(row)
         self.foreign.group_seen(key, group.metadata.controller)
         reading = self._read(group)
+        self.unreadable.put(row, unreadable_of_pod_group(group.metadata))
         self._follow_policies(row, reading.info)
         self.infos[row] = self._as_assumed(key, reading.info)
         judged = self._judge(key)
@@ -101,6 +107,7 @@ class Groups:
         self._queue_slots.give_back(int(jobs.queue[row]))
         jobs.clear(row, keep=_OF_PODS)
         self._follow_policies(row, None)
+        self.unreadable.take(row)
         self.infos[row] = None
         self.foreign.group_gone(group.metadata.key)
         self._assumed.pop(group.metadata.key, None)

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from volcano_py.api.annotations.known import unreadable_of_pod
 from volcano_py.api.effects import PodCondition
 from volcano_py.api.objects import ObjectMeta, Pod
 from volcano_py.state.infos import (
@@ -28,6 +29,7 @@ from volcano_py.state.table.change import Change
 from volcano_py.state.table.columns import ANY_PRIORITY
 from volcano_py.state.table.interner import Interner
 from volcano_py.state.table.table import NOWHERE, Rows
+from volcano_py.state.unreadable_values import UnreadableValues
 
 if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject, Condition
@@ -75,6 +77,7 @@ class Pods:
         infos: by row; None for rows that are free.
         roles: slots of the task table's `role` column; slot 0 is no role.
         sub_groups: slots of its `sub_group` column; slot 0 is none.
+        unreadable: annotations and labels that cannot be read, of our pods that have not ended.
     """
 
     def __init__(
@@ -111,6 +114,7 @@ class Pods:
         self.roles.take("")
         self.sub_groups = Interner()
         self.sub_groups.take("")
+        self.unreadable = UnreadableValues()
 
     # -- pods as they come -------------------------------------------------------------------------------------------
 
@@ -130,6 +134,7 @@ class Pods:
         if row is None:
             row = self._new_row(pod)
             self._write(row, pod, info, status, job)
+            self._follow_unreadable(row, pod, waits_or_runs=ours and status not in _FINISHED)
             # a pod that another scheduler has placed may be the one that a pod of ours has affinity to
             is_awaited = self._terms.profile(int(self._ledger.tasks.labels[row])) != 0
             if is_awaited or (status is TaskStatus.PENDING if ours else self._uses_devices(row)):
@@ -139,12 +144,18 @@ class Pods:
         before = self._essence(row)
         self._ledger.book_one(row, -1)
         self._write(row, pod, info, status, job)
+        ousted = max(ousted, self._follow_unreadable(row, pod, waits_or_runs=ours and status not in _FINISHED))
         after = self._essence(row)
         if after == before:
             return ousted
         if after[1:] == before[1:] and before[0] in _SETTLING and after[0] in _SETTLING:
             return max(ousted, Change.STATUS if grouped else Change.LATER)
         return Change.DECISION
+
+    def _follow_unreadable(self, row: int, pod: Pod, *, waits_or_runs: bool) -> Change:
+        """Note what of the pod cannot be read. `waits_or_runs`: whether it is one of ours that has not ended."""
+        is_new = self.unreadable.put(row, unreadable_of_pod(pod.metadata) if waits_or_runs else ())
+        return Change.STATUS if is_new else Change.NONE
 
     def upsert_all(self, pods: Iterable[Pod]) -> Change:
         """`upsert` for each, in their order. Those that are new enter the sums together."""
@@ -389,6 +400,7 @@ class Pods:
         self._claims.take(row)
         self._spread_defaults.take(row, info.ref.namespace)
         self._charges.take(row)
+        self.unreadable.take(row)
         tasks.free_row(row)
         self._shown.pop(row, None)
         self._promised.pop(row, None)

@@ -19,6 +19,7 @@ from volcano_py.state.table.ledger import Ledger
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.terms.term_book import TermPicture
 from volcano_py.state.topology.hyper_nodes import HyperNodeInfo
+from volcano_py.state.unreadable_values import NOTHING_UNREADABLE, Picture
 from volcano_py.state.volumes.storage import Storage
 
 
@@ -97,6 +98,9 @@ class Snapshot(msgspec.Struct, frozen=True):
     """PodGroups of ours that pods of other schedulers name as well, by namespace/name."""
     changes: int = 0
     """How many changes have arrived that the scheduler has not made itself, be they worth a cycle or not."""
+    unreadable_tasks: Picture = NOTHING_UNREADABLE
+    """Annotations and labels of our pods that cannot be read. `unreadable_jobs`: the same of PodGroups."""
+    unreadable_jobs: Picture = NOTHING_UNREADABLE
     left_queues: frozenset[str] = frozenset()
     """Queues with PodGroups of the scheduler `volcano`, where this is another one: that one writes what they hold."""
 

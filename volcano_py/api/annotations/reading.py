@@ -61,6 +61,8 @@ class Annotation(msgspec.Struct, Generic[T], frozen=True):
 
     def value(self, annotations: Mapping[str, str], labels: Mapping[str, str] = _NONE) -> T | None:
         """What is written; None when nothing is, or `otherwise` when it cannot be read."""
+        if self.key not in annotations and self.key not in labels:  # as of nearly all pods
+            return None
         written = self._written(annotations, labels)
         if written is None:
             return None

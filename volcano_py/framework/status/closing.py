@@ -19,6 +19,7 @@ from volcano_py.api.report import PendingJob
 from volcano_py.api.wording import explain
 from volcano_py.framework.job import Job
 from volcano_py.framework.resting.reports import Report
+from volcano_py.framework.status.ignored_values import ignored_values
 from volcano_py.framework.status.missing_queue import queue_source
 from volcano_py.framework.status.queue_conditions import queue_conditions
 from volcano_py.framework.status.verdicts import PodVerdict, gang_message, job_verdict, pod_verdicts
@@ -92,6 +93,7 @@ class Closing:
         effects.extend(self._queues())
         effects.extend(self._invalid_queues())
         effects.extend(queue_conditions(self._ssn))
+        effects.extend(ignored_values(self._ssn))
         return effects
 
     # -- PodGroups -------------------------------------------------------------------------------------------------

@@ -10,13 +10,14 @@ when it is placed.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 import numpy as np
 import structlog
 
 from volcano_py.api.effects import Event
+from volcano_py.api.names import IGNORED_ANNOTATION
 from volcano_py.config.flags import Flags
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.plugin import GoesBy, Plugin, Reach
@@ -33,9 +34,6 @@ from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 log = structlog.get_logger(__name__)
-
-IGNORED_ANNOTATION: Final = "IgnoredAnnotation"
-"""Reason of the event on a pod whose strategies cannot be read."""
 
 
 class _ClassScores(msgspec.Struct, frozen=True, eq=False):

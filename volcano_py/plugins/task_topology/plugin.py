@@ -16,6 +16,7 @@ import structlog
 from numpy.typing import NDArray
 
 from volcano_py.api.effects import Event
+from volcano_py.api.names import IGNORED_ANNOTATION
 from volcano_py.config.flags import Flags
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.plugin import Plugin, Reach
@@ -31,8 +32,6 @@ from volcano_py.state.task_class import TaskClass
 
 log = structlog.get_logger(__name__)
 
-IGNORED_ANNOTATION: Final = "IgnoredAnnotation"
-"""Reason of the event on a PodGroup whose annotations cannot be used."""
 _HIGHEST: Final = 100.0
 _LAST: Final = 1e15  # rank of a task that no preference names
 

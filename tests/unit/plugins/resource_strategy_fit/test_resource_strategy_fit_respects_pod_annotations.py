@@ -11,10 +11,10 @@ from tests.support.placement.node_answers import scores
 from tests.support.registries import checked_registry
 from tests.support.sessions import NOW, Opened, node, open_session, pod, pod_group
 from volcano_py.api.effects import Bind, Effect, Event
+from volcano_py.api.names import IGNORED_ANNOTATION
 from volcano_py.config import parse_configuration
 from volcano_py.plugins.resource_strategy_fit import ResourceStrategyFit
 from volcano_py.plugins.resource_strategy_fit.override import OverrideError, read_override
-from volcano_py.plugins.resource_strategy_fit.plugin import IGNORED_ANNOTATION
 from volcano_py.plugins.resource_strategy_fit.settings import Scoring, Strategy
 from volcano_py.scheduler import Scheduler
 from volcano_py.state.cluster_state import ClusterState

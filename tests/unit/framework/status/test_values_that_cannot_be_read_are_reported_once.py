@@ -1,0 +1,164 @@
+"""An annotation or label that cannot be read is ignored, and its object gets one event, not one in each cycle."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+import pytest
+
+from tests.support.cycles import Cycles
+from tests.support.sessions import node, pod, pod_group
+from volcano_py.api.effects import Event
+from volcano_py.api.objects import Pod, PodGroup
+from volcano_py.framework.status import ignored_values
+
+O = TypeVar("O", Pod, PodGroup)  # noqa: E741
+PRIORITY = "volcano.sh/task-priority"
+
+
+def with_annotations(obj: O, **annotations: str) -> O:
+    """With annotations of Volcano's: `task_priority` is `volcano.sh/task-priority`."""
+    added = {f"volcano.sh/{key.replace('_', '-')}": value for key, value in annotations.items()}
+    metadata = msgspec.structs.replace(obj.metadata, annotations={**obj.metadata.annotations, **added})
+    return msgspec.structs.replace(obj, metadata=metadata)
+
+
+def odd_pod(name: str = "a", value: str = "1e999", **more: str) -> Pod:
+    return with_annotations(pod(name, group="g", cpu="1"), task_priority=value, **more)
+
+
+def events(cycles: Cycles, *, decide: bool = True) -> list[tuple[str, str]]:
+    """Object and message of those of the next cycle."""
+    cycles.effects.clear()
+    cycles.run(decide=decide)
+    found = [each for each in cycles.effects if isinstance(each, Event) and each.reason == "IgnoredAnnotation"]
+    assert {each.type for each in found} <= {"Warning"}
+    return [(f"{each.about.kind} {each.about.key}", each.message) for each in found]
+
+
+def told(value: str) -> str:
+    return f"annotation {PRIORITY} is '{value}': write a whole number, such as 100; until then it counts as absent"
+
+
+def test_the_pod_is_placed_all_the_same_and_is_told_once() -> None:
+    cycles = Cycles(node("n1"), pod_group("g"), odd_pod())
+    assert events(cycles) == [("Pod team/a", told("1e999"))]
+    assert cycles.binds == {"a": "n1"}
+    assert events(cycles) == []
+
+
+def test_pods_and_pod_groups_are_told_each_of_their_own() -> None:
+    group = with_annotations(pod_group("g"), jdb_min_available="half", running_estimate="long")
+    cycles = Cycles(node("n1"), group, odd_pod("a", "x", preemptable="maybe"), odd_pod("b", "5"))
+    assert [(about, text.partition(":")[0]) for about, text in events(cycles)] == [
+        ("PodGroup team/g", "annotation volcano.sh/running-estimate is 'long'"),
+        ("PodGroup team/g", "annotation volcano.sh/jdb-min-available is 'half'"),
+        ("Pod team/a", "annotation volcano.sh/preemptable is 'maybe'"),
+        ("Pod team/a", "annotation volcano.sh/task-priority is 'x'"),
+    ]
+    assert events(cycles) == []
+
+
+def test_another_value_is_told_again_and_a_readable_one_is_not() -> None:
+    cycles = Cycles(node("n1"), pod_group("g"), odd_pod())
+    events(cycles)
+    for value, reported in (("1e998", [("Pod team/a", told("1e998"))]), ("7", []), ("7", [])):
+        cycles.state.upsert("Pod", odd_pod(value=value))
+        assert events(cycles) == reported
+
+
+def test_a_change_of_anything_else_says_nothing_again() -> None:
+    cycles = Cycles(node("n1"), pod_group("g"), odd_pod())
+    events(cycles)
+    cycles.state.upsert("Pod", with_annotations(odd_pod(), note="new"))
+    cycles.state.upsert("Pod", odd_pod("b", "later"))
+    assert events(cycles) == [("Pod team/b", told("later"))]
+
+
+def test_a_pod_that_runs_is_told_of_an_edit_without_waiting_for_other_changes() -> None:
+    cycles = Cycles(node("n1"), pod_group("g"), pod("a", group="g", cpu="1", on="n1"))
+    woken: list[bool] = []
+    cycles.state.on_change = woken.append
+    cycles.state.upsert("Pod", with_annotations(pod("a", group="g", cpu="1", on="n1"), numa_topology_policy="strict"))
+    assert woken, "a cycle follows"
+    assert [about for about, _ in events(cycles, decide=False)] == ["Pod team/a"]
+
+
+def test_a_pod_of_the_same_name_that_follows_is_told_as_well() -> None:
+    cycles = Cycles(node("n1"), pod_group("g"), odd_pod())
+    events(cycles)
+    cycles.state.delete("Pod", odd_pod())
+    again = odd_pod()
+    cycles.state.upsert(
+        "Pod", msgspec.structs.replace(again, metadata=msgspec.structs.replace(again.metadata, uid="2"))
+    )
+    assert [about for about, _ in events(cycles)] == ["Pod team/a"]
+
+
+def test_what_is_gone_before_the_cycle_is_not_told() -> None:
+    cycles = Cycles(node("n1"), pod_group("g"), odd_pod())
+    cycles.state.delete("Pod", odd_pod())
+    assert events(cycles) == []
+
+
+def test_pods_are_told_when_their_pod_group_is_there() -> None:
+    cycles = Cycles(node("n1"), odd_pod())
+    assert events(cycles) == []
+    cycles.state.upsert("PodGroup", pod_group("g"))
+    assert events(cycles) == [("Pod team/a", told("1e999"))]
+    assert events(cycles) == []
+
+
+def test_a_pod_group_is_told_when_it_is_written() -> None:
+    """Pods are placed before the PodGroup that is generated for them has a UID, which an event has to name."""
+    written = with_annotations(pod_group("g"), running_estimate="long")
+    assumed = msgspec.structs.replace(written, metadata=msgspec.structs.replace(written.metadata, uid=""))
+    cycles = Cycles(node("n1"), assumed, odd_pod())
+    assert events(cycles) == []
+    assert cycles.binds == {"a": "n1"}
+    cycles.state.upsert("PodGroup", written)
+    assert [about for about, _ in events(cycles)] == ["PodGroup team/g", "Pod team/a"]
+
+
+def test_a_pod_group_that_takes_the_place_of_another_is_told_as_well() -> None:
+    """Its deletion was not seen."""
+    group = with_annotations(pod_group("g"), running_estimate="long")
+    cycles = Cycles(node("n1"), group)
+    assert [about for about, _ in events(cycles)] == ["PodGroup team/g"]
+    again = msgspec.structs.replace(group, metadata=msgspec.structs.replace(group.metadata, uid="2"))
+    cycles.state.upsert("PodGroup", again)
+    assert [about for about, _ in events(cycles)] == ["PodGroup team/g"]
+    assert events(cycles) == []
+
+
+def test_of_many_that_are_put_off_a_cycle_looks_at_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ignored_values, "_LOOKS", 2)
+    cycles = Cycles(node("n1"), *(odd_pod(f"p{number}") for number in range(5)))
+    for _ in range(3):
+        assert events(cycles) == []
+    cycles.state.upsert("PodGroup", pod_group("g"))
+    cycles.state.upsert("Pod", odd_pod("p4", "else"))
+    found = [events(cycles) for _ in range(4)]
+    assert sorted(about for each in found for about, _ in each) == [f"Pod team/p{number}" for number in range(5)]
+    assert max(map(len, found)) <= 3, "the new value, and two"
+
+
+def test_pods_that_have_ended_are_not_told() -> None:
+    ended = with_annotations(pod("a", group="g", on="n1", phase="Succeeded"), task_priority="1e999")
+    assert events(Cycles(node("n1"), pod_group("g"), ended)) == []
+
+
+@pytest.mark.parametrize("on", ["", "n1"])
+def test_pods_of_other_schedulers_are_left_alone(on: str) -> None:
+    theirs = with_annotations(pod("a", group="g", scheduler="other", on=on), task_priority="1e999")
+    cycles = Cycles(node("n1"), with_annotations(pod_group("g"), running_estimate="long"), theirs)
+    assert events(cycles) == [], "nor is the PodGroup, which is theirs"
+
+
+def test_a_scheduler_that_starts_again_tells_it_once_more() -> None:
+    cycles = Cycles(node("n1"), pod_group("g"), odd_pod())
+    events(cycles)
+    cycles.scheduler.forget()
+    assert events(cycles) == [("Pod team/a", told("1e999"))]
+    assert events(cycles) == []
