@@ -15,7 +15,8 @@ class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 class Now(_Part, frozen=True):
     """How a workload stands. `state`: Running, Partly running, Waiting, or Starting, when the scheduler's next cycles
-    start it. `since`: RFC 3339, "" when no condition says it. `evictions`: why the next cycles evict pods of it."""
+    start it. `since`: RFC 3339, "" when no condition says it. `evictions`: why the next cycles evict pods of it.
+    `ignored`: annotations and labels of the PodGroup and its pods that cannot be read."""
 
     state: str
     running: int
@@ -26,6 +27,7 @@ class Now(_Part, frozen=True):
     nodes: Mapping[str, int] = {}
     """Node → pods of it there."""
     evictions: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 class Ahead(_Part, frozen=True):

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Final
 
+from volcano_py.api.annotations.known import unreadable_of_pod, unreadable_of_pod_group
+from volcano_py.api.annotations.reading import Unreadable
 from volcano_py.api.objects import Pod, PodGroup
 from volcano_py.api.wording.pod_message import why_pod_waits
+from volcano_py.api.wording.summarize import counted, plural, summarize
 from volcano_py.cluster.memory_pods import group_of
 from volcano_py.explain.model import Now
 from volcano_py.explain.target import Target
 from volcano_py.explain.world import World
+
+_MOST_VALUES: Final = 10  # that are different; each pod may have its own
 
 
 def now(world: World, target: Target) -> Now:
@@ -19,11 +25,13 @@ def now(world: World, target: Target) -> Now:
     evictions = tuple(effect.message for effect in world.evictions if effect.pod.uid in theirs)
     nodes = Counter(pod.spec.node_name for pod in target.pods if pod.spec.node_name)
     running = sum(nodes.values())
+    ignored = _ignored(target)
     waits = bool(target.waiting) or running < target.need
     if not waits:
         were = sum(bool(pod.spec.node_name) for pod in before)
         state = "Running" if were >= running else "Starting"
-        return Now(state, running, max(len(target.pods), target.need), nodes=dict(nodes), evictions=evictions)
+        wanted = max(len(target.pods), target.need)
+        return Now(state, running, wanted, nodes=dict(nodes), evictions=evictions, ignored=ignored)
     reason, message = _why(world, target)
     return Now(
         state="Partly running" if running else "Waiting",
@@ -34,7 +42,21 @@ def now(world: World, target: Target) -> Now:
         since=_since(world, target),
         nodes=dict(nodes),
         evictions=evictions,
+        ignored=ignored,
     )
+
+
+def _ignored(target: Target) -> tuple[str, ...]:
+    """What cannot be read of the PodGroup and its pods, as their events say it; equal values of pods together."""
+    group = () if target.found is None else unreadable_of_pod_group(target.found.metadata)
+    of_group = [f"PodGroup {target.group}: {value.message}" for value in group]
+    names: dict[Unreadable, list[str]] = {}
+    for pod in target.pods:
+        for value in unreadable_of_pod(pod.metadata):
+            names.setdefault(value, []).append(pod.metadata.name)
+    of_pods = [f"{plural('pod', len(pods))} {summarize(pods)}: {value.message}" for value, pods in names.items()]
+    more = len(of_pods) - _MOST_VALUES
+    return (*of_group, *of_pods[:_MOST_VALUES], *([f"{counted(more, 'more value')} of pods"] if more > 0 else ()))
 
 
 def _why(world: World, target: Target) -> tuple[str, str]:

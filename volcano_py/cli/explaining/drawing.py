@@ -61,6 +61,8 @@ def _now(workload: WorkloadExplanation) -> Iterator[str]:
         yield from _wrapped(f"On {_counts(now.nodes)}")
     if now.evictions:
         yield from _part("Evicted next", now.evictions)
+    if now.ignored:
+        yield from _part("Ignored", now.ignored)
 
 
 def _waits(workload: WorkloadExplanation) -> Iterator[str]:
