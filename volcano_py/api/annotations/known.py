@@ -17,6 +17,7 @@ from volcano_py.api.go_values import parse_bool, parse_duration
 from volcano_py.api.objects import ObjectMeta
 
 _NUMA_POLICIES: Final = ("none", "best-effort", "restricted", "single-numa-node")
+_LARGEST_INT32: Final = 2**31 - 1  # minMember and tiers are int32 in the API
 _MOST_DIGITS: Final = 9  # of a number of pods
 
 
@@ -35,6 +36,20 @@ def _whole_number(text: str) -> int:
     if not re.fullmatch(r"-?\d{1,10}", text, re.ASCII):
         raise ValueError(text)
     return int(text)
+
+
+def _int32(text: str) -> int:
+    """0 or more."""
+    text = text.strip()
+    if not re.fullmatch(r"[+-]?\d{1,10}", text, re.ASCII) or not 0 <= int(text) <= _LARGEST_INT32:
+        raise ValueError(text)
+    return int(text)
+
+
+def _topology_mode(text: str) -> str:
+    if text not in ("hard", "soft"):
+        raise ValueError(text)
+    return text
 
 
 def _any_zone(text: str) -> bool:
@@ -105,6 +120,16 @@ SLA_WAITING_TIMES: Final = tuple(
 """The first that can be read counts."""
 JDB_MIN_AVAILABLE: Final = Annotation(names.JDB_MIN_AVAILABLE, _pod_amount, _WRITE_PODS)
 JDB_MAX_UNAVAILABLE: Final = Annotation(names.JDB_MAX_UNAVAILABLE, _pod_amount, _WRITE_PODS)
+# For the PodGroup that is generated for pods: of their owner, and of pods.
+GROUP_MIN_MEMBER: Final = Annotation(
+    names.GROUP_MIN_MEMBER, _int32, "write a number, 0 or more", otherwise=1, meanwhile="it counts as 1"
+)
+NETWORK_TOPOLOGY_MODE: Final = Annotation(
+    names.NETWORK_TOPOLOGY_MODE, _topology_mode, "write hard or soft, and create the pod again"
+)
+NETWORK_TOPOLOGY_HIGHEST_TIER: Final = Annotation(
+    names.NETWORK_TOPOLOGY_HIGHEST_TIER, _int32, "write a number, 0 or more, and create the pod again"
+)
 
 _OF_PODS: Final[tuple[Annotation[Any], ...]] = (PREEMPTABLE, TASK_PRIORITY, COOLDOWN_TIME, REVOCABLE_ZONE, NUMA_POLICY)
 _OF_POD_GROUPS: Final[tuple[Annotation[Any], ...]] = (

@@ -208,12 +208,12 @@ class PodGroupController(Controller[str]):
         group = _POD_GROUP.decode(answer)
         self._index.note_group(key, group)
         self._forbidden.discard(key)
-        for warning in plan.warnings:
-            self._warn(pod, warning)
+        self._warn_of(plan, pod)
         return group
 
     async def _update_group(self, key: str, existing: PodGroup, pod: Pod) -> None:
-        changes = group_changes(existing, (await self._plan(pod)).group)
+        plan = await self._plan(pod)
+        changes = group_changes(existing, plan.group)
         if not changes:
             return
         log.info("PodGroup updated to follow its owner", pod_group=key, changes=changes)
@@ -227,6 +227,7 @@ class PodGroupController(Controller[str]):
                 self._index.forget_group(key)
             raise
         self._index.note_group(key, _POD_GROUP.decode(answer))
+        self._warn_of(plan, pod)
 
     async def _delete_group(self, key: str) -> None:
         group = self._index.group(key)
@@ -303,6 +304,11 @@ class PodGroupController(Controller[str]):
             if waiting is not None and isinstance(error, RequestError) and error.is_refusal:
                 self._warn(waiting, f"PodGroup {key} cannot be written: {error}")
         return True
+
+    def _warn_of(self, plan: GroupPlan, pod: Pod) -> None:
+        """Once the plan is carried out."""
+        for warning in plan.warnings:
+            self._warn(pod, warning)
 
     def _warn(self, pod: Pod, message: str) -> None:
         metadata = pod.metadata

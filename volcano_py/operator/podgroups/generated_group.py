@@ -7,12 +7,13 @@ controller and the simulated cluster call the same functions.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
+from volcano_py.api.annotations import known
+from volcano_py.api.annotations.reading import Annotation
 from volcano_py.api.bounds import GROUP_RESOURCES
 from volcano_py.api.dns_names import is_label, is_subdomain
 from volcano_py.api.effects import JsonObject
@@ -21,12 +22,9 @@ from volcano_py.api.names import (
     DEFAULT_QUEUE,
     DEFAULT_SCHEDULER_NAME,
     GENERATED_GROUP_PREFIX,
-    GROUP_MIN_MEMBER,
     GROUP_NAME,
     JDB_MAX_UNAVAILABLE,
     JDB_MIN_AVAILABLE,
-    NETWORK_TOPOLOGY_HIGHEST_TIER,
-    NETWORK_TOPOLOGY_MODE,
     PREEMPTABLE,
     QUEUE_NAME,
     REVOCABLE_ZONE,
@@ -42,6 +40,8 @@ from volcano_py.api.requests import Amounts, RequestError, pod_requests
 from volcano_py.api.shards.sharding import Sharding
 from volcano_py.api.workloads import Workload
 from volcano_py.operator.podgroups.ignored_keys import ignored_group_key
+
+T = TypeVar("T")
 
 # (API group, kind) of the owners whose annotations a group inherits; their pods come in informers of ours. A Volcano
 # Job is a `Job` as well, but of another API group, and brings its own PodGroups.
@@ -61,8 +61,6 @@ _POD_ANNOTATIONS: Final = (
 )
 _POD_LABELS: Final = (PREEMPTABLE, COOLDOWN_TIME)
 _REVISION_LABEL: Final = "controller-revision-hash"  # set by the StatefulSet controller
-_INTEGER: Final = re.compile(r"[+-]?\d{1,10}", re.ASCII)
-_LARGEST_INT32: Final = 2**31 - 1  # minMember and tiers are int32 in the API
 _LONGEST_NAME: Final = 100  # characters of a name that is none
 # Resources in minResources, each under two names, alongside the number of pods and their limits.
 _MOST_NAMES: Final = GROUP_RESOURCES.most // 2 - 5
@@ -263,41 +261,24 @@ def _only(source: Mapping[str, str], keys: Iterable[str]) -> dict[str, str]:
     return {key: source[key] for key in keys if key in source}
 
 
-def _integer(text: str) -> int | None:
-    """A non-negative int32, or None."""
-    text = text.strip()
-    value = int(text) if _INTEGER.fullmatch(text) else -1
-    return value if 0 <= value <= _LARGEST_INT32 else None
+def _read(annotation: Annotation[T], annotations: Mapping[str, str], warnings: list[str], whose: str = "") -> T | None:
+    """The value, with a warning where it cannot be read. `whose`: of which object it is, if not of the pod itself."""
+    if (wrong := annotation.unreadable(annotations)) is not None:
+        warnings.append(f"{whose}{wrong.message}")
+    return annotation.value(annotations)
 
 
 def _min_member(owner: Mapping[str, str], warnings: list[str]) -> int:
-    text = owner.get(GROUP_MIN_MEMBER)
-    if text is None:
-        return 1
-    value = _integer(text)
-    if value is None:
-        warnings.append(f"the owner's annotation {GROUP_MIN_MEMBER} is {text!r}; it must be a number, 0 or more")
-        return 1
-    return value
+    written = _read(known.GROUP_MIN_MEMBER, owner, warnings, "the owner's ")
+    return 1 if written is None else written
 
 
 def _network_topology(annotations: Mapping[str, str], warnings: list[str]) -> dict[str, Any] | None:
-    mode = annotations.get(NETWORK_TOPOLOGY_MODE)
-    tier = annotations.get(NETWORK_TOPOLOGY_HIGHEST_TIER)
-    topology: dict[str, Any] = {}
-    if mode in ("hard", "soft"):
-        topology["mode"] = mode
-    elif mode is not None:
-        warnings.append(f"annotation {NETWORK_TOPOLOGY_MODE} is {mode!r}; it must be hard or soft")
-    if tier is not None:
-        highest = _integer(tier)
-        if highest is None:
-            warnings.append(f"annotation {NETWORK_TOPOLOGY_HIGHEST_TIER} is {tier!r}; it must be a number, 0 or more")
-        else:
-            topology["highestTierAllowed"] = highest
-    if not topology:
+    mode = _read(known.NETWORK_TOPOLOGY_MODE, annotations, warnings)
+    tier = _read(known.NETWORK_TOPOLOGY_HIGHEST_TIER, annotations, warnings)
+    if mode is None and tier is None:
         return None
-    return {"mode": "hard", **topology}
+    return {"mode": mode or "hard"} | ({} if tier is None else {"highestTierAllowed": tier})
 
 
 def _min_resources(pod: Pod, min_member: int, warnings: list[str]) -> ResourceList | None:

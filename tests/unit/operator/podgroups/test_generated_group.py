@@ -171,9 +171,18 @@ def test_the_minimum_is_the_owners_or_one(text: str | None, minimum: int, is_rea
 
 def test_a_bad_minimum_is_reported() -> None:
     made = plan(pod(owner=REPLICA_SET), workload({"scheduling.volcano.sh/group-min-member": "many"}))
-    assert made.warnings == (
-        "the owner's annotation scheduling.volcano.sh/group-min-member is 'many'; it must be a number, 0 or more",
+    (warning,) = made.warnings
+    assert warning == (
+        "the owner's annotation scheduling.volcano.sh/group-min-member is 'many': write a number, 0 or more; "
+        "until then it counts as 1"
     )
+
+
+def test_a_bad_minimum_of_any_length_is_reported_with_the_fix() -> None:
+    made = plan(pod(owner=REPLICA_SET), workload({"scheduling.volcano.sh/group-min-member": "x" * 200_000}))
+    (warning,) = made.warnings
+    assert len(warning) < 300
+    assert warning.endswith("write a number, 0 or more; until then it counts as 1")
 
 
 def test_the_pods_own_minimum_does_not_count() -> None:
@@ -339,9 +348,14 @@ def test_only_two_labels_are_inherited_from_the_pod() -> None:
         ("hard", None, {"mode": "hard"}, ""),
         ("soft", "2", {"mode": "soft", "highestTierAllowed": 2}, ""),
         (None, "1", {"mode": "hard", "highestTierAllowed": 1}, ""),
-        ("hard", "x", {"mode": "hard"}, "volcano.sh/network-topology-highest-tier is 'x'; it must be a number, 0 or"),
+        (
+            "hard",
+            "x",
+            {"mode": "hard"},
+            "volcano.sh/network-topology-highest-tier is 'x': write a number, 0 or more",
+        ),
         ("hard", "-1", {"mode": "hard"}, "volcano.sh/network-topology-highest-tier is '-1'"),
-        ("firm", None, None, "volcano.sh/network-topology-mode is 'firm'; it must be hard or soft"),
+        ("firm", None, None, "volcano.sh/network-topology-mode is 'firm': write hard or soft, and create"),
     ],
 )
 def test_network_topology_comes_from_the_pod(

@@ -247,7 +247,7 @@ async def test_an_annotation_that_cannot_be_read_is_reported_on_the_pod(cluster:
     cluster.pod("web-1", owner=REPLICA_SET)
     await cluster.settle()
     (event,) = events
-    assert "group-min-member is 'many'; it must be a number, 0 or more" in event.message
+    assert "group-min-member is 'many': write a number, 0 or more" in event.message
 
 
 async def test_the_namespaces_queue_is_taken(cluster: Cluster) -> None:
@@ -379,6 +379,18 @@ async def test_a_group_follows_its_owner(cluster: Cluster) -> None:
     assert group["spec"]["minMember"] == 2
     assert group["spec"]["minResources"]["cpu"] == "2"
     assert group["metadata"]["annotations"] == {"volcano.sh/preemptable": "true"}
+
+
+async def test_an_edit_that_cannot_be_read_is_reported_once(cluster: Cluster, events: list[Event]) -> None:
+    cluster.workload(minimum="2")
+    cluster.pod("web-1", owner=REPLICA_SET)
+    await cluster.settle()
+    for generation in ("many", "many"):
+        cluster.workload(minimum=generation)
+        await cluster.settle()
+    assert cluster.group("podgroup-rs")["spec"]["minMember"] == 1
+    (event,) = events
+    assert "group-min-member is 'many': write a number, 0 or more" in event.message
 
 
 async def test_an_owner_whose_status_alone_changes_is_not_looked_at(cluster: Cluster) -> None:
