@@ -18,8 +18,11 @@ from volcano_py.admission.semantic_diff import differ, first_difference
 from volcano_py.admission.sizes import size_violations
 from volcano_py.admission.tasks import number_violations, pod_name_violations, task_violations
 from volcano_py.admission.violation import NOT_SET, Violation, Violations, new_violations
+from volcano_py.api.annotations.known import unreadable_of_pod, unreadable_of_pod_group
 from volcano_py.api.dns_names import is_subdomain
+from volcano_py.api.json_values import converted
 from volcano_py.api.names import DEFAULT_QUEUE
+from volcano_py.api.objects import ObjectMeta
 from volcano_py.jobs.defaults import JobRules, with_defaults
 from volcano_py.jobs.model import JobSpec, Task, VolcanoJob, VolumeSpec
 from volcano_py.jobs.names import LONGEST_LABEL
@@ -195,6 +198,16 @@ def plugin_warnings(job: VolcanoJob, plugins: JobPlugins) -> Iterator[str]:
         if name in plugins.classes:
             with suppress(PluginArgumentError):
                 yield from plugins.plugin_for(job, name).warnings
+
+
+def annotation_warnings(job: VolcanoJob) -> Iterator[str]:
+    """What is ignored of the annotations and labels that the job's PodGroup and pods get."""
+    for value in unreadable_of_pod_group(job.metadata):
+        yield value.message
+    for index, task in enumerate(job.spec.tasks):
+        with suppress(msgspec.ValidationError):
+            for value in unreadable_of_pod(converted(task.template.get("metadata"), ObjectMeta)):
+                yield f"spec.tasks[{index}].template: {value.message}"
 
 
 def _volumes(path: str, volumes: Sequence[VolumeSpec]) -> Iterator[Violation]:

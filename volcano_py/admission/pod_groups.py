@@ -11,6 +11,7 @@ from typing import Any
 from volcano_py.admission.network import topology_violations
 from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.admission.violation import Violation, Violations, new_violations
+from volcano_py.api.annotations.known import unreadable_of_pod_group
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.api.objects import PodGroup
 from volcano_py.api.queues.choice import queue_for
@@ -30,6 +31,11 @@ def validate_create(group: PodGroup, world: QueueWorld, default_queue: str) -> V
 def validate_update(before: PodGroup, after: PodGroup, world: QueueWorld, default_queue: str) -> Violations:
     """What the update breaks: a group may go to another queue, if that takes work; it may stay in a closed one."""
     return new_violations(validate_create(after, world, default_queue), validate_create(before, world, default_queue))
+
+
+def annotation_warnings(group: PodGroup) -> Iterator[str]:
+    """What is ignored of the group's annotations and labels."""
+    return (value.message for value in unreadable_of_pod_group(group.metadata))
 
 
 def _breaks(group: PodGroup, world: QueueWorld, default_queue: str) -> Iterator[Violation]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final, Literal, TypeVar, cast
 
 import kopf
@@ -200,7 +200,7 @@ class AdmissionHandlers:
             return pod_groups.validate_update(before, after, world, default)
 
         _refuse("podgroup", review.name, await self._judged(judge))
-        _warn(network.group_warnings(after.spec))
+        _warn((*network.group_warnings(after.spec), *pod_groups.annotation_warnings(after)))
 
     async def _pod_group_defaults(self, review: Review) -> dict[str, Any]:
         group = _decoded(review.new or {}, PodGroup, "podgroup")
@@ -218,7 +218,13 @@ class AdmissionHandlers:
         else:
             found = await self._judged(lambda world: jobs.validate_create(after, world, context))
         _refuse("job", review.name, found)
-        _warn((*network.job_warnings(after.spec), *jobs.plugin_warnings(after, context.plugins)))
+        _warn(
+            chain(
+                network.job_warnings(after.spec),
+                jobs.plugin_warnings(after, context.plugins),
+                jobs.annotation_warnings(after),
+            )
+        )
 
     async def _hyper_node(self, review: Review) -> None:
         after = _decoded(review.new or {}, HyperNode, "hypernode")

@@ -290,6 +290,13 @@ async def test_hyper_nodes_are_judged_and_what_is_hardly_meant_is_said(door: Doo
     ]
 
 
+async def test_annotations_that_cannot_be_read_are_admitted_with_a_warning(door: Door) -> None:
+    odd = {"annotations": {"volcano.sh/preemptable": "maybe"}}
+    warned = ["annotation volcano.sh/preemptable is 'maybe': write true or false; until then it counts as false"]
+    group = raw("work", {"queue": "default"}, namespace="ns", **odd)
+    assert await door.ask("validate-podgroups", GROUP_KIND, group) == {"allowed": True, "warnings": warned}
+
+
 async def test_what_cannot_be_read_is_refused_and_what_is_being_deleted_is_let_go(door: Door) -> None:
     bad = raw("work", {"queue": 3}, namespace="ns")
     answer = await door.ask("validate-podgroups", GROUP_KIND, bad)
