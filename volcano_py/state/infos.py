@@ -8,7 +8,8 @@ from hashlib import blake2b
 import msgspec
 
 from volcano_py.api import names
-from volcano_py.api.annotations import known
+from volcano_py.api.annotations.known import PREEMPTABLE, RUNNING_ESTIMATE, values_of_pod
+from volcano_py.api.annotations.reading import Unreadable
 from volcano_py.api.effects import ObjectRef
 from volcano_py.api.objects import Condition, OwnerReference, Pod, PodGroup, ResourceList, Taint
 from volcano_py.api.quantity import LARGEST, QuantityError, Rounding, parse_quantity
@@ -53,6 +54,10 @@ class TaskInfo(msgspec.Struct, frozen=True, gc=False):
     """`scheduling.volcano.sh/queue-name`: the queue of the PodGroup that is generated for it."""
     limits: tuple[int, int] = (0, 0)
     """Millicores and bytes that its containers may use at most, 0 where one of them has no limit."""
+    priority: int = 1
+    """Its place in the order of its job's pods: `volcano.sh/task-priority`, else the pod's priority, else 1."""
+    unreadable: tuple[Unreadable, ...] = ()
+    """What of its annotations and labels cannot be read."""
 
     @property
     def key(self) -> str:
@@ -169,8 +174,8 @@ def tiebreak_of(key: str) -> int:
 def task_info(pod: Pod, *, ours: bool) -> TaskInfo:
     meta, annotations, labels = pod.metadata, pod.metadata.annotations, pod.metadata.labels
     unscheduled = _condition(pod, "False")
-    preemptable = known.PREEMPTABLE.value(annotations, labels)
-    uses_revocable = known.REVOCABLE_ZONE.value(annotations)
+    said, priority = values_of_pod(meta), pod.spec.priority
+    says_preemptable = said.preemptable is True
     return TaskInfo(
         ref=ObjectRef("Pod", meta.namespace, meta.name, meta.uid),
         group=annotations.get(names.GROUP_NAME, ""),
@@ -178,26 +183,20 @@ def task_info(pod: Pod, *, ours: bool) -> TaskInfo:
         role=annotations.get(names.TASK_SPEC) or labels.get(names.TASK_SPEC, ""),
         gates=tuple([gate.name for gate in pod.spec.scheduling_gates]),
         nominated_node=pod.status.nominated_node_name,
-        preemptable=preemptable is not False,
+        preemptable=said.preemptable is not False,
         preemption_policy=pod.spec.preemption_policy,
         priority_class=pod.spec.priority_class_name,
         labels=labels,
         condition=unscheduled,
-        cooldown=known.COOLDOWN_TIME.value(annotations, labels) or 0.0,
+        cooldown=said.cooldown or 0.0,
         claims=claims_of(pod),
-        says_preemptable=preemptable is True,
-        uses_revocable=preemptable is True if uses_revocable is None else uses_revocable,
+        says_preemptable=says_preemptable,
+        uses_revocable=says_preemptable if said.uses_revocable is None else said.uses_revocable,
         named_queue=annotations.get(names.QUEUE_NAME, ""),
         limits=pod_limits(pod.spec),
+        priority=said.priority if said.priority is not None else 1 if priority is None else priority,
+        unreadable=said.unreadable,
     )
-
-
-def task_priority(pod: Pod) -> int:
-    """Annotation `volcano.sh/task-priority`, else the pod's priority, else 1 (facts of Volcano's task model)."""
-    own = known.TASK_PRIORITY.value(pod.metadata.annotations)
-    if own is not None:
-        return own
-    return pod.spec.priority if pod.spec.priority is not None else 1
 
 
 def leaves_at(pod: Pod) -> float:
@@ -231,7 +230,7 @@ def deadline_of(pod: Pod) -> float:
 
 def running_estimate(annotations: Mapping[str, str]) -> float:
     """Seconds that the pods of a PodGroup are said to run; 0 when nothing is said, or no duration above 0."""
-    return known.RUNNING_ESTIMATE.value(annotations) or 0.0
+    return RUNNING_ESTIMATE.value(annotations) or 0.0
 
 
 def job_info(
@@ -249,7 +248,7 @@ def job_info(
         counts=(status.running, status.succeeded, status.failed),
         annotations=meta.annotations,
         labels=meta.labels,
-        preemptable=known.PREEMPTABLE.value(meta.annotations, meta.labels) is not False,
+        preemptable=PREEMPTABLE.value(meta.annotations, meta.labels) is not False,
         problem=problem,
         min_resources=spec.min_resources or {},
         owner=meta.controller,

@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from volcano_py.api.annotations.known import unreadable_of_pod
 from volcano_py.api.effects import PodCondition
 from volcano_py.api.objects import ObjectMeta, Pod
 from volcano_py.state.infos import (
@@ -21,7 +20,6 @@ from volcano_py.state.infos import (
     scheduled_at,
     started_at,
     task_info,
-    task_priority,
     tiebreak_of,
 )
 from volcano_py.state.status import FINISHED_STATUSES, TaskStatus, status_of
@@ -134,7 +132,6 @@ class Pods:
         if row is None:
             row = self._new_row(pod)
             self._write(row, pod, info, status, job)
-            self._follow_unreadable(row, pod, waits_or_runs=ours and status not in _FINISHED)
             # a pod that another scheduler has placed may be the one that a pod of ours has affinity to
             is_awaited = self._terms.profile(int(self._ledger.tasks.labels[row])) != 0
             if is_awaited or (status is TaskStatus.PENDING if ours else self._uses_devices(row)):
@@ -144,18 +141,12 @@ class Pods:
         before = self._essence(row)
         self._ledger.book_one(row, -1)
         self._write(row, pod, info, status, job)
-        ousted = max(ousted, self._follow_unreadable(row, pod, waits_or_runs=ours and status not in _FINISHED))
         after = self._essence(row)
         if after == before:
             return ousted
         if after[1:] == before[1:] and before[0] in _SETTLING and after[0] in _SETTLING:
             return max(ousted, Change.STATUS if grouped else Change.LATER)
         return Change.DECISION
-
-    def _follow_unreadable(self, row: int, pod: Pod, *, waits_or_runs: bool) -> Change:
-        """Note what of the pod cannot be read. `waits_or_runs`: whether it is one of ours that has not ended."""
-        is_new = self.unreadable.put(row, unreadable_of_pod(pod.metadata) if waits_or_runs else ())
-        return Change.STATUS if is_new else Change.NONE
 
     def upsert_all(self, pods: Iterable[Pod]) -> Change:
         """`upsert` for each, in their order. Those that are new enter the sums together."""
@@ -277,6 +268,7 @@ class Pods:
         else:
             self._ledger.book_one(row, 1)
         self.infos[row] = info
+        self.unreadable.put(row, info.unreadable if info.ours and status not in _FINISHED else ())
         if held is not None:
             self._give_back(held)
             if held.node not in (NOWHERE, node):
@@ -314,7 +306,7 @@ class Pods:
     def _fill(self, row: int, pod: Pod, info: TaskInfo) -> None:
         """Enter the columns that follow from the pod alone."""
         tasks = self._ledger.tasks
-        tasks.priority[row] = task_priority(pod)
+        tasks.priority[row] = info.priority
         tasks.pod_priority[row] = ANY_PRIORITY if pod.spec.priority is None else pod.spec.priority
         tasks.gated[row] = bool(info.gates)
         tasks.nominated[row] = bool(info.nominated_node)

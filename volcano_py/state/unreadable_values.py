@@ -31,16 +31,15 @@ class UnreadableValues:
         self._by_row: dict[int, UnreadableOfRow] = {}
         self._picture: Picture | None = NOTHING_UNREADABLE
 
-    def put(self, row: int, values: tuple[Unreadable, ...]) -> bool:
-        """These are all of the object in the row. Whether there is something to report."""
+    def put(self, row: int, values: tuple[Unreadable, ...]) -> None:
+        """These are all of the object in the row."""
         known = self._by_row.get(row)
         if values == (() if known is None else known.values):
-            return False
+            return
         self.take(row)
         if values:
             self._changes, self._picture = self._changes + 1, None
             self._by_row[row] = UnreadableOfRow(self._changes, values)
-        return bool(values)
 
     def take(self, row: int) -> None:
         """The row has no object any more."""

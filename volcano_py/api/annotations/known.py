@@ -140,22 +140,45 @@ _OF_POD_GROUPS: Final[tuple[Annotation[Any], ...]] = (
     JDB_MAX_UNAVAILABLE,
 )
 _KEYS_OF_PODS: Final = frozenset(each.key for each in _OF_PODS)
-_KEYS_OF_POD_GROUPS: Final = frozenset(each.key for each in _OF_POD_GROUPS)
+
+
+class PodValues(msgspec.Struct, frozen=True, gc=False):
+    """What a pod says of itself; None where nothing is said. `cooldown`: in seconds."""
+
+    preemptable: bool | None = None
+    uses_revocable: bool | None = None
+    cooldown: float | None = None
+    priority: int | None = None
+    unreadable: tuple[Unreadable, ...] = ()
+
+
+_NOTHING_SAID: Final = PodValues()
+
+
+def values_of_pod(metadata: ObjectMeta) -> PodValues:
+    """All of them at once; most pods say nothing, so that this takes two looks."""
+    annotations, labels = metadata.annotations, metadata.labels
+    if _KEYS_OF_PODS.isdisjoint(annotations) and _KEYS_OF_PODS.isdisjoint(labels):
+        return _NOTHING_SAID
+    return PodValues(
+        preemptable=PREEMPTABLE.value(annotations, labels),
+        uses_revocable=REVOCABLE_ZONE.value(annotations),
+        cooldown=COOLDOWN_TIME.value(annotations, labels),
+        priority=TASK_PRIORITY.value(annotations),
+        unreadable=_unreadable(metadata, _OF_PODS),
+    )
 
 
 def unreadable_of_pod(metadata: ObjectMeta) -> tuple[Unreadable, ...]:
     """What of a pod's annotations and labels cannot be read."""
-    return _unreadable(metadata, _OF_PODS, _KEYS_OF_PODS)
+    return values_of_pod(metadata).unreadable
 
 
 def unreadable_of_pod_group(metadata: ObjectMeta) -> tuple[Unreadable, ...]:
     """The same of a PodGroup's."""
-    return _unreadable(metadata, _OF_POD_GROUPS, _KEYS_OF_POD_GROUPS)
+    return _unreadable(metadata, _OF_POD_GROUPS)
 
 
-def _unreadable(metadata: ObjectMeta, known: Iterable[Annotation[Any]], keys: frozenset[str]) -> tuple[Unreadable, ...]:
-    annotations, labels = metadata.annotations, metadata.labels
-    if keys.isdisjoint(annotations) and keys.isdisjoint(labels):  # as of nearly all
-        return ()
-    found = (each.unreadable(annotations, labels) for each in known)
+def _unreadable(metadata: ObjectMeta, known: Iterable[Annotation[Any]]) -> tuple[Unreadable, ...]:
+    found = (each.unreadable(metadata.annotations, metadata.labels) for each in known)
     return tuple(each for each in found if each is not None)

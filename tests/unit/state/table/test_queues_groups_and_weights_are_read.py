@@ -21,7 +21,7 @@ from volcano_py.api.objects import (
 )
 from volcano_py.api.quantity import LARGEST
 from volcano_py.api.reasons import Reason
-from volcano_py.state.infos import JobInfo, QueueInfo, name_suffix, task_priority
+from volcano_py.state.infos import JobInfo, QueueInfo, name_suffix, task_info
 from volcano_py.state.table.axis import UNLIMITED
 
 GI = 2**30
@@ -272,7 +272,7 @@ def test_priorities_follow_their_class() -> None:
 )
 def test_the_priority_of_a_task(priority: int | None, annotation: str | None, expected: int) -> None:
     marks = {} if annotation is None else {"volcano.sh/task-priority": annotation}
-    assert task_priority(pod("a", priority=priority, annotations=marks)) == expected
+    assert task_info(pod("a", priority=priority, annotations=marks), ours=True).priority == expected
 
 
 @pytest.mark.parametrize(
