@@ -2,13 +2,14 @@
 
 In a tree the next queue is found by descent: at each node the child with the smallest key among those that still have
 work below them; of equal children, the one with the best below it. Serving a queue changes the keys of the nodes on its
-path and of no others, so a turn costs O(depth × log children), and the order is transitive. Before the tree, queues are
-ranked by their `queue_order` keys (a priority, say): the tree only decides among queues of equal rank.
+path and of no others, so a turn takes O(depth × log children) comparisons, and the order is transitive. Before the
+tree, queues are ranked by their `queue_order` keys (a priority, say): the tree only decides among queues of equal rank.
 """
 
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left, insort
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 Path = tuple[str, ...]
 """Names of the nodes from below the root down to the queue's own node."""
 
-Rank = tuple[tuple[Any, ...], float, str]
-"""A node's key and the keys on the way down to its best waiting queue, and that queue's creation time and name."""
+Entry = tuple[tuple[Any, ...], float, str, "_Node"]
+"""A node's key and the keys on the way down to its best waiting queue, that queue's creation time and name, by which
+nodes are compared, and the node."""
 
 # How many levels below a node are compared when it equals a sibling. No sensible tree is deeper, and a turn in a deeper
 # one must not cost the square of its depth.
@@ -48,23 +50,40 @@ def queue_order(ssn: Session, queues: Iterable[QueueInfo]) -> QueueOrder:
 
 
 class _Node:
-    """A node of the tree; `active` counts the waiting queues at and below it.
+    """A node of the tree.
 
-    Its entry in its parent's heap is the one with its `stamp`; `queued` says whether that is still there.
+    Attributes:
+        active: how many queues wait at and below it.
+        order: the entries of its children below which any do, the first one first.
+        entry: its own in its parent's order, while it is there.
     """
 
-    __slots__ = ("active", "children", "heap", "key", "path", "queued", "queues", "rank", "stamp")
+    __slots__ = ("active", "children", "entry", "key", "order", "path", "queues")
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.active = 0
         self.children: dict[str, _Node] = {}
         self.queues: list[tuple[float, str, QueueInfo]] = []
-        self.heap: list[tuple[tuple[Any, ...], float, str, int, _Node]] = []
+        self.order: list[Entry] = []
         self.key: Any = None
-        self.rank: Rank | None = None
-        self.stamp = 0
-        self.queued = False
+        self.entry: Entry | None = None
+
+    def ranked(self) -> Entry:
+        """Its entry as of now."""
+        if self.queues:
+            created, name, _ = self.queues[0]
+            return (self.key,), created, name, self
+        keys, created, name, _ = self.order[0]
+        return (self.key, *keys[:_LEVELS]), created, name, self
+
+    def remove(self, entry: Entry) -> None:
+        """A child leaves the order."""
+        order = self.order
+        place = bisect_left(order, entry)
+        if place == len(order) or order[place] is not entry:  # keys of a plugin that fails need not be in order
+            place = next(place for place, each in enumerate(order) if each is entry)
+        del order[place]
 
 
 class TreeOrder:
@@ -105,7 +124,8 @@ class TreeOrder:
     def _first(self) -> _Walk:
         """The walk of the best rank that has queues."""
         if len(self._walks) == 1:
-            return next(iter(self._walks.values()))
+            (walk,) = self._walks.values()
+            return walk
         return self._walks[min([rank for rank, walk in self._walks.items() if walk.root.active])]
 
 
@@ -151,7 +171,7 @@ class _Walk:
         self._way = []
         # A node may have both queues of its own and children (several queues may share a path).
         while not node.queues:
-            node = self._first(node)
+            node = node.order[0][3]
             self._way.append(node)
         self._placements = self._ssn.moves.count
         self.served = node.queues[0][2]
@@ -169,9 +189,14 @@ class _Walk:
             return
         self.served = None
         self.root.active -= 1
+        parent = self.root
         for node in self._way:
             node.active -= 1
-        heapq.heappop((self._way[-1] if self._way else self.root).queues)
+            if not node.active and node.entry is not None:
+                parent.remove(node.entry)
+                node.entry = None
+            parent = node
+        heapq.heappop(parent.queues)
         self._moved = self._way
 
     def forget_keys(self) -> None:
@@ -185,7 +210,7 @@ class _Walk:
         if epoch != self._epoch:
             self._epoch = epoch
             self._place_all()
-        else:
+        elif moved:
             self._place_way(moved)
 
     def _place_all(self) -> None:
@@ -202,7 +227,7 @@ class _Walk:
             child = way[depth]
             if not child.active:
                 continue
-            if keys_moved or not child.queued:
+            if keys_moved or child.entry is None:
                 self._take_key(child)
             self._place(way[depth - 1] if depth else self.root, child)
 
@@ -210,34 +235,16 @@ class _Walk:
         keys = self._keys
         node.key = keys[0](node.path) if len(keys) == 1 else tuple([call(node.path) for call in keys])
 
-    def _place(self, parent: _Node, child: _Node) -> None:
-        """Push the child to its parent's heap with its rank as of now; an older entry becomes void."""
-        rank = self._rank(child)
-        if child.queued and rank == child.rank:
-            return
-        is_first = child.queued and parent.heap[0][4] is child and parent.heap[0][3] == child.stamp
-        child.rank, child.queued = rank, True
-        child.stamp += 1
-        entry = (*rank, child.stamp, child)  # flat, since tuples in tuples are slow to compare
-        if is_first:
-            heapq.heapreplace(parent.heap, entry)
-        else:
-            heapq.heappush(parent.heap, entry)
-
-    def _rank(self, node: _Node) -> Rank:
-        """The node's key, followed by the rank of what comes first at or below it."""
-        if node.queues:
-            created, name, _ = node.queues[0]
-            return (node.key,), created, name
-        keys, created, name = self._first(node).rank or ((), 0.0, "")
-        return (node.key, *keys[:_LEVELS]), created, name
-
     @staticmethod
-    def _first(node: _Node) -> _Node:
-        while True:
-            _, _, _, stamp, child = node.heap[0]
-            if child.active and stamp == child.stamp:
-                return child
-            heapq.heappop(node.heap)
-            if stamp == child.stamp:
-                child.queued = False
+    def _place(parent: _Node, child: _Node) -> None:
+        """Put the child where it belongs among its siblings now."""
+        entry, before, order = child.ranked(), child.entry, parent.order
+        if before is not None:
+            if entry == before:
+                return
+            if order[0] is before:  # as after its turn
+                del order[0]
+            else:
+                parent.remove(before)
+        child.entry = entry
+        insort(order, entry)

@@ -31,6 +31,7 @@ class World:
     keys: Counter[Path] = field(default_factory=Counter)
     epoch: int = 0
     asked: int = 0
+    fails: bool = False
     session: Session | None = None
 
     def serve(self, path: Path, amount: int = 1) -> None:
@@ -58,6 +59,8 @@ def owner(world: World) -> type[Plugin]:
 
         def branch_order(self, path: Path) -> Key:
             world.asked += 1
+            if world.fails:
+                raise ValueError
             return world.keys[path]
 
         def branch_epoch(self) -> int:
@@ -280,6 +283,25 @@ def test_the_descent_equals_a_full_comparison_whatever_is_served(paths: dict[str
             order.push(found)
         else:
             waiting.remove(found.name)
+
+
+@given(TREES, st.data())
+def test_keys_that_a_plugin_fails_to_give_lose_no_queue(paths: dict[str, Path], data: st.DataObject) -> None:
+    """What takes the place of such a key equals every other, so that nothing is in order any more."""
+    world = World(paths)
+    session = opened(world)
+    order = order_of(session, *paths)
+    waiting = set(paths)
+    while waiting:
+        found = order.pop()
+        world.fails = data.draw(st.booleans())
+        world.serve(paths[found.name], data.draw(st.integers(-2, 2)))
+        world.epoch += data.draw(st.integers(0, 1))
+        if data.draw(st.booleans()):
+            order.push(found)
+        else:
+            waiting.remove(found.name)
+    assert not order
 
 
 @given(TREES, st.data())
