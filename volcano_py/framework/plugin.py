@@ -112,9 +112,10 @@ class Plugin:
 
     If so, what the plugin answers about the order of queues and namespaces, about what queues may take and at
     `pre_predicate` follows from what it read when the session opened, and from `on_allocate`. This reads nothing but
-    the placement if its class `uses_amounts_only`. Also, `job_ready` holds for jobs with a `minMember` of at most 1,
-    without roles and sub-groups, as soon as one task has a place. Plugins that fill none of these points are not
-    asked."""
+    the placement if its class `uses_amounts_only`. A task that is placed takes at most one place of the room that any
+    queue has for its class (`allocatable`), so queues need not be asked in every turn. Also, `job_ready` holds for jobs
+    with a `minMember` of at most 1, without roles and sub-groups, as soon as one task has a place. Plugins that fill
+    none of these points are not asked."""
     hierarchy_points: ClassVar[frozenset[str]] = frozenset()
     """Points that the plugin fills with `enableHierarchy` only."""
     queue_fields: ClassVar[frozenset[QueueField]] = frozenset()

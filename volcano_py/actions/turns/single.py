@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from volcano_py.actions.turns.turn import Work
+from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
@@ -37,6 +38,9 @@ class SingleTurns:
         self._series = ssn.statements.series()
         self._class: TaskClass | None = None
         self._nodes: Rows = np.zeros(0, dtype=np.intp)
+        self._placed = 0
+        self._room_until: dict[str, int] = {}
+        """Queue → how much of `_class` may have been placed, in whichever queues, before it is asked for room again."""
         self._failed = ssn.dispatch.failures.closed
         calls = (call for point in _ASKED for call in ssn.dispatch.calls(point))
         self._are_allowed = (
@@ -56,7 +60,10 @@ class SingleTurns:
         ssn, job, row = self._ssn, work.job, work.tasks
         task_class = ssn.task_class(row.item(0))
         position = len(self._series)
-        if task_class is not self._class or position == len(self._nodes):
+        is_same = task_class is self._class
+        if not is_same or position == len(self._nodes):
+            if not is_same:
+                self._room_until.clear()
             self.settle()
             if not task_class.uses_amounts_only or ssn.ask.pre_predicate(task_class) is not None:
                 return False
@@ -64,12 +71,23 @@ class SingleTurns:
             if not len(self._nodes):
                 return False
             self._class = task_class
-        room = ssn.ask.bindable(job.queue, task_class)
+        if self._has_room(job, task_class):
+            self._series.allocate(job, task_class, row, self._nodes[position : position + 1])
+            self._placed += 1
+        return True
+
+    def _has_room(self, job: Job, task_class: TaskClass) -> bool:
+        """Whether the job's queue may take the task. Of the room it had, each task that was placed since has taken one
+        place at most."""
+        queue = job.queue
+        if self._placed < self._room_until.get(queue.name, 0):
+            return True
+        room = self._ssn.ask.bindable(queue, task_class)
         if room.count <= 0:
             if room.refusal is not None:
-                ssn.findings.note(job, room.refusal)
-        else:
-            self._series.allocate(job, task_class, row, self._nodes[position : position + 1])
+                self._ssn.findings.note(job, room.refusal)
+            return False
+        self._room_until[queue.name] = self._placed + room.count
         return True
 
     def settle(self) -> None:

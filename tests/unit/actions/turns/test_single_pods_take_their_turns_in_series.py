@@ -53,6 +53,24 @@ class Questioning(Plugin):
         return PLENTY if self.ssn.ledger.queues.allocated[queue.slot, 0] < 3000 else Room(0)
 
 
+class Sharing(Plugin):
+    """All queues share one ceiling of five pods."""
+
+    name = "sharing"
+    allows_series = True
+
+    def on_session_open(self, ssn: Session) -> None:
+        self.left = 5
+        self.asked: list[tuple[str, int]] = []
+
+    def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
+        self.asked.append((queue.name, self.left))
+        return Room(self.left)
+
+    def on_allocate(self, placement: Placement) -> None:
+        self.left -= placement.count
+
+
 def seen(opened: Opened) -> list[str]:
     (found,) = [plugin.seen for plugin in opened.ssn.dispatch.plugins if isinstance(plugin, Watching)]
     return found
@@ -94,6 +112,24 @@ def test_a_series_goes_on_over_all_queues() -> None:
     sent = _sizes_of_emits(opened)
     Allocate(Allocate.arguments_type()).execute(opened.ssn)
     assert sent == [1, 2, 4]
+
+
+def test_a_queue_is_asked_for_room_again_once_others_may_have_used_it_up() -> None:
+    queues = [queue("a"), queue("b", age=-1)]
+    waiting = [gang(f"single-{number}", cpu="1", queue="ab"[number % 2]) for number in range(8)]
+    opened = act(node("n1"), *queues, *waiting, tiers=[[Gang, Sharing]])
+    assert len(opened.binds) == 5
+    asked = opened.plugin(Sharing).asked
+    assert asked.count(("a", 0)) + asked.count(("b", 0)) == 3
+    assert len(asked) == 5
+
+
+def test_a_queue_is_asked_for_room_again_after_another_turn() -> None:
+    """It may have used any of the room."""
+    others = [gang("single-1-too", pods=3, cpu="1"), *SINGLES]
+    opened = act(node("n1", cpu="16"), *others, tiers=[[Gang, Sharing]])
+    assert len(opened.binds) == 5
+    assert opened.plugin(Sharing).asked[:3] == [("default", 5), ("default", 3), ("default", 0)]
 
 
 def test_what_had_its_turn_before_the_action_failed_is_bound(monkeypatch: pytest.MonkeyPatch) -> None:
