@@ -11,27 +11,29 @@ from volcano_py.state.table.axis import PODS
 
 @dataclass(slots=True, eq=False)
 class QueueAccount(BaseAccount):
-    """`held`, `needed` and `inqueue` follow the cycle; the rest is fixed when the session opens.
+    """`held`, `kept` and `inqueue` follow the cycle; the rest is fixed when the session opens.
 
     In the accounts for bindings at once, `held` is what tasks hold that are allocated, or are leaving, and `leaving`
     the latter alone; in the others `leaving` is 0.
 
     Attributes:
-        needed: what is held, and what the queues below are guaranteed and do not hold yet.
+        kept: what the queues below are guaranteed and do not hold yet.
         deserved: what it is entitled to.
         has_deserved: where that is an entitlement at all.
     """
 
-    needed: Amounts
+    kept: Amounts
     deserved: Amounts
     has_deserved: list[bool]
     _deserving: tuple[tuple[int, int], ...] = field(init=False)
     _is_best_effort: bool = field(init=False)
+    _has_guarantees: bool = field(init=False)
     _turn: tuple[float, bool, float] | None = None
 
     def __post_init__(self) -> None:
         self._deserving = tuple((dim, self.deserved[dim]) for dim, has in enumerate(self.has_deserved) if has)
         self._is_best_effort = not any(amount for dim, amount in self._deserving if dim != PODS)
+        self._has_guarantees = any(any(account.guarantee) for account in self.chain)
 
     @property
     def share(self) -> float:
@@ -66,26 +68,35 @@ class QueueAccount(BaseAccount):
         """Whether it would go beyond what it deserves of any resource that is asked for."""
         return any(self.held[dim] + wanted > self.deserved[dim] for dim, wanted in asked if dim != PODS)
 
+    def missing(self, dim: int, more: int = 0) -> int:
+        """What is kept for the queue itself: it is guaranteed so much beyond what is kept below it, and what it holds
+        and `more`."""
+        return max(0, self.guarantee[dim] - self.kept[dim] - self.held[dim] - more)
+
     def book(self, asked: SparseRequest, count: int) -> bool:
         """`count` more tasks in this queue (fewer, when negative) hold what they ask for; so do all queues above.
 
         Returns whether some of it is held within a guarantee.
         """
-        is_guaranteed = False
-        chain = self.chain
-        for account in chain:
+        is_guaranteed = self._has_guarantees and self._book_within_guarantees(asked, count)
+        for account in self.chain:
             account._turn = None
-        for dim, amount in asked:
-            moved = grown = amount * count
-            for account in chain:
-                account.held[dim] += moved
-                before = account.needed[dim]
-                account.needed[dim] = after = before + grown
-                if guaranteed := account.guarantee[dim]:
-                    # What is held within the guarantee was kept for the queue already.
-                    grown = max(after, guaranteed) - max(before, guaranteed)
-            is_guaranteed = is_guaranteed or grown != moved
+            held = account.held
+            for dim, amount in asked:
+                held[dim] += amount * count
         return is_guaranteed
+
+    def _book_within_guarantees(self, asked: SparseRequest, count: int) -> bool:
+        """What will be held within a guarantee need not be kept any longer. To be called before it is held."""
+        is_any = False
+        for dim, amount in asked:
+            kept = 0
+            for account in self.chain:
+                before = account.missing(dim)
+                account.kept[dim] += kept
+                kept += account.missing(dim, amount * count) - before
+            is_any = is_any or kept != 0
+        return is_any
 
     def leave(self, asked: SparseRequest, count: int) -> None:
         """`count` more tasks (fewer, when negative) in this queue are leaving."""

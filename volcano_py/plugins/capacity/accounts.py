@@ -67,7 +67,7 @@ def open_accounts(ssn: Session, promises: InqueueRequests, *, hierarchy: bool) -
         saturated(held - beyond, going),
         beyond,
         rows.with_below(*promised(ssn, promises)),
-        _needed(levels, own, limits.guarantee),
+        _kept(levels, own, limits.guarantee),
         limits.deserved,
         limits.has_deserved,
     )
@@ -90,7 +90,7 @@ def accounts_at_once(ssn: Session, accounts: Accounts) -> Accounts:
         nothing,
         nothing,
         nothing,
-        _needed(rows.levels, own, limits.guarantee),
+        _kept(rows.levels, own, limits.guarantee),
         limits.deserved,
         limits.has_deserved,
     )
@@ -113,10 +113,10 @@ def _accounts(rows: QueueRows, columns: Sequence[NDArray[Any]]) -> list[QueueAcc
     return accounts
 
 
-def _needed(levels: Levels, own: Amounts, guarantee: Amounts) -> Amounts:
-    """[Q, R] what each queue's own tasks hold, and what each queue directly below needs or is guaranteed."""
+def _kept(levels: Levels, own: Amounts, guarantee: Amounts) -> Amounts:
+    """[Q, R] what is kept below each queue: what the queues there are guaranteed beyond what their tasks hold."""
     needed = own.copy()
     for first, last in reversed(levels.spans[1:]):
-        kept = np.maximum(needed[first:last], guarantee[first:last])
-        needed = saturated(needed, sums_by_group(levels.up[first:last], kept, len(needed)))
-    return needed
+        more = np.maximum(needed[first:last], guarantee[first:last])
+        needed = saturated(needed, sums_by_group(levels.up[first:last], more, len(needed)))
+    return needed - levels.add_up(own)

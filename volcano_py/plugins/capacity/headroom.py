@@ -54,12 +54,10 @@ def bounds(account: QueueAccount, dim: int, total: int) -> Iterator[Bound]:
     own = 0  # guaranteed to the queues met so far, and not held by them yet
     below = account
     for each in account.chain:
-        held, needed, ceiling = each.held[dim], each.needed[dim], each.capability[dim]
-        reserved = needed - held - own
+        held, ceiling = each.held[dim], each.capability[dim]
+        reserved = each.kept[dim] - own
         if reserved > 0 or ceiling < total:
             left = ceiling - held
             yield Bound(each, below, dim, max(left - reserved, min(own, left)), reserved)
-        missing = each.guarantee[dim] - needed
-        if missing > 0:
-            own += missing
+        own += each.missing(dim)
         below = each

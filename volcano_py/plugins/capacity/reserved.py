@@ -28,7 +28,7 @@ class Reserved(KeptForOthers[QueueAccount]):
         """
         key = bound.row, dim
         if key not in self._missing:
-            missing = ((each, each.guarantee[dim] - each.needed[dim]) for each in self.guaranteed(dim))
-            parts = [(each.name, units) for each, units in missing if units > 0 and is_below(each, bound)]
+            missing = ((each, each.missing(dim)) for each in self.guaranteed(dim))
+            parts = [(each.name, units) for each, units in missing if units and is_below(each, bound)]
             self._missing[key] = Holders(self._names[dim], parts)
         return self._missing[key].summary([each.name for each in asking.chain])

@@ -138,9 +138,9 @@ def busy() -> Opened:
 
 
 def books(session: Opened) -> dict[str, tuple[list[int], list[int], float]]:
-    """Queue → held, needed and share, as the plugin has them."""
+    """Queue → held, kept and share, as the plugin has them."""
     accounts = session.plugin(Capacity)._accounts.by_row
-    return {account.name: (account.held.copy(), account.needed.copy(), account.share) for account in accounts}
+    return {account.name: (account.held.copy(), account.kept.copy(), account.share) for account in accounts}
 
 
 def expected(session: Opened) -> dict[str, tuple[list[int], list[int], float]]:
@@ -158,7 +158,7 @@ def expected(session: Opened) -> dict[str, tuple[list[int], list[int], float]]:
             needs[name] += np.maximum(needs[child], ssn.queues[child].guarantee)
         facts = reported(session).get(name, {"deserved": {"cpu": 16_000, "memory": 18 * 2**30}})
         parts = [sums[name][dim] / facts["deserved"][ssn.axis.names[dim]] for dim in (0, 1) if facts["deserved"]]
-        found[name] = sums[name].tolist(), needs[name].tolist(), max(parts, default=1.0)
+        found[name] = sums[name].tolist(), (needs[name] - sums[name]).tolist(), max(parts, default=1.0)
     return found
 
 
