@@ -147,7 +147,8 @@ class TaskClass(msgspec.Struct, frozen=True, eq=False):
     @property
     def uses_amounts_only(self) -> bool:
         """Whether such a pod uses nothing of its node but amounts of resources: no host ports, disks or volumes."""
-        return not (self.host_ports or self.disks or self.volumes)
+        signature = self.signature  # (asked in every turn of a series)
+        return not (signature.host_ports or signature.disks or signature.volumes)
 
     @property
     def strategy(self) -> tuple[str, str]:

@@ -48,16 +48,15 @@ class Siblings:
         Args:
             held: [R] what it holds.
         """
-        before, side, least = self._side[position], None, NOTHING
+        before, side, factor, least = self._side[position], None, 1.0, NOTHING
         if share > 0:
             if saturated:
                 side = self._as_is
             else:
                 side, factor, least = self._per_unit, weight / share, share / weight
-                held = [amount * factor for amount in held]
             self._stale.append(side)
-            for dim, amount in enumerate(held):
-                side[0][dim][position] = amount
+            for column, amount in zip(side[0], held, strict=True):
+                column[position] = amount * factor
         if before is not side:
             self._side[position] = side
             if before is not None:

@@ -152,7 +152,7 @@ class Tree:
         node, position = self._place[leaf]
         amounts: list[int] = held.tolist()
         saturated = self._is_saturated(amounts, leaf)
-        node.children.put(position, [float(amount) for amount in amounts], share, 1.0, saturated=saturated)
+        node.children.put(position, amounts, share, 1.0, saturated=saturated)
         node.children.refresh(position)
         while self._evaluate(node) and (parent := node.parent) is not None:
             parent.children.put(node.position, node.held, node.share, node.weight, saturated=node.saturated)

@@ -102,12 +102,14 @@ class QueueAccount(BaseAccount):
     def book(self, asked: SparseRequest, count: int, status: TaskStatus) -> None:
         """`count` more tasks in this queue (fewer, when negative) hold what they ask for, as they were put into
         `status` or taken back from it; so do all queues above."""
+        is_used, is_leaving = status is TaskStatus.ALLOCATED, status is TaskStatus.RELEASING
         for account in self.chain:
             if account.info is None:
                 return  # nothing is asked of a top that is no queue
+            held, used = account.held, account.used
             for dim, amount in asked:
-                account.held[dim] += amount * count
-                if status is TaskStatus.ALLOCATED:
-                    account.used[dim] += amount * count
-                elif status is TaskStatus.RELEASING:
+                held[dim] += amount * count
+                if is_used:
+                    used[dim] += amount * count
+                elif is_leaving:
                     account.leaving[dim] -= amount * count

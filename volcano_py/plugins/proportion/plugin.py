@@ -33,6 +33,7 @@ from volcano_py.plugins.queues.takings import Takings
 from volcano_py.plugins.queues.tree_events import tree_events
 from volcano_py.plugins.queues.tree_messages import closed, not_for_jobs
 from volcano_py.state.infos import QueueInfo
+from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.axis import PODS
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
@@ -63,6 +64,7 @@ class Proportion(Plugin):
         self._available: list[int] = ssn.available.tolist()
         nodes = ssn.ledger.nodes
         self._largest: list[int] = nodes.allocatable[nodes.present].max(axis=0, initial=0).tolist()
+        self._is_any_leaving = bool(ssn.ledger.queues.leaving.any())
         self._promises = ssn.shared(InqueueRequests)
         ssn.shared(Takings).let_owner_estimate(self._could_reclaim)
         self._opened = open_accounts(ssn, self._promises, hierarchy=self.flags.hierarchy)
@@ -138,10 +140,14 @@ class Proportion(Plugin):
         """It, or a queue above it, holds all it deserves. Where only the size of the cluster keeps it from more, the
         nodes report that; where it starts no job at all, that is reported."""
         account = self._accounts[queue.name]
-        return any(map(self._is_full, account.limiting)) and self._bar(account) is None
+        for each in account.limiting:
+            if each.is_overused and not self._lacks_nodes(each):
+                return self._bar(account) is None
+        return False
 
-    def _is_full(self, account: QueueAccount) -> bool:
-        return account.is_overused and not any(
+    def _lacks_nodes(self, account: QueueAccount) -> bool:
+        """It asks for more than it deserves of what all queues can share."""
+        return any(
             wanted > account.most(dim) and ceiling >= available
             for dim, (wanted, ceiling, available) in enumerate(
                 zip(account.request, account.ceiling, self._available, strict=True)
@@ -161,7 +167,7 @@ class Proportion(Plugin):
             if wanted > self._largest[dim]:
                 return PLENTY
         room = self._room(account, asked)
-        if not any(any(each.leaving) for each in account.limiting):
+        if not self._is_any_leaving or not any(any(each.leaving) for each in account.limiting):
             return room
         return msgspec.structs.replace(room, meanwhile=self._room(account, asked, at_once=True))
 
@@ -328,6 +334,8 @@ class Proportion(Plugin):
     # -- helpers ---------------------------------------------------------------------------------------------------
 
     def _book(self, placement: Placement, sign: int) -> None:
+        if placement.status is TaskStatus.RELEASING:
+            self._is_any_leaving = True
         for slot, count in charged(self._ssn, placement):
             self._by_slot[slot].book(self._asked[placement.task_class], sign * count, placement.status)
 
