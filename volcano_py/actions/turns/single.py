@@ -60,10 +60,9 @@ class SingleTurns:
         ssn, job, row = self._ssn, work.job, work.tasks
         task_class = ssn.task_class(row.item(0))
         position = len(self._series)
-        is_same = task_class is self._class
-        if not is_same or position == len(self._nodes):
-            if not is_same:
-                self._room_until.clear()
+        if task_class is not self._class:
+            self._room_until.clear()
+        if task_class is not self._class or position == len(self._nodes):
             self.settle()
             if not task_class.uses_amounts_only or ssn.ask.pre_predicate(task_class) is not None:
                 return False
