@@ -61,31 +61,21 @@ class Annotation(msgspec.Struct, Generic[T], frozen=True):
 
     def value(self, annotations: Mapping[str, str], labels: Mapping[str, str] = _NONE) -> T | None:
         """What is written; None when nothing is, or `otherwise` when it cannot be read."""
-        if self.key not in annotations and self.key not in labels:  # as of nearly all pods
-            return None
-        written = self._written(annotations, labels)
-        if written is None:
-            return None
-        try:
-            return self.parse(written[1])
-        except ValueError:
-            return self.otherwise
+        found = self.read(annotations, labels)
+        return self.otherwise if isinstance(found, Unreadable) else found
 
     def unreadable(self, annotations: Mapping[str, str], labels: Mapping[str, str] = _NONE) -> Unreadable | None:
         """What is wrong with what is written; None for nothing."""
-        written = self._written(annotations, labels)
-        if written is None:
-            return None
-        place, text = written
-        try:
-            self.parse(text)
-        except ValueError:
-            return Unreadable(f"{place.value} {self.key}", cut(text, _LONGEST_VALUE), self.fix, self.meanwhile)
-        return None
+        found = self.read(annotations, labels)
+        return found if isinstance(found, Unreadable) else None
 
-    def _written(self, annotations: Mapping[str, str], labels: Mapping[str, str]) -> tuple[Place, str] | None:
+    def read(self, annotations: Mapping[str, str], labels: Mapping[str, str] = _NONE) -> T | Unreadable | None:
+        """What is written, or what is wrong with it; None when nothing is written."""
         for place in self.places:
             text = (annotations if place is Place.ANNOTATION else labels).get(self.key)
             if text is not None:
-                return place, text
+                try:
+                    return self.parse(text)
+                except ValueError:
+                    return Unreadable(f"{place.value} {self.key}", cut(text, _LONGEST_VALUE), self.fix, self.meanwhile)
         return None

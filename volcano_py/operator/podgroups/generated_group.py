@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from volcano_py.api.annotations import known
-from volcano_py.api.annotations.reading import Annotation
+from volcano_py.api.annotations.reading import Annotation, Unreadable
 from volcano_py.api.bounds import GROUP_RESOURCES
 from volcano_py.api.dns_names import is_label, is_subdomain
 from volcano_py.api.effects import JsonObject
@@ -263,9 +263,11 @@ def _only(source: Mapping[str, str], keys: Iterable[str]) -> dict[str, str]:
 
 def _read(annotation: Annotation[T], annotations: Mapping[str, str], warnings: list[str], whose: str = "") -> T | None:
     """The value, with a warning where it cannot be read. `whose`: of which object it is, if not of the pod itself."""
-    if (wrong := annotation.unreadable(annotations)) is not None:
-        warnings.append(f"{whose}{wrong.message}")
-    return annotation.value(annotations)
+    found = annotation.read(annotations)
+    if isinstance(found, Unreadable):
+        warnings.append(f"{whose}{found.message}")
+        return annotation.otherwise
+    return found
 
 
 def _min_member(owner: Mapping[str, str], warnings: list[str]) -> int:
