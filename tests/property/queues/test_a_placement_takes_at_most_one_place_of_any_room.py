@@ -43,7 +43,9 @@ def queues(draw: st.DrawFn) -> list[Any]:
 @pytest.mark.parametrize("hierarchy", [True, False])
 @pytest.mark.parametrize("plugin", [Capacity, Proportion, Drf])
 @given(queues=queues(), turns=st.lists(st.sampled_from(LEAVES), max_size=10), running=st.integers(0, 3))
-def test_it(plugin: type[Plugin], hierarchy: bool, queues: list[Any], turns: list[str], running: int) -> None:
+def test_no_queue_loses_two_places(
+    plugin: type[Plugin], hierarchy: bool, queues: list[Any], turns: list[str], running: int
+) -> None:
     jobs = [gang(f"{turn}-{number}", cpu="1", queue=turn) for number, turn in enumerate(turns)]
     there = gang("there", pods=running, running_on=["n1"] * running, cpu="1", queue="a1") if running else []
     session = open_session(

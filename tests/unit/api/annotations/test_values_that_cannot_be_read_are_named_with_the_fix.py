@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from volcano_py.api.annotations import known
 from volcano_py.api.annotations.known import unreadable_of_pod, unreadable_of_pod_group
+from volcano_py.api.annotations.reading import Unreadable
 from volcano_py.api.objects import ObjectMeta
 
 DURATION = "write a duration, such as 5m; until then it counts as absent"
@@ -32,21 +35,18 @@ OF_POD_GROUPS = [
 ]
 
 
-@pytest.mark.parametrize(("key", "good", "bad", "advice"), OF_PODS, ids=[each[0] for each in OF_PODS])
-def test_of_a_pod(key: str, good: list[str], bad: list[str], advice: str) -> None:
-    for value in good:
-        assert unreadable_of_pod(ObjectMeta(annotations={key: value})) == ()
-    for value in bad:
-        (found,) = unreadable_of_pod(ObjectMeta(annotations={key: value}))
-        assert found.message == f"annotation {key} is {value!r}: {advice}"
+CASES = [pytest.param(unreadable_of_pod, *each, id=f"pod: {each[0]}") for each in OF_PODS]
+CASES += [pytest.param(unreadable_of_pod_group, *each, id=f"PodGroup: {each[0]}") for each in OF_POD_GROUPS]
 
 
-@pytest.mark.parametrize(("key", "good", "bad", "advice"), OF_POD_GROUPS, ids=[each[0] for each in OF_POD_GROUPS])
-def test_of_a_pod_group(key: str, good: list[str], bad: list[str], advice: str) -> None:
+@pytest.mark.parametrize(("unreadable", "key", "good", "bad", "advice"), CASES)
+def test_each_value_is_read_or_named(
+    unreadable: Callable[[ObjectMeta], tuple[Unreadable, ...]], key: str, good: list[str], bad: list[str], advice: str
+) -> None:
     for value in good:
-        assert unreadable_of_pod_group(ObjectMeta(annotations={key: value})) == ()
+        assert unreadable(ObjectMeta(annotations={key: value})) == ()
     for value in bad:
-        (found,) = unreadable_of_pod_group(ObjectMeta(annotations={key: value}))
+        (found,) = unreadable(ObjectMeta(annotations={key: value}))
         assert found.message == f"annotation {key} is {value!r}: {advice}"
 
 

@@ -37,18 +37,18 @@ def events(cycles: Cycles, *, decide: bool = True) -> list[tuple[str, str]]:
     return [(f"{each.about.kind} {each.about.key}", each.message) for each in found]
 
 
-def told(value: str) -> str:
+def warning(value: str) -> str:
     return f"annotation {PRIORITY} is '{value}': write a whole number, such as 100; until then it counts as absent"
 
 
-def test_the_pod_is_placed_all_the_same_and_is_told_once() -> None:
+def test_the_pod_is_placed_all_the_same_and_gets_one_event() -> None:
     cycles = Cycles(node("n1"), pod_group("g"), odd_pod())
-    assert events(cycles) == [("Pod team/a", told("1e999"))]
+    assert events(cycles) == [("Pod team/a", warning("1e999"))]
     assert cycles.binds == {"a": "n1"}
     assert events(cycles) == []
 
 
-def test_pods_and_pod_groups_are_told_each_of_their_own() -> None:
+def test_pods_and_pod_groups_get_events_each_of_their_own() -> None:
     group = with_annotations(pod_group("g"), jdb_min_available="half", running_estimate="long")
     cycles = Cycles(node("n1"), group, odd_pod("a", "x", preemptable="maybe"), odd_pod("b", "5"))
     assert [(about, text.partition(":")[0]) for about, text in events(cycles)] == [
@@ -60,10 +60,10 @@ def test_pods_and_pod_groups_are_told_each_of_their_own() -> None:
     assert events(cycles) == []
 
 
-def test_another_value_is_told_again_and_a_readable_one_is_not() -> None:
+def test_another_value_is_reported_again_and_a_readable_one_is_not() -> None:
     cycles = Cycles(node("n1"), pod_group("g"), odd_pod())
     events(cycles)
-    for value, reported in (("1e998", [("Pod team/a", told("1e998"))]), ("7", []), ("7", [])):
+    for value, reported in (("1e998", [("Pod team/a", warning("1e998"))]), ("7", []), ("7", [])):
         cycles.state.upsert("Pod", odd_pod(value=value))
         assert events(cycles) == reported
 
@@ -73,10 +73,10 @@ def test_a_change_of_anything_else_says_nothing_again() -> None:
     events(cycles)
     cycles.state.upsert("Pod", with_annotations(odd_pod(), note="new"))
     cycles.state.upsert("Pod", odd_pod("b", "later"))
-    assert events(cycles) == [("Pod team/b", told("later"))]
+    assert events(cycles) == [("Pod team/b", warning("later"))]
 
 
-def test_a_pod_that_runs_is_told_of_an_edit_without_waiting_for_other_changes() -> None:
+def test_a_pod_that_runs_gets_an_event_for_an_edit_without_waiting_for_other_changes() -> None:
     cycles = Cycles(node("n1"), pod_group("g"), pod("a", group="g", cpu="1", on="n1"))
     woken: list[bool] = []
     cycles.state.on_change = woken.append
@@ -85,7 +85,7 @@ def test_a_pod_that_runs_is_told_of_an_edit_without_waiting_for_other_changes() 
     assert [about for about, _ in events(cycles, decide=False)] == ["Pod team/a"]
 
 
-def test_a_pod_of_the_same_name_that_follows_is_told_as_well() -> None:
+def test_a_pod_of_the_same_name_that_follows_gets_one_as_well() -> None:
     cycles = Cycles(node("n1"), pod_group("g"), odd_pod())
     events(cycles)
     cycles.state.delete("Pod", odd_pod())
@@ -96,21 +96,21 @@ def test_a_pod_of_the_same_name_that_follows_is_told_as_well() -> None:
     assert [about for about, _ in events(cycles)] == ["Pod team/a"]
 
 
-def test_what_is_gone_before_the_cycle_is_not_told() -> None:
+def test_what_is_gone_before_the_cycle_gets_no_event() -> None:
     cycles = Cycles(node("n1"), pod_group("g"), odd_pod())
     cycles.state.delete("Pod", odd_pod())
     assert events(cycles) == []
 
 
-def test_pods_are_told_when_their_pod_group_is_there() -> None:
+def test_pods_get_events_when_their_pod_group_is_there() -> None:
     cycles = Cycles(node("n1"), odd_pod())
     assert events(cycles) == []
     cycles.state.upsert("PodGroup", pod_group("g"))
-    assert events(cycles) == [("Pod team/a", told("1e999"))]
+    assert events(cycles) == [("Pod team/a", warning("1e999"))]
     assert events(cycles) == []
 
 
-def test_a_pod_group_is_told_when_it_is_written() -> None:
+def test_a_pod_group_gets_its_event_when_it_is_written() -> None:
     """Pods are placed before the PodGroup that is generated for them has a UID, which an event has to name."""
     written = with_annotations(pod_group("g"), running_estimate="long")
     assumed = msgspec.structs.replace(written, metadata=msgspec.structs.replace(written.metadata, uid=""))
@@ -121,7 +121,7 @@ def test_a_pod_group_is_told_when_it_is_written() -> None:
     assert [about for about, _ in events(cycles)] == ["PodGroup team/g", "Pod team/a"]
 
 
-def test_a_pod_group_that_takes_the_place_of_another_is_told_as_well() -> None:
+def test_a_pod_group_that_takes_the_place_of_another_gets_one_as_well() -> None:
     """Its deletion was not seen."""
     group = with_annotations(pod_group("g"), running_estimate="long")
     cycles = Cycles(node("n1"), group)
@@ -144,7 +144,7 @@ def test_of_many_that_are_put_off_a_cycle_looks_at_some(monkeypatch: pytest.Monk
     assert max(map(len, found)) <= 3, "the new value, and two"
 
 
-def test_pods_that_have_ended_are_not_told() -> None:
+def test_pods_that_have_ended_get_no_event() -> None:
     ended = with_annotations(pod("a", group="g", on="n1", phase="Succeeded"), task_priority="1e999")
     assert events(Cycles(node("n1"), pod_group("g"), ended)) == []
 
@@ -160,5 +160,5 @@ def test_a_scheduler_that_starts_again_tells_it_once_more() -> None:
     cycles = Cycles(node("n1"), pod_group("g"), odd_pod())
     events(cycles)
     cycles.scheduler.forget()
-    assert events(cycles) == [("Pod team/a", told("1e999"))]
+    assert events(cycles) == [("Pod team/a", warning("1e999"))]
     assert events(cycles) == []
