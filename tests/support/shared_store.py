@@ -129,7 +129,7 @@ class ShardDaemon:
         self.leads, self.holds_bindings = True, False
         self._woken = asyncio.Event()
         self._woken.set()
-        self.state = ClusterState(sharding=Sharding(name), on_change=lambda _decisive: self._woken.set())
+        self.state = ClusterState(sharding=Sharding(name), on_change=lambda _change: self._woken.set())
         api: Any = store
         self.keeper = NodeShardKeeper(
             name,

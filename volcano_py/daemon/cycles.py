@@ -27,6 +27,7 @@ from volcano_py.framework.registry import Registry
 from volcano_py.scheduler import Scheduler
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.snapshot import Snapshot
+from volcano_py.state.table.change import Change
 
 log = structlog.get_logger(__name__)
 
@@ -140,13 +141,11 @@ class CycleLoop:
                 self._wakeup.event.clear()
                 await self._wakeup.event.wait()
                 continue
+            # A moment may fall due while only statuses keep coming in; nothing else wakes the loop for it.
+            decide = self._wakeup.take() is Change.DECISION or self._until_next_look() == 0
             if self._witness is not None and self._witness.forgets():
                 self._scheduler.forget()
-                self._wakeup.decide = True
-            # A moment may fall due while only statuses keep coming in; nothing else wakes the loop for it.
-            decide = self._wakeup.decide or self._until_next_look() == 0
-            self._wakeup.decide = False
-            self._wakeup.event.clear()
+                decide = True
             started = self.running_since = self._clock.monotonic()
             try:
                 await self._run_cycle(executor, configuration, decide=decide)
@@ -158,7 +157,7 @@ class CycleLoop:
                     self._witness.failed()
                 await self._clock.sleep(self._timing.period)
                 started = self._clock.monotonic()  # this was pause enough
-                self._wakeup.wake(True)
+                self._wakeup.wake(Change.DECISION)
             self.running_since = None
             # With changes coming in without end, leave the event loop time to follow them.
             pause = min((self._clock.monotonic() - started) / 2, self._timing.period)
@@ -168,7 +167,8 @@ class CycleLoop:
         await self._sleep_until_woken(self._until_next_look())
         woken = self._clock.monotonic()
         while not self._stopping:
-            shortest = self._timing.decisive_pause if self._wakeup.decide else self._timing.status_pause
+            is_urgent = self._wakeup.change is Change.DECISION
+            shortest = self._timing.decisive_pause if is_urgent else self._timing.status_pause
             left = woken + max(shortest, pause) - self._clock.monotonic()
             if left <= 0:
                 return True
@@ -184,7 +184,7 @@ class CycleLoop:
         try:
             await within(self._clock, at_most, self._wakeup.event.wait())
         except TimeoutError:
-            self._wakeup.decide = True
+            self._wakeup.wake(Change.DECISION)
 
     def _until_next_look(self) -> float | None:
         """Seconds until the passing of time alone is worth a cycle; None when it never is.
@@ -282,7 +282,7 @@ class CycleLoop:
         if overtaken:
             log.info("cluster changed during the cycle; deciding again", jobs=sorted(overtaken))
             # What has overtaken them need not be a change that wakes us.
-            self._wakeup.wake(True)
+            self._wakeup.wake(Change.DECISION)
         return frozenset(overtaken)
 
     def _still_holds(self, effect: Effect, overtaken: Collection[str]) -> bool:

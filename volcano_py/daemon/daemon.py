@@ -61,6 +61,7 @@ from volcano_py.operator.kopf_host.app import KopfApp
 from volcano_py.operator.queues.feed import QueueFeed
 from volcano_py.operator.shards.keeper import NodeShardKeeper
 from volcano_py.scheduler import builtin_registry
+from volcano_py.state.table.change import Change
 
 log = structlog.get_logger(__name__)
 
@@ -103,7 +104,7 @@ class Daemon:
             silence=options.other_scheduler_silence if options.has_nodes_alone else 0.0,
             is_ours=self._state.has_usable if options.sharding is not None else None,
             record=self._record,
-            resumed=partial(self._wakeup.wake, True),
+            resumed=partial(self._wakeup.wake, Change.DECISION),
         )
         self._unreadable = UnreadableObjects(self._leaders_events.record, count=self._metrics.intake.bad_object)
         self._live = self._make_live()
@@ -121,7 +122,7 @@ class Daemon:
         self._kopf = self._make_kopf()
         self._keeper = self._make_keeper() if options.sharding is not None else None
         self._informers = self._make_informers(early)
-        self._picture = Picture(self._informers, self._kopf, whole=partial(self._wakeup.wake, True))
+        self._picture = Picture(self._informers, self._kopf, whole=partial(self._wakeup.wake, Change.DECISION))
         # What decides.
         self._held = HeldDecisions(
             self._state, self._other_scheduler, self._live, may_send=self._may_schedule, on_binds=self._binds_sent
@@ -175,7 +176,7 @@ class Daemon:
         return LiveConfiguration(
             reloader,
             file=options.scheduler_conf,
-            on_change=partial(self._wakeup.wake, True),
+            on_change=partial(self._wakeup.wake, Change.DECISION),
             on_outcome=partial(count_reload, self._metrics),
             record=self._leaders_events.record,
         )
@@ -215,7 +216,7 @@ class Daemon:
             pods,
             self._client,
             active=self._leadership.may_decide,
-            changed=partial(self._wakeup.wake, True),
+            changed=partial(self._wakeup.wake, Change.DECISION),
         )
 
     def _make_informers(self, early: EarlyLists) -> Informers:
@@ -399,7 +400,7 @@ class Daemon:
         self._metrics.set_leader(True)
         self._controllers.leadership_gained()
         self._leaders_events.leadership_gained()
-        self._wakeup.wake(True)
+        self._wakeup.wake(Change.DECISION)
 
     async def _catch_up(self, taken_at: float, alone_from: float) -> None:
         """Learn of everything that the leader before us did: our lists may have begun before its last bindings, and our
@@ -421,7 +422,7 @@ class Daemon:
         self._controllers.leadership_gained()
         if self._keeper is not None:
             self._keeper.leadership_gained()
-        self._wakeup.wake(True)
+        self._wakeup.wake(Change.DECISION)
 
     def _stopped_leading(self) -> None:
         self._metrics.set_leader(False)

@@ -43,8 +43,8 @@ from volcano_py.state.terms.term_shares import TermShares
 from volcano_py.state.topology.hyper_nodes import HyperNodes
 from volcano_py.state.volumes.pod_claims import PodClaims
 
-ChangeListener = Callable[[bool], None]
-"""Called after a change; True when it can alter a decision, False when only statuses have to be written."""
+ChangeListener = Callable[[Change], None]
+"""Called after a change that is worth a cycle, with what it means."""
 
 _PRIORITY_CLASS: Final = "PriorityClass"
 
@@ -60,7 +60,7 @@ class ClusterState:
         default_queue: str = names.DEFAULT_QUEUE,
         follows_jobs: bool = False,
         sharding: Sharding | None = None,
-        on_change: ChangeListener = lambda _decisive: None,
+        on_change: ChangeListener = lambda _change: None,
     ) -> None:
         self.scheduler_names = frozenset(scheduler_names)
         self.default_queue = default_queue
@@ -177,7 +177,7 @@ class ClusterState:
             return
         if kind == _PRIORITY_CLASS:
             self._groups.reprioritise()
-        self.on_change(change is Change.DECISION)
+        self.on_change(change)
 
     # -- what the scheduler itself has done ------------------------------------------------------------------------
 

@@ -35,6 +35,7 @@ from volcano_py.daemon.cycles import DECISIVE_PAUSE, Witness
 from volcano_py.daemon.outcomes import OutcomeRecorder
 from volcano_py.observe.metrics import Metrics
 from volcano_py.state.cluster_state import ClusterState
+from volcano_py.state.table.change import Change
 from volcano_py.state.terms.selectors import selects
 
 Object = TypeVar("Object", bound=ApiObject)
@@ -270,7 +271,7 @@ class AnsweringCluster(Bench):
     async def one_more_cycle(self) -> list[Effect]:
         """What a cycle sends that nothing has asked for."""
         self.sent.clear()
-        self.wakeup.wake(True)
+        self.wakeup.wake(Change.DECISION)
         await self.after(DECISIVE_PAUSE)
         return list(self.sent)
 

@@ -15,6 +15,7 @@ from volcano_py.framework.votes import Vote
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.resourcequota import ResourceQuota
 from volcano_py.state.cluster_state import ClusterState
+from volcano_py.state.table.change import Change
 
 
 def quota(name: str = "compute", used: Any = None, scopes: Any = None, **hard: str) -> Quota:
@@ -145,13 +146,13 @@ def test_limits_of_pods_that_exist_are_taken_to_be_their_part() -> None:
 
 
 def test_a_quota_that_eases_wakes_the_scheduler_and_one_that_fills_does_not() -> None:
-    woken: list[bool] = []
+    woken: list[Change] = []
     state = ClusterState(on_change=woken.append)
     steps = [
-        (quota(cpu="8", used={"cpu": "1"}), [True]),
+        (quota(cpu="8", used={"cpu": "1"}), [Change.DECISION]),
         (quota(cpu="8", used={"cpu": "4"}), []),
-        (quota(cpu="8", used={"cpu": "3"}), [True]),
-        (quota(cpu="9", used={"cpu": "3"}), [True]),
+        (quota(cpu="8", used={"cpu": "3"}), [Change.DECISION]),
+        (quota(cpu="9", used={"cpu": "3"}), [Change.DECISION]),
     ]
     for changed, expected in steps:
         woken.clear()

@@ -16,6 +16,7 @@ from volcano_py.record.news import Seen
 from volcano_py.record.recorder import Recorder
 from volcano_py.record.replay import replay
 from volcano_py.record.segments import Limits, segments
+from volcano_py.state.table.change import Change
 
 EACH_CYCLE = Limits(size=10**9, segments=10**9)
 
@@ -67,7 +68,7 @@ async def test_the_first_cycle_of_a_segment_decides(tmp_path: Path) -> None:
         await bench.after(1)
         for turned in (recorder._turned, 0.0):
             recorder._turned = turned
-            bench.wakeup.wake(False)  # only statuses have changed
+            bench.wakeup.wake(Change.STATUS)  # only statuses have changed
             await bench.after(1)
     assert bench.decided()[-2:] == [False, True]
     assert [job.name for job in bench.reports[-1].pending] == ["team/late"]

@@ -18,8 +18,9 @@ from volcano_py.api.objects import (
     ResourceQuotaSpec,
     Taint,
 )
+from volcano_py.state.table.change import Change
 
-DECISIVE, QUIET = True, False
+DECISIVE, QUIET = Change.DECISION, Change.STATUS
 FOREIGN = pod("f", cpu="1", scheduler="default-scheduler")
 
 
@@ -29,7 +30,7 @@ def test_sums_that_are_put_right_are_decisive() -> None:
     assert watched.reported() == []
     watched.state.ledger.nodes.used[0, 0] += 5
     assert watched.state.audit() == 5
-    assert watched.reported() == [True]
+    assert watched.reported() == [Change.DECISION]
     assert watched.state.drift() == 0
 
 

@@ -10,6 +10,7 @@ from tests.unit.state.watched import Watched, on, with_meta
 from volcano_py.api.objects import ObjectMeta, OwnerReference, PodGroup
 from volcano_py.api.workloads import PodTemplate, TemplateSpec, Workload, WorkloadSpec
 from volcano_py.jobs.model import JobMeta, JobSpec, VolcanoJob
+from volcano_py.state.table.change import Change
 
 OTHER = "default-scheduler"
 
@@ -55,7 +56,7 @@ def test_one_pod_of_ours_makes_it_ours() -> None:
 def test_that_it_becomes_ours_or_theirs_starts_a_cycle() -> None:
     watched = Watched(pod_group("g"))
     watched.put(pod("a", group="g", scheduler=OTHER))
-    assert watched.reported() == [True]
+    assert watched.reported() == [Change.DECISION]
     watched.put(pod("b", group="g", scheduler=OTHER))
     assert watched.reported() == []
 

@@ -13,6 +13,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.state.pods import LONGEST_PAUSE
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.change import Change
 
 WAITS = pod("a", group="g", cpu="1")
 RUNS = pod("a", group="g", cpu="1", on="n1")
@@ -46,7 +47,7 @@ def test_the_watch_confirms_the_binding_without_need_for_a_decision(watched: Wat
     watched.quiet()
     watched.put(on(WAITS, "n1"))
     assert watched.status("a") is TaskStatus.BOUND
-    assert watched.reported() == [False]
+    assert watched.reported() == [Change.STATUS]
 
 
 def test_the_watch_is_right_when_another_scheduler_bound_the_pod(watched: Watched) -> None:
@@ -63,7 +64,7 @@ def test_a_failed_binding_gives_the_place_back_and_waits_its_time(watched: Watch
     watched.state.bind_failed(UID, retry_at=now + 5)
     assert (watched.status("a"), watched.place("a")) == (TaskStatus.PENDING, "")
     assert watched.on_node("n1") == {}
-    assert watched.reported() == [True]
+    assert watched.reported() == [Change.DECISION]
     assert watched.state.next_retry(now) == now + 5
     assert watched.state.next_retry(now + 5) is None
 
@@ -206,7 +207,7 @@ def test_a_failed_eviction_puts_the_pod_back_as_the_api_server_has_it(holder: Wa
     holder.state.evict_failed(UID, retry_at=0.0)
     assert holder.status("a") is before
     assert holder.on_node("n1", "releasing") == {}
-    assert holder.reported() == [True]
+    assert holder.reported() == [Change.DECISION]
 
 
 def test_a_failed_eviction_puts_back_what_was_seen_last() -> None:
@@ -262,7 +263,7 @@ def test_an_assumed_phase_holds_until_the_stored_one_moves(watched: Watched) -> 
     assert watched.reported() == [], "the echo of what was written needs no cycle"
     watched.put(pod_group("h", phase="Unknown"))
     assert watched.job_column("h", "phase") == Phase.UNKNOWN
-    assert watched.reported() == [True], "another client wrote this"
+    assert watched.reported() == [Change.DECISION], "another client wrote this"
 
 
 def test_a_status_on_its_way_counts_as_stored_until_its_echo_is_overdue(watched: Watched) -> None:

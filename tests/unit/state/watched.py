@@ -15,15 +15,16 @@ from volcano_py.api.objects import ApiObject, Pod
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.snapshot import Snapshot
 from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.change import Change
 from volcano_py.state.table.table import NOWHERE
 from volcano_py.state.task_class import TaskClass
 
 
 class Watched:
-    """`changes` lists what `on_change` was called with since the last `quiet()`: True for a decisive change."""
+    """`changes` lists what `on_change` was called with since the last `quiet()`: in their order."""
 
     def __init__(self, *objects: ApiObject | list[ApiObject], **options: Any) -> None:
-        self.changes: list[bool] = []
+        self.changes: list[Change] = []
         self.state = ClusterState(on_change=self.changes.append, **options)
         self.put(*objects)
         self.quiet()
@@ -41,7 +42,7 @@ class Watched:
         """Forget the changes so far."""
         self.changes.clear()
 
-    def reported(self) -> list[bool]:
+    def reported(self) -> list[Change]:
         """The changes since the last look."""
         changes = list(self.changes)
         self.quiet()

@@ -12,6 +12,7 @@ from tests.unit.state.watched import on, with_meta, with_status
 from volcano_py.api.effects import Bind, Evict, PodCondition
 from volcano_py.config.parse import parse_configuration
 from volcano_py.daemon.cycles import DECISIVE_PAUSE, STATUS_PAUSE
+from volcano_py.state.table.change import Change
 from volcano_py.state.terms import term_book
 
 LONG = 11.0
@@ -53,9 +54,9 @@ async def test_a_change_of_statuses_waits_longer_and_decides_nothing(bench: Benc
 
 
 async def test_a_decisive_change_does_not_wait_behind_one_of_statuses(bench: Bench) -> None:
-    bench.wakeup.wake(False)
+    bench.wakeup.wake(Change.STATUS)
     await bench.after(DECISIVE_PAUSE)
-    bench.wakeup.wake(True)
+    bench.wakeup.wake(Change.DECISION)
     await bench.after(2 * DECISIVE_PAUSE)
     assert bench.decided() == [True]
 
@@ -134,7 +135,7 @@ tiers:
 async def test_it_is_tried_again_even_if_statuses_keep_coming_in_at_that_moment(bench: Bench) -> None:
     await failed_binding(bench, 5.0)
     await bench.after(4.9)
-    bench.wakeup.wake(False)
+    bench.wakeup.wake(Change.STATUS)
     await bench.after(STATUS_PAUSE + 0.1)
     assert bench.binds == {"g-0": "n1"}
     assert bench.decided() == [True]
@@ -177,7 +178,7 @@ async def test_nothing_is_decided_by_a_replica_that_does_not_lead(bench: Bench) 
     bench.put(*gang("g", cpu="1"))
     assert await bench.after(60) == 0
     bench.active = True
-    bench.wakeup.wake(False)
+    bench.wakeup.wake(Change.STATUS)
     assert await bench.after(DECISIVE_PAUSE) == 1
     assert bench.binds == {"g-0": "n1"}, "what was wanted stayed wanted"
 
@@ -187,7 +188,7 @@ async def test_nothing_is_decided_without_a_configuration(bench: Bench) -> None:
     bench.put(*gang("g", cpu="1"))
     assert await bench.after(60) == 0
     bench.configuration = configuration
-    bench.wakeup.wake(True)
+    bench.wakeup.wake(Change.DECISION)
     assert await bench.after(DECISIVE_PAUSE) == 1
 
 
@@ -214,7 +215,7 @@ async def test_what_was_decided_is_assumed_before_it_is_sent(bench: Bench) -> No
     assert [bind.pod.name for bind in bench.bound] == ["g-0", "g-1"]
     assert [type(effect).__name__ for effect in bench.sent] == ["Bind", "Bind", "Event"]
     bench.sent.clear()
-    bench.wakeup.wake(True)
+    bench.wakeup.wake(Change.DECISION)
     await bench.after(DECISIVE_PAUSE)
     assert bench.sent == [], "the next cycle neither binds them again nor repeats the event"
 
@@ -242,7 +243,7 @@ async def test_unless_the_bindings_take_long(bench: Bench) -> None:
     bench.put(*gang("g", pods=2, cpu="1", group_phase="Pending"))
     await bench.after(LONG)
     assert phases(bench) == []
-    bench.wakeup.wake(True)
+    bench.wakeup.wake(Change.DECISION)
     await bench.after(DECISIVE_PAUSE)
     assert phases(bench) == ["Inqueue"]
 
@@ -302,7 +303,7 @@ async def test_while_a_cycle_runs_it_can_be_seen_since_when(bench: Bench) -> Non
         return taken(now)
 
     bench.state.copy = look  # type: ignore[assignment, method-assign]
-    bench.wakeup.wake(True)
+    bench.wakeup.wake(Change.DECISION)
     await bench.after(DECISIVE_PAUSE)
     assert seen == [bench.clock.time]
     assert bench.loop.running_since is None

@@ -18,6 +18,7 @@ from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.watching.informers import Informers
 from volcano_py.cluster.kubernetes.watching.kinds import STATE_KINDS
 from volcano_py.daemon.leading.picture import LONG, Picture
+from volcano_py.state.table.change import Change
 
 
 class Queues:
@@ -137,6 +138,6 @@ async def test_no_cycle_begins_on_an_old_picture_and_none_is_lost(bench: Bench) 
     bench.put(queue("q"), pod_group("g", queue="q", min_member=1), task("p", group="g", cpu="1"))
     assert await bench.after(5) == 0
     bench.current = True
-    bench.wakeup.wake(False)
+    bench.wakeup.wake(Change.STATUS)
     assert await bench.after(1) >= 1
     assert bench.binds == {"p": "n1"}

@@ -13,6 +13,7 @@ from volcano_py.daemon import outcomes as module
 from volcano_py.daemon.outcomes import FIRST_RETRY, LAST_RETRY, OutcomeRecorder
 from volcano_py.observe.metrics import Metrics
 from volcano_py.state.cluster_state import ClusterState
+from volcano_py.state.table.change import Change
 
 REFUSED = ConflictError("POST", "/api/v1/namespaces/team/pods/g-0/binding", 409, reason="Conflict", message="taken")
 GONE = NotFoundError("POST", "/api/v1/namespaces/team/pods/g-0/binding", 404, reason="NotFound", message="no such pod")
@@ -137,12 +138,12 @@ VICTIM = Evict(
 
 
 def test_a_pod_whose_eviction_failed_stays(bench: Bench) -> None:
-    woken: list[bool] = []
+    woken: list[Change] = []
     bench.state.on_change = woken.append
     assert bench.state.assume_evicted(VICTIM.pod.uid)
     bench.recorder.evict_failed(VICTIM, REFUSED)
     assert bench.state.assume_evicted(VICTIM.pod.uid), "it can be chosen again"
-    assert woken == [True]
+    assert woken == [Change.DECISION]
 
 
 def test_a_pod_whose_eviction_fails_is_left_alone_twice_as_long_each_time(bench: Bench) -> None:

@@ -12,6 +12,7 @@ from tests.support.sessions import node, pod, pod_group
 from volcano_py.api.effects import Event
 from volcano_py.api.objects import Pod, PodGroup
 from volcano_py.framework.status import ignored_values
+from volcano_py.state.table.change import Change
 
 O = TypeVar("O", Pod, PodGroup)  # noqa: E741
 PRIORITY = "volcano.sh/task-priority"
@@ -78,7 +79,7 @@ def test_a_change_of_anything_else_says_nothing_again() -> None:
 
 def test_a_pod_that_runs_gets_an_event_for_an_edit_without_waiting_for_other_changes() -> None:
     cycles = Cycles(node("n1"), pod_group("g"), pod("a", group="g", cpu="1", on="n1"))
-    woken: list[bool] = []
+    woken: list[Change] = []
     cycles.state.on_change = woken.append
     cycles.state.upsert("Pod", with_annotations(pod("a", group="g", cpu="1", on="n1"), numa_topology_policy="strict"))
     assert woken, "a cycle follows"

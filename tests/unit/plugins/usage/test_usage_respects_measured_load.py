@@ -26,6 +26,7 @@ from volcano_py.plugins.usage.plugin import FRESH_FOR
 from volcano_py.state.classes.limits import pod_limits
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.nodes.loads import Load
+from volcano_py.state.table.change import Change
 
 MOMENT = NOW.timestamp()
 
@@ -230,7 +231,7 @@ def metrics(name: str, age: float = 0.0, **usage: str) -> NodeMetrics:
 
 
 def test_amounts_are_parts_of_what_a_node_has_allocatable_and_the_youngest_holds() -> None:
-    woken: list[bool] = []
+    woken: list[Change] = []
     state = ClusterState(on_change=woken.append)
     state.upsert("Node", node("a", cpu="10", memory="100Gi"))
     for reported in (metrics("a", cpu="2500m", memory="50Gi"), metrics("gone", cpu="1"), metrics("a", 0, cpu="5")):

@@ -7,6 +7,7 @@ from tests.unit.state.watched import Watched, on
 from volcano_py.api.objects import Node, NodeStatus, ObjectMeta
 from volcano_py.api.shards.node_shards import TAKES_QUEUES, NodeShard, NodeShardSpec, NodeShardStatus
 from volcano_py.api.shards.sharding import Sharding, ShardingMode
+from volcano_py.state.table.change import Change
 
 
 def node(name: str) -> Node:
@@ -35,7 +36,7 @@ def test_only_nodes_in_use_are_there_for_a_hard_shard() -> None:
     watched = cluster()
     assert watched.existing() == {"n1"}
     watched.put(shard("a", "n1", "n2"))
-    assert watched.reported() == [True]
+    assert watched.reported() == [Change.DECISION]
     assert watched.existing() == {"n1", "n2"}
     watched.delete(shard("a"))
     assert watched.existing() == set()
@@ -96,7 +97,7 @@ def test_a_queue_that_is_assigned_elsewhere_takes_its_jobs_along() -> None:
     watched = cluster()
     assert watched.state.shard_of_queue("theirs") == "b"
     watched.put(queue("theirs", "a"))
-    assert watched.reported() == [True]
+    assert watched.reported() == [Change.DECISION]
     assert watched.state.shard_of_queue("theirs") == ""
     assert set(watched.snapshot().queues) == {"ours", "theirs"}
 

@@ -32,6 +32,7 @@ from volcano_py.api.objects import (
 )
 from volcano_py.api.reasons import Reason
 from volcano_py.api.workloads import Service
+from volcano_py.state.table.change import Change
 from volcano_py.state.terms import term_book, term_shares
 from volcano_py.state.terms.pod_terms import PodTerm, Requirement
 from volcano_py.state.terms.term_book import TermBook
@@ -86,7 +87,7 @@ def test_a_pod_that_was_refused_is_looked_at_again_when_others_are_gone() -> Non
     last = f"p{CROWDED_TERMS.most}"
     assert problem(watched, last) != ""
     watched.delete(wants("p3", wide("v3")))
-    assert True in watched.reported()
+    assert Change.DECISION in watched.reported()
     assert problem(watched, last) == ""
     watched.put(wants("late", wide("late")))
     assert problem(watched, "late") != ""

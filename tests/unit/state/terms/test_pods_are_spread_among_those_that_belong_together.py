@@ -11,6 +11,7 @@ from volcano_py.api.bounds import SERVICES
 from volcano_py.api.objects import ApiObject, Node, Pod
 from volcano_py.api.workloads import ReplicationController, Service, Workload
 from volcano_py.state.cluster_state import ClusterState
+from volcano_py.state.table.change import Change
 from volcano_py.state.terms import spread_defaults
 from volcano_py.state.terms.pod_terms import PodTerm, Requirement
 
@@ -182,7 +183,7 @@ def test_a_pod_whose_binding_fails_is_spread_as_before_and_a_bound_one_no_more()
 
 
 def test_changes_in_selections_start_no_cycle() -> None:
-    woken: list[bool] = []
+    woken: list[Change] = []
     state = ClusterState(on_change=woken.append)
     state.upsert("Pod", pod())
     woken.clear()

@@ -21,6 +21,7 @@ from tests.support.sessions import NAMESPACE, node, pod, pod_group
 from tests.unit.state.watched import Watched, as_status, deleted, on
 from volcano_py.api.effects import ClaimBinding, ObjectRef
 from volcano_py.api.objects import ApiObject, Pod
+from volcano_py.state.table.change import Change
 from volcano_py.state.volumes.needs import BoundNeed, Need, OpenNeed, Trouble
 from volcano_py.state.volumes.storage import Storage
 
@@ -128,7 +129,7 @@ def test_what_changes_about_a_claim_moves_its_pod_and_wakes(before: list[Any], c
     watched = watching(before, mine("p", "data"))
     old = watched.class_of("p")
     watched.put(change)
-    assert True in watched.reported()
+    assert Change.DECISION in watched.reported()
     assert watched.class_of("p") is not old
     assert isinstance(needs(watched, "p")[0], expected)
     assert watched.state.drift() == 0
@@ -142,7 +143,7 @@ def test_a_claim_that_is_gone_keeps_its_pod_waiting() -> None:
     assert isinstance(needs(watched, "p")[0], OpenNeed)
     watched.delete(claim("data"))
     assert isinstance(needs(watched, "p")[0], Trouble)
-    assert True in watched.reported()
+    assert Change.DECISION in watched.reported()
 
 
 def test_pods_on_nodes_have_no_troubles() -> None:
@@ -173,7 +174,7 @@ def test_a_volume_that_becomes_free_is_decisive_and_one_that_is_taken_is_not() -
     watched.put(volume("v", phase="Pending"))
     assert watched.reported() == []
     watched.put(volume("v"))
-    assert watched.reported() == [True]
+    assert watched.reported() == [Change.DECISION]
     watched.put(volume("v", claim="others"))
     assert watched.reported() == []
     assert free(watched) == []
@@ -184,9 +185,9 @@ def test_more_room_is_decisive_and_less_is_not() -> None:
     watched.put(capacity("c", free="9Gi", nodes={}))
     assert watched.reported() == []
     watched.put(capacity("c", free="10Gi", nodes={}))
-    assert watched.reported() == [True]
+    assert watched.reported() == [Change.DECISION]
     watched.put(capacity("c", free="10Gi", nodes={"zone": "b"}))
-    assert watched.reported() == [True]
+    assert watched.reported() == [Change.DECISION]
     watched.put(capacity("c", nodes={}))
     assert watched.reported() == []
 
