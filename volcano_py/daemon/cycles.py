@@ -1,9 +1,10 @@
 """When cycles run, and how their effects are applied.
 
 Cycles are driven by events: a change that can alter a decision wakes the loop after a few milliseconds, so that what
-belongs together is decided together; a change that only moves statuses waits longer. With no change there is no cycle,
-and a backlog that nothing has unblocked is not tried again. A cycle runs in a worker thread on a snapshot; what it
-commits is handed to the event loop at once, assumed in the state and sent out while the cycle goes on.
+belongs together is decided together; a change that only moves statuses waits longer, and so does a pod of a gang that
+lacks others. With no change there is no cycle, and a backlog that nothing has unblocked is not tried again. A cycle
+runs in a worker thread on a snapshot; what it commits is handed to the event loop at once, assumed in the state and
+sent out while the cycle goes on.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ log = structlog.get_logger(__name__)
 
 # Seconds. A gang's pods come as separate events; a decision on the first alone is of no use.
 DECISIVE_PAUSE: Final = 0.01
-# Statuses may lag behind bindings; meanwhile the confirmations of many pods make one pass.
+# Statuses may lag behind bindings; meanwhile the confirmations of many pods make one pass. So do the first pods of a
+# gang: until it is complete, there is only why it waits to write.
 STATUS_PAUSE: Final = 0.25
 
 # Some seconds of work. Should more come in without end, the snapshot does the rest.
@@ -142,7 +144,7 @@ class CycleLoop:
                 await self._wakeup.event.wait()
                 continue
             # A moment may fall due while only statuses keep coming in; nothing else wakes the loop for it.
-            decide = self._wakeup.take() is Change.DECISION or self._until_next_look() == 0
+            decide = self._wakeup.take() >= Change.INCOMPLETE or self._until_next_look() == 0
             if self._witness is not None and self._witness.forgets():
                 self._scheduler.forget()
                 decide = True
@@ -167,13 +169,19 @@ class CycleLoop:
         await self._sleep_until_woken(self._until_next_look())
         woken = self._clock.monotonic()
         while not self._stopping:
-            is_urgent = self._wakeup.change is Change.DECISION
-            shortest = self._timing.decisive_pause if is_urgent else self._timing.status_pause
+            shortest = self._timing.decisive_pause if self._is_urgent() else self._timing.status_pause
             left = woken + max(shortest, pause) - self._clock.monotonic()
             if left <= 0:
                 return True
             await self._clock.sleep(min(left, self._timing.decisive_pause))
         return False
+
+    def _is_urgent(self) -> bool:
+        """Whether a decision may come out differently now, rather than once a gang has all its pods."""
+        if self._wakeup.change is not Change.INCOMPLETE:
+            return self._wakeup.change is Change.DECISION
+        configuration = self._configuration()
+        return configuration is None or not self._scheduler.registry.refuses_incomplete(configuration)
 
     async def _sleep_until_woken(self, at_most: float | None) -> None:
         if self._wakeup.event.is_set():

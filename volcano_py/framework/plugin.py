@@ -116,6 +116,10 @@ class Plugin:
     queue has for its class (`allocatable`), so queues need not be asked in every turn. Also, `job_ready` holds for jobs
     with a `minMember` of at most 1, without roles and sub-groups, as soon as one task has a place. Plugins that fill
     none of these points are not asked."""
+    refuses_incomplete: ClassVar[bool] = False
+    """Whether `job_valid` refuses every job that has fewer pods than its `minMember`; those that wait, have a place or
+    have succeeded count. If a plugin says so, a cycle starts at once for the pod that completes such a job, but not for
+    those before it: they are looked at a quarter of a second later at most."""
     hierarchy_points: ClassVar[frozenset[str]] = frozenset()
     """Points that the plugin fills with `enableHierarchy` only."""
     queue_fields: ClassVar[frozenset[QueueField]] = frozenset()

@@ -14,6 +14,7 @@ import msgspec
 import structlog
 
 from volcano_py.config.catalogue import Catalogue
+from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.action import Action
 from volcano_py.framework.calls.answer_checks import is_interrupt
 from volcano_py.framework.plugin import Plugin, points_of
@@ -54,6 +55,10 @@ class Registry(msgspec.Struct, frozen=True):
         actions = _usable(entries.select(group=ACTION_GROUP), Action, self.actions)
         found = Registry.of((*self.plugins.values(), *plugins), (*self.actions.values(), *actions))
         return msgspec.structs.replace(found, unchecked=self.unchecked)
+
+    def refuses_incomplete(self, configuration: SchedulerConfiguration) -> bool:
+        """Whether one of the configured plugins refuses every job with fewer pods than its minMember."""
+        return any(self.plugins[entry.name].refuses_incomplete for entry in configuration.plugins())
 
     def catalogue(self) -> Catalogue:
         """What the configuration reader needs to know of them."""

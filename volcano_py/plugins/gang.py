@@ -58,6 +58,7 @@ class Gang(Plugin):
     allows_series = True
     sees_jobs_alike = True
     evictions_last = True
+    refuses_incomplete = True
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn

@@ -16,6 +16,7 @@ from volcano_py.state.foreign_groups import ForeignGroups
 from volcano_py.state.infos import JobInfo, running_estimate
 from volcano_py.state.readers import ParsedJob, read_job
 from volcano_py.state.snapshot import Phase
+from volcano_py.state.status import VALID_STATUSES
 from volcano_py.state.table.axis import TooManyResourcesError
 from volcano_py.state.table.change import Change
 from volcano_py.state.table.interner import Interner
@@ -149,6 +150,11 @@ class Groups:
         """Whether the PodGroup is left to another scheduler."""
         row, jobs = self._rows.get(key), self._ledger.jobs
         return row is not None and bool(jobs.foreign[row]) and not jobs.counts[row].any()
+
+    def lacks_pods(self, row: int) -> bool:
+        """Whether fewer pods of the PodGroup wait, have a place or have succeeded than its minMember."""
+        jobs = self._ledger.jobs
+        return bool(jobs.counts[row, VALID_STATUSES].sum() < jobs.min_member[row])
 
     def strangers(self, rows: Iterable[int]) -> dict[str, Strangers]:
         """Of the PodGroups in these rows, those that pods of other schedulers name, by namespace/name."""

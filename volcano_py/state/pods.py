@@ -132,11 +132,7 @@ class Pods:
         if row is None:
             row = self._new_row(pod)
             self._write(row, pod, info, status, job)
-            # a pod that another scheduler has placed may be the one that a pod of ours has affinity to
-            is_awaited = self._terms.profile(int(self._ledger.tasks.labels[row])) != 0
-            if is_awaited or (status is TaskStatus.PENDING if ours else self._uses_devices(row)):
-                return Change.DECISION
-            return max(ousted, Change.STATUS if grouped else Change.LATER)
+            return max(ousted, self._entry(row, ours=ours))
         self._enter()
         before = self._essence(row)
         self._ledger.book_one(row, -1)
@@ -147,6 +143,20 @@ class Pods:
         if after[1:] == before[1:] and before[0] in _SETTLING and after[0] in _SETTLING:
             return max(ousted, Change.STATUS if grouped else Change.LATER)
         return Change.DECISION
+
+    def _entry(self, row: int, *, ours: bool) -> Change:
+        """What it means that the pod in that row is new."""
+        tasks = self._ledger.tasks
+        job = int(tasks.job[row])
+        if ours and int(tasks.status[row]) == TaskStatus.PENDING:
+            # (of pods that enter together it is not known yet how many there are)
+            is_counted = job != NOWHERE and self._entering is None
+            return Change.INCOMPLETE if is_counted and self._groups.lacks_pods(job) else Change.DECISION
+        # a pod that another scheduler has placed may be the one that a pod of ours has affinity to
+        is_awaited = self._terms.profile(int(tasks.labels[row])) != 0
+        if is_awaited or (not ours and self._uses_devices(row)):
+            return Change.DECISION
+        return Change.LATER if job == NOWHERE else Change.STATUS
 
     def upsert_all(self, pods: Iterable[Pod]) -> Change:
         """`upsert` for each, in their order. Those that are new enter the sums together."""

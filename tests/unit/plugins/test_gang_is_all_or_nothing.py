@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
+
 import pytest
 
 from tests.support.sessions import Objects, Opened, gang, node, open_session, pod, pod_group
-from tests.unit.state.watched import with_meta
+from tests.unit.state.watched import Watched, with_meta
 from volcano_py.actions.allocate import Allocate
 from volcano_py.actions.backfill import Backfill
 from volcano_py.api.objects import OwnerReference
@@ -13,6 +15,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.config.arguments import NoArguments
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.priority import Priority
+from volcano_py.state.table.change import Change
 from volcano_py.state.task_class import Refusal
 
 
@@ -62,6 +65,18 @@ def test_pods_that_failed_do_not_count_for_validity_and_succeeded_ones_do() -> N
     assert session.ssn.ask.job_valid(session.job("train")) is None
     assert session.ssn.ask.job_ready(session.job("train")) is False
     assert act(session) == {"train-2": "n1"}
+
+
+@pytest.mark.parametrize("phases", [*combinations_with_replacement(("Pending", "Running", "Succeeded", "Failed"), 3)])
+def test_what_the_state_calls_incomplete_is_refused_and_nothing_else(phases: tuple[str, ...]) -> None:
+    """Cycles are started by that: a gang that is complete must not wait."""
+    others = [pod(f"old-{number}", group="g", on="n1", phase=phase) for number, phase in enumerate(phases)]
+    objects = [node("n1"), pod_group("g", min_member=3), *others]
+    watched = Watched(objects)
+    watched.put(last := pod("new", group="g"))
+    session = opened(*objects, last)
+    is_refused = session.ssn.ask.job_valid(session.job("g")) is not None
+    assert watched.reported() == [Change.INCOMPLETE if is_refused else Change.DECISION]
 
 
 @pytest.mark.parametrize(("min_member", "is_valid"), [(3, False), (2, True)])

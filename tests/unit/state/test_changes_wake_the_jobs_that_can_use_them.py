@@ -20,7 +20,7 @@ from volcano_py.api.objects import (
 )
 from volcano_py.state.table.change import Change
 
-DECISIVE, QUIET = Change.DECISION, Change.STATUS
+DECISIVE, INCOMPLETE, QUIET = Change.DECISION, Change.INCOMPLETE, Change.STATUS
 FOREIGN = pod("f", cpu="1", scheduler="default-scheduler")
 
 
@@ -37,6 +37,35 @@ def test_sums_that_are_put_right_are_decisive() -> None:
 def test_a_new_pod_of_ours_is_decisive() -> None:
     watched = Watched(pod_group("g"))
     watched.put(pod("a", group="g", cpu="1"))
+    assert watched.reported() == [DECISIVE]
+
+
+def test_a_pod_of_a_gang_that_lacks_others_is_decisive_where_such_gangs_start() -> None:
+    """Pods that failed or terminate are missing; those that run or have succeeded are not."""
+    old = [pod(f"old-{phase}", group="g", on="n1", phase=phase) for phase in ("Running", "Succeeded", "Failed")]
+    watched = Watched(node("n1"), pod_group("g", min_member=5), old, deleted(pod("old", group="g", on="n1")))
+    for number, meaning in enumerate((INCOMPLETE, INCOMPLETE, DECISIVE, DECISIVE)):
+        watched.put(pod(f"new-{number}", group="g"))
+        assert watched.reported() == [meaning]
+
+
+def test_so_is_one_that_terms_of_other_pods_select() -> None:
+    """Until it has a place, nothing can follow it."""
+    follows = pod("a", group="other", affinity=near(term(app="db")))
+    watched = Watched(pod_group("other"), follows, pod_group("g", min_member=2))
+    watched.put(pod("b", group="g", labels={"app": "db"}))
+    assert watched.reported() == [INCOMPLETE]
+
+
+def test_a_pod_whose_group_is_not_there_yet_is_decisive() -> None:
+    watched = Watched()
+    watched.put(pod("a", group="g"))
+    assert watched.reported() == [DECISIVE]
+
+
+def test_pods_that_complete_a_gang_together_are_decisive() -> None:
+    watched = Watched(pod_group("g", min_member=9))
+    watched.state.upsert_all("Pod", [pod(f"g-{number}", group="g") for number in range(9)])
     assert watched.reported() == [DECISIVE]
 
 

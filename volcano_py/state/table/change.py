@@ -14,5 +14,8 @@ class Change(IntEnum):
     """Nothing that is worth a cycle; the next one looks at it."""
     STATUS = 2
     """Statuses have to be written; no decision can come out differently."""
-    DECISION = 3
+    INCOMPLETE = 3
+    """A pod has come to a PodGroup that still has fewer than its minMember: a decision may come out differently only if
+    no plugin refuses such PodGroups."""
+    DECISION = 4
     """A decision may come out differently."""
