@@ -43,7 +43,7 @@ def test_a_new_pod_of_ours_is_decisive() -> None:
 def test_a_pod_of_a_gang_that_lacks_others_is_decisive_where_such_gangs_start() -> None:
     """Pods that failed or terminate are missing; those that run or have succeeded are not."""
     old = [pod(f"old-{phase}", group="g", on="n1", phase=phase) for phase in ("Running", "Succeeded", "Failed")]
-    watched = Watched(node("n1"), pod_group("g", min_member=5), old, deleted(pod("old", group="g", on="n1")))
+    watched = Watched(node("n1"), pod_group("g", min_member=5), *old, deleted(pod("old", group="g", on="n1")))
     for number, meaning in enumerate((INCOMPLETE, INCOMPLETE, DECISIVE, DECISIVE)):
         watched.put(pod(f"new-{number}", group="g"))
         assert watched.reported() == [meaning]
