@@ -132,7 +132,7 @@ class Pods:
         if row is None:
             row = self._new_row(pod)
             self._write(row, pod, info, status, job)
-            return max(ousted, self._entry(row, ours=ours))
+            return max(ousted, self._arrival(row, ours=ours))
         self._enter()
         before = self._essence(row)
         self._ledger.book_one(row, -1)
@@ -144,7 +144,7 @@ class Pods:
             return max(ousted, Change.STATUS if grouped else Change.LATER)
         return Change.DECISION
 
-    def _entry(self, row: int, *, ours: bool) -> Change:
+    def _arrival(self, row: int, *, ours: bool) -> Change:
         """What it means that the pod in that row is new."""
         tasks = self._ledger.tasks
         job = int(tasks.job[row])
