@@ -84,8 +84,8 @@ class ClusterCopy:
             queue = None if info is None else self.queues.get(info.queue)
             if info is None or queue is None:
                 return None
-            namespace = self.snapshot.namespaces[self.ledger.jobs.namespace[row]]
-            job = Job(row, info, queue, namespace, self.ledger, int(self._best_effort[row]))
+            namespace = self.snapshot.namespaces[self.ledger.jobs.namespace.item(row)]
+            job = Job(row, info, queue, namespace, self.ledger, self._best_effort.item(row))
             self._jobs[row] = job
         return job
 

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from volcano_py.state.infos import JobInfo, QueueInfo
-from volcano_py.state.snapshot import Phase
+from volcano_py.state.snapshot import PHASES, Phase
 from volcano_py.state.status import ALLOCATED_STATUSES, READY_STATUSES, VALID_STATUSES, TaskStatus
 from volcano_py.state.table.axis import IntVector
 from volcano_py.state.table.ledger import Ledger
@@ -65,11 +65,11 @@ class Job(msgspec.Struct, eq=False):
     @property
     def priority(self) -> int:
         """The priority of its class, at most the lowest priority of its pods."""
-        return int(self.ledger.jobs.priority[self.row])
+        return self.ledger.jobs.priority.item(self.row)
 
     @property
     def created(self) -> float:
-        return float(self.ledger.jobs.created[self.row])
+        return self.ledger.jobs.created.item(self.row)
 
     @property
     def min_member(self) -> int:
@@ -77,7 +77,7 @@ class Job(msgspec.Struct, eq=False):
 
     @property
     def phase(self) -> Phase:
-        return Phase(int(self.ledger.jobs.phase[self.row]))
+        return PHASES[self.ledger.jobs.phase.item(self.row)]
 
     def enter(self, phase: Phase) -> None:
         """Move its PodGroup into this phase."""
@@ -86,13 +86,13 @@ class Job(msgspec.Struct, eq=False):
     @property
     def is_pending(self) -> bool:
         """Not admitted by enqueue yet."""
-        return not self.phase.is_admitted
+        return self.ledger.jobs.phase.item(self.row) <= Phase.PENDING
 
     @property
     def min_resources(self) -> IntVector | None:
         """[R] spec.minResources, None when the PodGroup has none."""
         jobs = self.ledger.jobs
-        if not jobs.has_min_resources[self.row]:
+        if not jobs.has_min_resources.item(self.row):
             return None
         row: IntVector = jobs.min_resources[self.row]
         return row

@@ -31,6 +31,8 @@ def minimums_first(ssn: Session, job: Job, rows: Rows) -> Rows:
     Otherwise one role could take the room that the others need. Within a role, tasks without requests come first: they
     cost least. Tasks of a sub-group follow each other.
     """
+    if len(rows) <= 1:
+        return rows
     groups = ssn.sub_groups(job)
     if job.tasks <= job.min_member:
         # all are needed: by far the most frequent case

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from volcano_py.api import names
 from volcano_py.api.effects import Effect, Event, PodCondition, PodGroupStatusUpdate, QueueAllocated
@@ -19,6 +17,7 @@ from volcano_py.api.report import PendingJob
 from volcano_py.api.wording import explain
 from volcano_py.framework.job import Job
 from volcano_py.framework.resting.reports import Report
+from volcano_py.framework.status.group_states import GroupState, GroupStates
 from volcano_py.framework.status.ignored_values import ignored_values
 from volcano_py.framework.status.missing_queue import queue_source
 from volcano_py.framework.status.queue_conditions import queue_conditions
@@ -27,20 +26,15 @@ from volcano_py.framework.status.wakeups import earlier
 from volcano_py.state.infos import QueueInfo, TaskInfo
 from volcano_py.state.queues.queue_tree import lay
 from volcano_py.state.snapshot import Phase
-from volcano_py.state.status import FINISHED_STATUSES, SCHEDULED_STATUSES, TaskStatus
-from volcano_py.state.table.columns import JobTable
-from volcano_py.state.table.table import NOWHERE
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.table import Rows
 from volcano_py.state.table.units import canonical
 from volcano_py.state.task_class import Refusal
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
-_SCHEDULED = np.flatnonzero(SCHEDULED_STATUSES)
-_FINISHED = np.flatnonzero(FINISHED_STATUSES)
-_COUNTED = [TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED]
 _OPPOSITES = frozenset({names.SCHEDULED, names.UNSCHEDULABLE})
-_UNPLACED = [TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED, TaskStatus.BINDING]
 # Objects of one manifest arrive a moment apart. A missing PodGroup or queue is not reported before the object that
 # refers to it has this age (seconds); nor are missing pods and claims, which may just be being created.
 _GRACE = 2.0
@@ -59,6 +53,8 @@ class Closing:
         self._decided = decided
         self._ignores_text = ignores_text
         self._moment = datetime.fromtimestamp(ssn.now, tz=UTC)
+        self._states = GroupStates(ssn)
+        self._ready_to_schedule = self._condition(names.SCHEDULED, names.READY_TO_SCHEDULE, "")
         self.pending: list[PendingJob] = []
         self.reports: dict[int, Report] = {}
         """Job row → what was reported, for waiting jobs of which there is nothing more to say."""
@@ -76,14 +72,15 @@ class Closing:
         """All statuses that differ from what the API server has."""
         effects: list[Effect] = []
         waiting = {row: job.reported for row, job in self._ssn.resting.items()}
-        for job in self._jobs_to_judge():
-            known, own = len(self.pending), [*self._judge(job)]
+        for state in self._states.settle(self._with_new_findings()):
+            known, own = len(self.pending), [*self._judge(state)]
             effects.extend(own)
             for reported in self.pending[known:]:
-                waiting[job.row] = reported
+                row = state.job.row
+                waiting[row] = reported
                 report = Report(reported, own)
-                if report.is_final and job.row not in self._too_early:
-                    self.reports[job.row] = report
+                if report.is_final and row not in self._too_early:
+                    self.reports[row] = report
         self.pending = [waiting[row] for row in sorted(waiting)]
         if self._decided:
             effects.extend(self._jobs_without_queue())
@@ -98,101 +95,41 @@ class Closing:
 
     # -- PodGroups -------------------------------------------------------------------------------------------------
 
-    def _jobs_to_judge(self) -> Iterator[Job]:
-        """Jobs that wait, or whose phase or counts differ from the API server's; resting ones only if a plugin has
-        found something new about them."""
-        ssn, jobs = self._ssn, self._ssn.ledger.jobs
-        rows = ssn.job_rows()
-        phases = self._phases()
-        waiting = jobs.counts[rows][:, _UNPLACED].any(axis=1)
-        now = phases[rows]
-        not_running = (now != Phase.RUNNING) & (now != Phase.COMPLETED)
-        stirs = np.ones(jobs.size, dtype=np.bool_)
-        stirs[list(ssn.resting)] = False
-        found = np.zeros(jobs.size, dtype=np.bool_)
-        found[[row for row in ssn.findings.conditions if _new_findings(ssn, row)]] = True
-        for row in rows[(waiting | not_running | self._differs(rows, phases)) & stirs[rows] | found[rows]].tolist():
-            job = ssn.job(row)
-            if job is not None:
-                jobs.phase[row] = phases[row]
-                yield job
+    def _with_new_findings(self) -> Rows:
+        """Rows of jobs of which a plugin has found something new."""
+        found = [row for row in self._ssn.findings.conditions if _new_findings(self._ssn, row)]
+        return np.array(found, dtype=np.intp)
 
-    def _differs(self, rows: NDArray[np.intp], phases: NDArray[np.int8]) -> NDArray[np.bool_]:
-        """[K] whether phase or counts differ from the stored PodGroup, or the phase from the assumed one, which may be
-        provisional and never written."""
-        jobs = self._ssn.ledger.jobs
-        moved: NDArray[np.bool_] = (jobs.stored_phase[rows] != phases[rows]) | (jobs.phase[rows] != phases[rows])
-        moved |= (jobs.stored_counts[rows] != jobs.counts[rows][:, _COUNTED]).any(axis=1)
-        return moved
-
-    def _phases(self) -> NDArray[np.int8]:
-        """[J] the phase of every PodGroup from its tasks; Unknown is decided with the job's verdict."""
-        jobs: JobTable = self._ssn.ledger.jobs
-        scheduled = self._scheduled
-        finished = jobs.counts[:, _FINISHED].sum(axis=1)
-        unplaced = jobs.counts[:, _UNPLACED].any(axis=1)
-        enough = (scheduled >= jobs.min_member) & (scheduled > 0)
-        complete = enough & (finished == scheduled) & ~unplaced
-        sticky = (jobs.phase == Phase.INQUEUE) | (jobs.phase == Phase.UNKNOWN)
-        phases = np.where(sticky, jobs.phase, Phase.PENDING)
-        phases = np.where(enough, Phase.RUNNING, phases)
-        result: NDArray[np.int8] = np.where(complete, Phase.COMPLETED, phases).astype(np.int8)
-        return result
-
-    @cached_property
-    def _scheduled(self) -> NDArray[np.int64]:
-        """[J] tasks that count as scheduled; leaving ones count while they have a node."""
-        tasks, jobs = self._ssn.ledger.tasks, self._ssn.ledger.jobs
-        leaving = np.flatnonzero((tasks.status == TaskStatus.RELEASING) & (tasks.node != NOWHERE) & (tasks.job >= 0))
-        on_nodes = np.bincount(tasks.job[leaving], minlength=jobs.size)
-        scheduled: NDArray[np.int64] = jobs.counts[:, _SCHEDULED].sum(axis=1) + on_nodes
-        return scheduled
-
-    @cached_property
-    def _will_run(self) -> NDArray[np.bool_]:
-        """[J] whether bindings that are under way make enough of the PodGroup's tasks scheduled."""
-        jobs = self._ssn.ledger.jobs
-        binding = jobs.counts[:, TaskStatus.BINDING]
-        will_run: NDArray[np.bool_] = (binding > 0) & (self._scheduled + binding >= jobs.min_member)
-        return will_run
-
-    @cached_property
-    def _about_to_run(self) -> NDArray[np.bool_]:
-        """[J] whether bindings of this cycle do so within moments; with volumes that must be created first it takes
-        minutes."""
-        ssn, jobs = self._ssn, self._ssn.ledger.jobs
-        begun = jobs.counts[:, TaskStatus.BINDING] > ssn.snapshot.ledger.jobs.counts[:, TaskStatus.BINDING]
-        begun[ssn.ledger.tasks.job[list(ssn.findings.claim_bindings)]] = False
-        return begun & self._will_run
-
-    def _judge(self, job: Job) -> Iterator[Effect]:
-        is_scheduled = job.ready > 0 and self._ssn.ask.job_ready(job)
+    def _judge(self, state: GroupState) -> Iterator[Effect]:
+        job = state.job
+        is_scheduled = state.has_ready_tasks and self._ssn.ask.job_ready(job)
         conditions = _with_findings(self._ssn, job)
         if is_scheduled:
-            conditions = self._with(conditions, names.SCHEDULED, names.READY_TO_SCHEDULE, "")
+            conditions = self._with(conditions, self._ready_to_schedule)
         if job.row in self._ssn.resting:
-            return self._status(job.row, job.phase, conditions)  # once this is written, it is looked at again
+            return self._status(job.row, state.phase, state.counts, conditions)  # then it is looked at again
         if self._decided:
-            return self._conclude(job, conditions, is_scheduled=is_scheduled)
+            return self._conclude(state, conditions, is_scheduled=is_scheduled)
         # No job was tried in this cycle, so there is no new reason why one waits.
-        phase = job.phase if is_scheduled else _while_incomplete(job, job.phase)
+        phase = state.phase if is_scheduled else _while_incomplete(job, state.phase)
         if not _is_marked_unschedulable(conditions):
-            phase = job.phase
-        return self._status(job.row, phase, conditions)
+            phase = state.phase
+        return self._status(job.row, phase, state.counts, conditions)
 
-    def _conclude(self, job: Job, conditions: tuple[Condition, ...], *, is_scheduled: bool) -> Iterator[Effect]:
+    def _conclude(
+        self, state: GroupState, conditions: tuple[Condition, ...], *, is_scheduled: bool
+    ) -> Iterator[Effect]:
         """What is written of a job that the actions of this cycle could try."""
-        phase = job.phase
-        provisional = phase is not Phase.RUNNING and bool(self._about_to_run[job.row])
-        waits = job.unstarted_tasks > 0
-        is_due = waits or not job.tasks or not (is_scheduled or self._ssn.ask.job_ready(job))
+        job, phase = state.job, state.phase
+        provisional = phase is not Phase.RUNNING and state.is_about_to_run
+        is_due = state.waits or not state.has_tasks or not (is_scheduled or self._ssn.ask.job_ready(job))
         verdict = self._verdict(job, phase) if is_due else None
-        if not is_scheduled and verdict is not None and (waits or not _is_filled_by_leavers(job)):
+        if not is_scheduled and verdict is not None and (state.waits or not _is_filled_by_leavers(job)):
             phase = _while_incomplete(job, phase)
             job.enter(phase)
-            reason = _condition_reason(verdict)
-            conditions = self._with(conditions, names.UNSCHEDULABLE, reason, gang_message(job, verdict))
-        yield from self._status(job.row, phase, conditions, provisional=provisional)
+            unschedulable = self._condition(names.UNSCHEDULABLE, _condition_reason(verdict), gang_message(job, verdict))
+            conditions = self._with(conditions, unschedulable)
+        yield from self._status(job.row, phase, state.counts, conditions, provisional=provisional)
         if verdict is not None:
             for row, found in pod_verdicts(self._ssn, job, verdict):
                 yield from self._pod(self._ssn.task_info(row), found, self._nominated(row))
@@ -220,15 +157,9 @@ class Closing:
             return None
         return verdict
 
-    def _with(self, conditions: Sequence[Condition], kind: str, reason: str, message: str) -> tuple[Condition, ...]:
-        """The conditions with `kind` True; unchanged when it is there with the same text and is the latest."""
-        known = next((condition for condition in conditions if condition.type == kind), None)
-        is_same = known is not None and self._is_said(
-            (known.status, known.reason, known.message), "True", reason, message
-        )
-        if is_same and not _is_outdated(known, conditions):
-            return tuple(conditions)
-        made = Condition(
+    def _condition(self, kind: str, reason: str, message: str) -> Condition:
+        """The condition `kind`, True as of this cycle."""
+        return Condition(
             type=kind,
             status="True",
             reason=reason,
@@ -236,6 +167,15 @@ class Closing:
             last_transition_time=self._moment,
             transition_id=self._cycle,
         )
+
+    def _with(self, conditions: Sequence[Condition], made: Condition) -> tuple[Condition, ...]:
+        """The conditions with `made`; unchanged when it is there with the same text and is the latest."""
+        known = next((condition for condition in conditions if condition.type == made.type), None)
+        is_same = known is not None and self._is_said(
+            (known.status, known.reason, known.message), made.status, made.reason, made.message
+        )
+        if is_same and not _is_outdated(known, conditions):
+            return tuple(conditions)
         if known is None or is_same:
             return (*(condition for condition in conditions if condition is not known), made)
         return tuple(made if condition is known else condition for condition in conditions)
@@ -245,17 +185,22 @@ class Closing:
         return known[:-1] == new[:-1] if self._ignores_text else known == new
 
     def _status(
-        self, row: int, phase: Phase, conditions: tuple[Condition, ...], *, provisional: bool = False
+        self,
+        row: int,
+        phase: Phase,
+        counts: tuple[int, int, int],
+        conditions: tuple[Condition, ...],
+        *,
+        provisional: bool = False,
     ) -> Iterator[Effect]:
         info = self._ssn.snapshot.jobs[row]
         if info is None or not info.ref.uid:
             return  # expected only: the API server has no such PodGroup yet
-        counts = _status_counts(self._ssn.ledger.jobs.counts[row])
-        is_overdue = info.is_provisional and not self._will_run[row]
-        if (phase.text, conditions, counts) == (info.phase, info.conditions, info.counts) and not is_overdue:
+        text, is_overdue = phase.text, info.is_provisional and not self._states.will_run(row)
+        if (text, conditions, counts) == (info.phase, info.conditions, info.counts) and not is_overdue:
             return
-        self.has_moved |= phase.text != info.phase
-        yield PodGroupStatusUpdate(info.ref, phase.text, conditions, *counts, provisional=provisional)
+        self.has_moved |= text != info.phase
+        yield PodGroupStatusUpdate(info.ref, text, conditions, *counts, provisional=provisional)
         changed = [condition for condition in conditions if condition not in info.conditions]
         for condition in changed:
             if condition.type == names.UNSCHEDULABLE:
@@ -276,13 +221,13 @@ class Closing:
             refusal = Refusal(Reason.QUEUE_NOT_FOUND, explain.queue_not_found(info.queue, queue_source(ssn, row, info)))
             message = explain.message(refusal.reason, refusal.message)
             phase = Phase(int(ssn.ledger.jobs.phase[row])) or Phase.PENDING
-            counts = ssn.ledger.jobs.counts[row]
-            pending = int(counts[TaskStatus.PENDING])
+            pending = int(ssn.ledger.jobs.counts[row, TaskStatus.PENDING])
             self.pending.append(
                 PendingJob(info.key, info.queue, phase.text, refusal.reason, message, pending, created=created)
             )
-            conditions = self._with(info.conditions, names.UNSCHEDULABLE, names.NOT_ENOUGH_RESOURCES, message)
-            yield from self._status(row, phase, conditions)
+            unschedulable = self._condition(names.UNSCHEDULABLE, names.NOT_ENOUGH_RESOURCES, message)
+            conditions = self._with(info.conditions, unschedulable)
+            yield from self._status(row, phase, self._states.counts(row), conditions)
             yield from self._pods_of(row, refusal)
 
     def _pods_without_group(self) -> Iterator[Effect]:
@@ -390,12 +335,6 @@ def _while_incomplete(job: Job, phase: Phase) -> Phase:
 def _is_filled_by_leavers(job: Job) -> bool:
     """Whether it would be complete if its leaving pods stayed."""
     return job.ready + job.count(TaskStatus.RELEASING) >= job.min_member
-
-
-def _status_counts(counts: NDArray[np.int32]) -> tuple[int, int, int]:
-    """status.running, succeeded, failed."""
-    by_status: list[int] = counts.tolist()
-    return by_status[TaskStatus.RUNNING], by_status[TaskStatus.SUCCEEDED], by_status[TaskStatus.FAILED]
 
 
 def _is_marked_unschedulable(conditions: Sequence[Condition]) -> bool:
