@@ -21,6 +21,7 @@ _PATTERN: Final = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)([numkKMGTPE]i?|[eE][
 _LONGEST = 64  # characters; the API server's own output never exceeds half of it
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_SUFFIXES: Final = {power: name for name, power in _DECIMAL.items()}
 # Beyond this power of ten a value is capped anyway; it bounds the work that `1e999999999` can cause.
 _LARGEST_EXPONENT: Final = 400
 _NANO_EXPONENT: Final = 9
@@ -111,8 +112,7 @@ def format_decimal(value: int, *, exponent: int = 0) -> str:
     while value % 1000 == 0 and exponent < 18:
         value //= 1000
         exponent += 3
-    suffix = next(name for name, power in _DECIMAL.items() if power == exponent)
-    return f"{value}{suffix}"
+    return f"{value}{_SUFFIXES[exponent]}"
 
 
 def format_binary(value: int) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from volcano_py.api import names
 from volcano_py.api.effects import Effect, Event, PodCondition, PodGroupStatusUpdate, QueueAllocated
 from volcano_py.api.objects import Condition
-from volcano_py.api.quantity import QuantityError, parse_quantity
+from volcano_py.api.quantity import QuantityError, parse_nano
 from volcano_py.api.reasons import Reason
 from volcano_py.api.report import PendingJob
 from volcano_py.api.wording import explain
@@ -359,8 +359,10 @@ def _condition_reason(verdict: Refusal) -> str:
 
 
 def _same_amounts(allocated: dict[str, str], queue: QueueInfo) -> bool:
+    if allocated == queue.allocated:
+        return True
     try:
-        stored = {name: parse_quantity(text) for name, text in queue.allocated.items()}
+        stored = {name: parse_nano(text) for name, text in queue.allocated.items()}
     except QuantityError:
         return False
-    return stored == {name: parse_quantity(text) for name, text in allocated.items()}
+    return stored == {name: parse_nano(text) for name, text in allocated.items()}

@@ -44,7 +44,7 @@ def queue_conditions(ssn: Session) -> Iterator[Effect]:
     memory = ssn.memory(__name__)
     before: Mapping[ObjectRef, str] = memory.get(_RECORDED, {})
     recorded: dict[ObjectRef, str] = {}
-    for name, ignored in ignored_by_queue(ssn).items():
+    for name, ignored in ssn.shared(ignored_by_queue).items():
         queue = ssn.queues[name]
         text = "; ".join(field.message for field in ignored)
         if text:

@@ -16,7 +16,7 @@ from volcano_py.api.wording.explain_evictions import Standing
 from volcano_py.framework.calls.answer_checks import NonsenseError, mapping_of
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.status.queue_conditions import ignored_by_queue
-from volcano_py.state.snapshot import Phase
+from volcano_py.state.snapshot import PHASES, Phase
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
@@ -28,7 +28,7 @@ def queue_reports(ssn: Session) -> dict[str, QueueReport]:
     rows = np.flatnonzero(jobs.known)
     allocated = ssn.used_by_queue()
     phases = ssn.sum_by_queue(np.eye(len(Phase), dtype=np.int64)[jobs.phase[rows]], rows)
-    ignored = ignored_by_queue(ssn)
+    ignored = ssn.shared(ignored_by_queue)
     reports = {
         name: QueueReport(
             name=name,
@@ -93,5 +93,6 @@ def _complete(report: QueueReport, fields: Mapping[str, Any]) -> QueueReport:
 
 def _by_phase(counts: NDArray[np.int64]) -> dict[str, int]:
     """PodGroups by phase; one without a phase is pending."""
-    counts[Phase.PENDING] += counts[Phase.NONE]
-    return {phase.text: int(counts[phase]) for phase in Phase if phase is not Phase.NONE and counts[phase]}
+    none, *named = counts.tolist()
+    named[Phase.PENDING - 1] += none
+    return {phase.text: count for phase, count in zip(PHASES[1:], named, strict=True) if count}

@@ -102,18 +102,18 @@ class Capacity(Plugin):
     def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
         """With sums over the queues below."""
         amounts, accounts = self._ssn.axis.amounts, self._accounts
-        held = accounts.sums(*used(self._ssn))
-        inqueue = accounts.sums(*promised(self._ssn, InqueueRequests(self._ssn)))
-        limits = accounts.limits
-        missing = limits.kept.missing()
+        held = accounts.sums(*used(self._ssn)).tolist()
+        inqueue = accounts.sums(*promised(self._ssn, InqueueRequests(self._ssn))).tolist()
+        request = accounts.request.tolist()
+        missing = accounts.limits.kept.missing()
         return {
             name: {
                 "allocated": amounts(held[account.row]),
-                "request": amounts(accounts.request[account.row]),
-                "deserved": amounts(limits.deserved[account.row]),
-                "capability": amounts(limits.capability[account.row]),
-                "real_capability": amounts(limits.real_capability[account.row], keep_zero=True),
-                "guarantee": amounts(limits.guarantee[account.row]),
+                "request": amounts(request[account.row]),
+                "deserved": amounts(account.deserved),
+                "capability": amounts(account.capability),
+                "real_capability": amounts(account.real_capability, keep_zero=True),
+                "guarantee": amounts(account.guarantee),
                 "guarantee_not_kept": amounts(missing[account.row]) if account.row in missing else {},
                 "inqueue": amounts(inqueue[account.row]),
                 "share": self._turn(account)[0],

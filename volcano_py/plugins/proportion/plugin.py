@@ -91,14 +91,14 @@ class Proportion(Plugin):
     def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
         """In a tree with sums over the queues below."""
         amounts, opened = self._ssn.axis.amounts, self._opened
-        inqueue = opened.rows.with_below(*promised(self._ssn, InqueueRequests(self._ssn)))
+        inqueue = opened.rows.with_below(*promised(self._ssn, InqueueRequests(self._ssn))).tolist()
         missing = opened.reach.kept.missing()
         described = {
             name: {
-                "request": amounts(np.array(account.request)),
-                "deserved": amounts(np.array(account.ceiling if account.above else np.rint(account.deserved))),
-                "real_capability": amounts(np.array(account.real_capability), keep_zero=True),
-                "guarantee": amounts(np.array(account.guarantee)),
+                "request": amounts(account.request),
+                "deserved": amounts(account.ceiling if account.above else [round(each) for each in account.deserved]),
+                "real_capability": amounts(account.real_capability, keep_zero=True),
+                "guarantee": amounts(account.guarantee),
                 "guarantee_not_kept": amounts(missing[account.row]) if account.row in missing else {},
                 "inqueue": amounts(inqueue[account.row]),
                 "share": account.share,
@@ -107,10 +107,10 @@ class Proportion(Plugin):
             for name, account in self._accounts.items()
         }
         if opened.rows.tree is not None:
-            held = opened.rows.with_below(*used(self._ssn))
+            held = opened.rows.with_below(*used(self._ssn)).tolist()
             for name, account in self._accounts.items():
                 described[name]["allocated"] = amounts(held[account.row])
-                described[name]["capability"] = amounts(np.array(account.capability))
+                described[name]["capability"] = amounts(account.capability)
         return described
 
     def evictions_follow_from(self) -> Hashable:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from volcano_py.api.effects import Event
 from volcano_py.api.reasons import Reason
@@ -24,6 +25,9 @@ from volcano_py.state.table.axis import UNLIMITED
 EXCEEDS_PARENT: Final = "ExceedsParent"
 """Reason of the event about limits that do not fit below those of the queue above. It stops nothing."""
 
+Dims = Mapping[int, Sequence[int]]
+"""Row of a queue → positions of resources on the axis."""
+
 
 def tree_events(
     ssn: Session, rows: QueueRows, accounts: Sequence[BaseAccount], entitlements: Sequence[str]
@@ -33,6 +37,8 @@ def tree_events(
     `entitlements`: fields of which the queues directly below a queue should not have more together than the queue.
     """
     busy = _rows_with_jobs(ssn, rows)
+    above_parent = _above_parent(ssn, rows, accounts)
+    beyond_own = [(field, _beyond_own(ssn, rows, field)) for field in entitlements]
     for account in accounts:
         if account.info is None:
             continue
@@ -43,21 +49,13 @@ def tree_events(
             continue
         if account.row in busy and (refusal := not_for_jobs(account)) is not None:
             yield Event(account.info.ref, "Warning", refusal.reason.value, refusal.message)
+        for dim in above_parent.get(account.row, ()):
+            yield _says_above_parent(ssn.axis.names[dim], dim, account.info, account.above[0])
         # (root's entitlements follow from those of the queues below it)
         if account.parent is not None:
-            yield from _misfits(ssn, account, account.info, account.parent, entitlements)
-
-
-def _misfits(
-    ssn: Session, account: BaseAccount, info: QueueInfo, parent: BaseAccount, entitlements: Sequence[str]
-) -> Iterator[Event]:
-    """What does not fit between a queue, the one above it and those below it."""
-    if parent.parent is not None:
-        yield from _above_parent(ssn.axis.names, info, parent)
-    if account.children:
-        children = [ssn.queues[name] for name in account.children]
-        for field in entitlements:
-            yield from _beyond_own(ssn.axis.names, info, children, field)
+            for field, found in beyond_own:
+                for dim in found.get(account.row, ()):
+                    yield _says_beyond_own(ssn, dim, account, account.info, field)
 
 
 def queue_event(info: QueueInfo, reason: str, problem: str) -> Event:
@@ -72,24 +70,39 @@ def _rows_with_jobs(ssn: Session, rows: QueueRows) -> frozenset[int]:
     return frozenset(rows.of_slots[slots].tolist())
 
 
-def _above_parent(names: Sequence[str], info: QueueInfo, parent: BaseAccount) -> Iterator[Event]:
-    """A capability above that of the queue above: the lower one holds."""
-    limits = np.array(parent.capability)
-    for dim in np.flatnonzero((info.capability < UNLIMITED) & (info.capability > limits)).tolist():
-        own, limit = amount(names[dim], int(info.capability[dim])), amount(names[dim], int(limits[dim]))
-        text = f"spec.capability is {own}, but queue {parent.name} above it may have {limit} at most, which applies"
-        yield queue_event(info, EXCEEDS_PARENT, f"{text}; lower one or raise the other")
+def _above_parent(ssn: Session, rows: QueueRows, accounts: Sequence[BaseAccount]) -> Dims:
+    """A capability above that of the queue above: the lower one holds. Any is below the cluster's."""
+    own = rows.column("capability", len(ssn.axis), int(UNLIMITED))
+    limits = np.array([account.capability for account in accounts])[rows.levels.up]
+    return _dims((own < UNLIMITED) & (own > limits) & (rows.levels.up > 0)[:, None])
 
 
-def _beyond_own(names: Sequence[str], info: QueueInfo, children: Sequence[QueueInfo], field: str) -> Iterator[Event]:
+def _beyond_own(ssn: Session, rows: QueueRows, field: str) -> Dims:
     """An entitlement of the queues directly below that is more than the queue's own together."""
-    limits = getattr(info, field)
-    each = np.array([getattr(child, field) for child in children], dtype=np.int64)
-    given = sums_by_group(np.zeros(len(each), dtype=np.intp), each, 1)[0]
-    for dim in np.flatnonzero(given > limits).tolist():
-        together, own = amount(names[dim], int(given[dim])), amount(names[dim], int(limits[dim]))
-        parts = ((child.name, int(part)) for child, part in zip(children, each[:, dim], strict=True))
-        # The edit that admission should have refused was made on one of these.
-        whose = Holders(names[dim], parts).summary()
-        text = f"spec.{field} is {own}, the queues below it have {together} together ({whose})"
-        yield queue_event(info, EXCEEDS_PARENT, f"{text}; lower theirs or raise its own")
+    own = rows.column(field, len(ssn.axis))
+    return _dims(sums_by_group(rows.levels.up[1:], own[1:], len(own)) > own)
+
+
+def _dims(flags: NDArray[np.bool_]) -> Dims:
+    """Of flags [Q, R]."""
+    found: dict[int, list[int]] = {}
+    for row, dim in np.argwhere(flags).tolist():
+        found.setdefault(row, []).append(dim)
+    return found
+
+
+def _says_above_parent(resource: str, dim: int, info: QueueInfo, parent: BaseAccount) -> Event:
+    own, limit = amount(resource, int(info.capability[dim])), amount(resource, parent.capability[dim])
+    text = f"spec.capability is {own}, but queue {parent.name} above it may have {limit} at most, which applies"
+    return queue_event(info, EXCEEDS_PARENT, f"{text}; lower one or raise the other")
+
+
+def _says_beyond_own(ssn: Session, dim: int, account: BaseAccount, info: QueueInfo, field: str) -> Event:
+    resource = ssn.axis.names[dim]
+    parts = [(name, int(getattr(ssn.queues[name], field)[dim])) for name in account.children]
+    together = min(sum(units for _, units in parts), int(UNLIMITED))
+    # The edit that admission should have refused was made on one of these.
+    whose = Holders(resource, parts).summary()
+    own, given = amount(resource, int(getattr(info, field)[dim])), amount(resource, together)
+    text = f"spec.{field} is {own}, the queues below it have {given} together ({whose})"
+    return queue_event(info, EXCEEDS_PARENT, f"{text}; lower theirs or raise its own")

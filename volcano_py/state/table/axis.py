@@ -22,7 +22,8 @@ _FIRST: Final = ("cpu", "memory", "pods")
 LARGEST_SUM: Final = 2**56
 """Cap on what queues and PodGroups speak of, many pods' worth: 64 PiB of memory, and sums of 60 of them fit."""
 
-UNLIMITED: Final = np.int64(2**62)
+_UNLIMITED: Final = 2**62
+UNLIMITED: Final = np.int64(_UNLIMITED)
 """A ceiling that never binds. Sums of real amounts stay below it (api/quantity.LARGEST)."""
 
 
@@ -67,10 +68,11 @@ class ResourceAxis:
                 row[position] = value
         return row
 
-    def amounts(self, row: IntVector, *, keep_zero: bool = False) -> dict[str, int]:
+    def amounts(self, row: IntVector | list[int], *, keep_zero: bool = False) -> dict[str, int]:
         """A row as name → whole units, without zeros and without what is unlimited."""
+        values: list[int] = row if isinstance(row, list) else row.tolist()
         return {
             name: int(value)
-            for name, value in zip(self.names, row.tolist(), strict=False)
-            if value < UNLIMITED and (value or keep_zero)
+            for name, value in zip(self.names, values, strict=False)
+            if value < _UNLIMITED and (value or keep_zero)
         }
