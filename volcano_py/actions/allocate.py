@@ -20,6 +20,7 @@ from volcano_py.framework.roles import minimums_first
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Statement
 from volcano_py.state.infos import QueueInfo
+from volcano_py.state.status import ALLOCATED_STATUSES
 from volcano_py.state.task_class import Refusal
 
 
@@ -80,9 +81,7 @@ class Allocate(Action):
         """What there is to place."""
         best_effort_classes = ssn.best_effort_classes
         works: list[Work] = []
-        for job, rows in ssn.jobs_with_pending_tasks():
-            if job.is_pending or ssn.is_set_aside(job, rows):
-                continue
+        for job, rows in ssn.admitted_jobs_to_place():
             ordered = minimums_first(ssn, job, ssn.ask.ordered_tasks(rows))
             if not job.best_effort_pending:
                 works.append(Work(job, ordered, ordered[:0]))
@@ -105,11 +104,13 @@ class Allocate(Action):
         left: list[Work] = []
         unfinished: list[Work] = []
         promised: list[Work] = []
-        for work in works:
-            if work.job.row in ssn.reservations.jobs:
+        rows, with_promises = [work.job.row for work in works], ssn.reservations.jobs
+        are_begun: NDArray[np.bool_] = np.any(ssn.ledger.jobs.counts[rows][:, ALLOCATED_STATUSES], axis=1)
+        for work, row, is_begun in zip(works, rows, are_begun.tolist(), strict=True):
+            if row in with_promises:
                 promised.append(work)
             else:
-                is_unfinished = work.job.allocated_tasks > 0 and not ssn.ask.job_ready(work.job)
+                is_unfinished = is_begun and not ssn.ask.job_ready(work.job)
                 (unfinished if is_unfinished else left).append(work)
         unfinished.sort(key=lambda work: ssn.ask.job_key(work.job))
         promised.sort(key=lambda work: ssn.ask.job_key(work.job))

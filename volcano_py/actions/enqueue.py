@@ -48,13 +48,16 @@ class Enqueue(Action):
         self._take_back(ssn)
         first: list[Job] = []
         last: list[tuple[float, Job]] = []
+        needs_votes = False
         for job in ssn.unenqueued_jobs():
-            behind = ssn.promise_times.behind(job) if _is_voted_on(job) else None
+            is_voted_on = _is_voted_on(job)
+            behind = ssn.promise_times.behind(job) if is_voted_on else None
             if behind is None:
                 first.append(job)
+                needs_votes |= is_voted_on
             else:
                 last.append((behind, job))
-        if any(_is_voted_on(job) for job in first):
+        if needs_votes:
             self._take_turns(ssn, first)
         else:
             # All are admitted, and turns would cost more than the rest.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -105,6 +105,13 @@ class ClusterCopy:
         """[K] whether the queues in these slots exist."""
         exists: NDArray[np.bool_] = self._is_queue[slots]
         return exists
+
+    def are_in_queues(self, rows: Rows, names: Iterable[str]) -> NDArray[np.bool_]:
+        """[K] whether the jobs in these rows are in one of the queues."""
+        is_named = np.zeros(len(self.snapshot.queue_names) + 1, dtype=np.bool_)  # by slot; the last is for none
+        is_named[[self.queues[name].slot for name in names]] = True
+        found: NDArray[np.bool_] = is_named[self.ledger.jobs.queue[rows]]
+        return found
 
     def sum_by_queue(self, per_job: NDArray[Any], rows: Rows) -> dict[str, NDArray[Any]]:
         """[R] sums of `per_job` [len(rows), R] by queue name, for all queues."""

@@ -236,6 +236,14 @@ class Plugin:
         """
         raise NotImplementedError
 
+    def certainly_valid(self, rows: Rows) -> NDArray[np.bool_] | None:  # noqa: ARG002
+        """[K] which of the jobs in these rows of the job table `job_valid` would not refuse; None: not known.
+
+        Not a point of its own. Asked once for thousands of jobs, so that `job_valid` is asked of the others only. A
+        wrong no costs time.
+        """
+        return None
+
     def job_enqueueable(self, job: Job) -> Ballot:
         """May a pending job be admitted? Votes, see Vote."""
         raise NotImplementedError
@@ -247,6 +255,10 @@ class Plugin:
     def job_ready(self, job: Job) -> bool:
         """Are enough of its tasks placed to bind them? All must agree; with no plugin every job is ready."""
         raise NotImplementedError
+
+    def certainly_ready(self, rows: Rows) -> NDArray[np.bool_] | None:  # noqa: ARG002
+        """[K] the same of `job_ready`: which of the jobs in these rows are ready for certain; None: not known."""
+        return None
 
     def tasks_to_ready(self, job: Job) -> int:
         """How many more tasks `job_ready` needs at least; they are placed in one sweep. The largest answer holds."""

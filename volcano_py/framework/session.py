@@ -164,13 +164,25 @@ class Session(ClusterCopy):
             if job is not None:
                 yield job, waiting[first:last]
 
-    def is_set_aside(self, job: Job, rows: Rows) -> bool:
+    def admitted_jobs_to_place(self) -> Iterator[tuple[Job, Rows]]:
+        """The same of admitted jobs, without those that get no turn."""
+        found = list(self.jobs_with_pending_tasks())
+        rows = np.array([job.row for job, _ in found], dtype=np.intp)
+        are_admitted = (self.ledger.jobs.phase[rows] > Phase.PENDING).tolist()
+        are_valid = self.ask.certainly_valid(rows).tolist()
+        for (job, tasks), is_admitted, is_valid in zip(found, are_admitted, are_valid, strict=True):
+            if is_admitted and not self.is_set_aside(job, tasks, is_valid=is_valid):
+                yield job, tasks
+
+    def is_set_aside(self, job: Job, rows: Rows, *, is_valid: bool = False) -> bool:
         """Whether an admitted job gets no turn for its tasks `rows`: it is not valid, or no node will take any of
         them, whatever is placed or leaves. The reason is noted. A task that was promised a place keeps its turn.
+
+        `is_valid`: the plugins are known to find it valid.
         """
         if job.row in self.findings.set_aside:
             return True
-        if (refusal := self.ask.job_valid(job)) is not None:
+        if (refusal := self.ask.job_valid(job, is_certain=is_valid)) is not None:
             self.findings.note(job, refusal)
             self.findings.put_aside(job, rows)
             return True

@@ -84,12 +84,22 @@ class Gang(Plugin):
             return Refusal(Reason.NOT_ENOUGH_TASKS, text)
         return None
 
+    def certainly_valid(self, rows: Rows) -> NDArray[np.bool_]:
+        return self._reach_minimum(rows, VALID_STATUSES)
+
     # -- is it complete --------------------------------------------------------------------------------------------
 
     def job_ready(self, job: Job) -> bool:
         """Pending tasks that ask for nothing count: backfill always finds a place for them."""
+        return self._is_ready(job, job.ready)
+
+    def certainly_ready(self, rows: Rows) -> NDArray[np.bool_]:
+        return self._reach_minimum(rows, READY_STATUSES)
+
+    def _is_ready(self, job: Job, ready: int) -> bool:
+        """Whether it is, with `ready` tasks that count towards the gang."""
         return (
-            job.ready + job.best_effort_pending >= job.min_member
+            ready + job.best_effort_pending >= job.min_member
             and not self._missing(job, READY_STATUSES)
             and not self._missing_in_groups(job, READY_STATUSES)
         )
@@ -120,9 +130,17 @@ class Gang(Plugin):
 
     def job_order(self, job: Job) -> Key:
         """Jobs that are not ready first, and of those the ones that hold places without being able to use them."""
-        if self.job_ready(job):
+        ready = job.ready
+        if self._is_ready(job, ready):
             return _IS_READY
-        return _BOUND_IN_PART if job.started_tasks else _NOT_READY
+        return _BOUND_IN_PART if ready and job.started_tasks else _NOT_READY
+
+    def _reach_minimum(self, rows: Rows, statuses: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """[K] jobs without any other minimum of which enough tasks are in these statuses."""
+        jobs, infos = self._ssn.ledger.jobs, [self._ssn.snapshot.jobs[row] for row in rows.tolist()]
+        has_no_other = [info is not None and not info.min_task_member and info.topology is None for info in infos]
+        reach: NDArray[np.bool_] = jobs.counts[rows][:, statuses].sum(axis=1) >= jobs.min_member[rows]
+        return reach & np.array(has_no_other, dtype=np.bool_)
 
     # -- victims ---------------------------------------------------------------------------------------------------
 

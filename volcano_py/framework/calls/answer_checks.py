@@ -339,6 +339,8 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "batch_node_order_reach": _one_of(Reach),
     "scores_nodes_alone": _yes_or_no,
     "possible_victims": _mask_or_none,
+    "certainly_valid": _mask_or_none,
+    "certainly_ready": _mask_or_none,
     "judge_unit": _verdict_or_none,
 }
 _KEYED: Final = frozenset({"job_order", "queue_order", "branch_order", "namespace_order", "victim_queue_order"})

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain_topology import needs_the_plugin
-from volcano_py.framework.calls.dispatch import Dispatch
+from volcano_py.framework.calls.dispatch import Call, Dispatch
 from volcano_py.framework.eviction.judging import Judgement, judge
 from volcano_py.framework.eviction.units import Need, Unit
 from volcano_py.framework.eviction.victims import elect, expendable_first, possible
@@ -30,6 +31,17 @@ def _precedence(ballot: Ballot) -> tuple[bool, int, bool]:
         return True, 0, False
     reason = ballot.refusal.reason
     return False, reason.rank, reason is Reason.CLUSTER_OVERCOMMITTED
+
+
+def _certain(calls: Iterable[Call], question: str, rows: Rows) -> NDArray[np.bool_]:
+    """[K] the rows of which all plugins say yes to the question."""
+    certain = np.ones(len(rows), dtype=np.bool_)
+    for call in calls:
+        answer: NDArray[np.bool_] | None = call.ask(question, rows, otherwise=None)
+        if answer is None:
+            return np.zeros(len(rows), dtype=np.bool_)
+        certain &= answer
+    return certain
 
 
 class CombinedAnswers:
@@ -95,16 +107,25 @@ class CombinedAnswers:
 
     # -- combined answers ------------------------------------------------------------------------------------------
 
-    def job_valid(self, job: Job) -> Refusal | None:
+    def job_valid(self, job: Job, *, is_certain: bool = False) -> Refusal | None:
+        """Why the job cannot be scheduled as it is. `is_certain`: no plugin refuses it (`certainly_valid`)."""
         if job.info.problem is not None:
             return job.info.problem
         if job.info.topology is not None and job.info.topology.is_hard and not self._dispatch.gathers:
             return Refusal(Reason.UNSUPPORTED, needs_the_plugin())
-        for call in self._job_valid:
+        for call in () if is_certain else self._job_valid:
             refusal: Refusal | None = call(job)
             if refusal is not None:
                 return refusal
         return None
+
+    def certainly_valid(self, rows: Rows) -> NDArray[np.bool_]:
+        """[K] the jobs in these rows that no plugin refuses; of the others that is not known."""
+        return _certain(self._job_valid, "certainly_valid", rows)
+
+    def certainly_ready(self, rows: Rows) -> NDArray[np.bool_]:
+        """[K] the jobs in these rows that are ready; of the others that is not known."""
+        return _certain(self._job_ready, "certainly_ready", rows)
 
     def job_ready(self, job: Job) -> bool:
         return all(call(job) for call in self._job_ready)

@@ -102,7 +102,7 @@ class Closing:
 
     def _judge(self, state: GroupState) -> Iterator[Effect]:
         job = state.job
-        is_scheduled = state.has_ready_tasks and self._ssn.ask.job_ready(job)
+        is_scheduled = state.has_ready_tasks and (state.is_ready or self._ssn.ask.job_ready(job))
         conditions = _with_findings(self._ssn, job)
         if is_scheduled:
             conditions = self._with(conditions, self._ready_to_schedule)

@@ -34,6 +34,7 @@ class GroupState(NamedTuple):
         counts: tasks that run, have succeeded, have failed.
         has_tasks: whether there are any.
         has_ready_tasks: whether any count towards the gang.
+        is_ready: whether the job is ready for certain; if not, plugins have to be asked.
         waits: whether any are without a place, or with one that was not handed to the binder.
         is_about_to_run: whether bindings of this cycle make enough of its tasks scheduled within moments.
     """
@@ -43,6 +44,7 @@ class GroupState(NamedTuple):
     counts: tuple[int, int, int]
     has_tasks: bool
     has_ready_tasks: bool
+    is_ready: bool
     waits: bool
     is_about_to_run: bool
 
@@ -90,6 +92,7 @@ class GroupStates:
             counts[:, _COUNTED].tolist(),
             _have_any(counts).tolist(),
             _have_any(counts[:, _READY]).tolist(),
+            self._ssn.ask.certainly_ready(rows).tolist(),
             _have_any(counts[:, _UNSTARTED]).tolist(),
             self._are_about_to_run(rows).tolist(),
             strict=True,

@@ -143,6 +143,10 @@ class Capacity(Plugin):
     def job_valid(self, job: Job) -> Refusal | None:
         return not_for_jobs(self._account(job.queue))
 
+    def certainly_valid(self, rows: Rows) -> NDArray[np.bool_]:
+        accounts = self._accounts.by_name.values()
+        return self._ssn.are_in_queues(rows, [each.name for each in accounts if not_for_jobs(each) is None])
+
     def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
         """The least that the queue and those above it have left.
 

@@ -140,6 +140,10 @@ class Drf(Plugin):
         problem = self._tree.layout.refused.get(job.queue.name)
         return None if problem is None else Refusal(Reason.INVALID_QUEUE, invalid_queue(job.queue.name, problem))
 
+    def certainly_valid(self, rows: Rows) -> NDArray[np.bool_]:
+        refused = self._tree.layout.refused
+        return self._ssn.are_in_queues(rows, [name for name in self._ssn.queues if name not in refused])
+
     def job_enqueueable(self, job: Job) -> Ballot:
         refusal = _closed(job.queue)
         return ABSTAIN if refusal is None else Ballot(Vote.REJECT, refusal)

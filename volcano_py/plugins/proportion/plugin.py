@@ -136,6 +136,10 @@ class Proportion(Plugin):
     def job_valid(self, job: Job) -> Refusal | None:
         return not_for_jobs(self._accounts[job.queue.name])
 
+    def certainly_valid(self, rows: Rows) -> NDArray[np.bool_]:
+        accounts = self._accounts.values()
+        return self._ssn.are_in_queues(rows, [each.name for each in accounts if not_for_jobs(each) is None])
+
     def overused(self, queue: QueueInfo) -> bool:
         """It, or a queue above it, holds all it deserves. Where only the size of the cluster keeps it from more, the
         nodes report that; where it starts no job at all, that is reported."""

@@ -42,6 +42,8 @@ QUESTIONS: Final = (
     "batch_node_order_reach",
     "scores_nodes_alone",
     "possible_victims",
+    "certainly_valid",
+    "certainly_ready",
 )
 
 
