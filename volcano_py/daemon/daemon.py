@@ -31,7 +31,7 @@ from volcano_py.daemon.controllers.controllers import Controllers
 from volcano_py.daemon.cycles import CycleLoop, CycleTiming
 from volcano_py.daemon.daemon_status import DaemonStatus
 from volcano_py.daemon.deletion_forwarder import DeletionForwarder
-from volcano_py.daemon.fan_out import FanOut, OnlyKind, WithoutKind
+from volcano_py.daemon.fan_out import FanOut, OnlyKinds, WithoutKinds
 from volcano_py.daemon.garbage import collect_by_the_clock, keep_for_the_next_cycle, keep_what_there_is
 from volcano_py.daemon.leading.held_decisions import HeldDecisions
 from volcano_py.daemon.leading.leaders_events import LeadersEvents
@@ -224,10 +224,10 @@ class Daemon:
         watched = list(self._controllers.watched)
         if self._options.scheduling:
             config_map = kinds.config_map(self._options.config_namespace, self._options.config_map)
-            sinks += [*self._sinks_for_scheduling(), OnlyKind(config_map.name, self._configuration)]
+            sinks += [*self._sinks_for_scheduling(), OnlyKinds(self._configuration, config_map.name)]
             watched += [*kinds.STATE_KINDS, config_map]
             if self._keeper is not None:
-                sinks.append(OnlyKind(kinds.NODE_SHARD.name, self._keeper))
+                sinks.append(OnlyKinds(self._keeper, kinds.NODE_SHARD.name))
                 watched.append(kinds.NODE_SHARD)
         sinks += [DeletionForwarder(self._live.forget), self._live.binder.pace]
         return Informers(
@@ -242,14 +242,14 @@ class Daemon:
     def _sinks_for_scheduling(self) -> list[Sink]:
         labels = self._options.node_selector
         state: Sink = NodeFilter(self._state, labels) if labels else self._state
-        state = state if self._keeper is None else WithoutKind(kinds.NODE_SHARD.name, state)
+        state = state if self._keeper is None else WithoutKinds(state, kinds.NODE_SHARD.name)
         state = self._controllers.ahead(state, self._live.binder.quiet.is_set)
         return [
             PodsSeen(self._state, self._metrics),
             self._other_scheduler,
             state,
-            self._live.volumes.claims,
-            self._job_metrics,
+            OnlyKinds(self._live.volumes.claims, kinds.PERSISTENT_VOLUME_CLAIM.name),
+            OnlyKinds(self._job_metrics, kinds.POD_GROUP.name),
         ]
 
     def _make_cycles(self) -> CycleLoop:

@@ -45,11 +45,11 @@ class FanOut:
             raise failure
 
 
-class OnlyKind:
-    """Passes one kind on and leaves out the rest."""
+class OnlyKinds:
+    """Passes some kinds on and leaves out the rest."""
 
-    def __init__(self, kind: str, sink: Sink) -> None:
-        self._kind, self._sink = kind, sink
+    def __init__(self, sink: Sink, *kinds: str) -> None:
+        self._sink, self._kinds = sink, frozenset(kinds)
         self._upsert_all = upsert_all(sink)
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
@@ -69,11 +69,11 @@ class OnlyKind:
             self._sink.delete(kind, obj)
 
     def _passes(self, kind: str) -> bool:
-        return kind == self._kind
+        return kind in self._kinds
 
 
-class WithoutKind(OnlyKind):
-    """Leaves one kind out and passes on the rest."""
+class WithoutKinds(OnlyKinds):
+    """Leaves some kinds out and passes on the rest."""
 
     def _passes(self, kind: str) -> bool:
         return not super()._passes(kind)

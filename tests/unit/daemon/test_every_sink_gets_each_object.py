@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from tests.support.sessions import node
 from volcano_py.api.objects import ApiObject
-from volcano_py.daemon.fan_out import FanOut, OnlyKind, WithoutKind
+from volcano_py.daemon.fan_out import FanOut, OnlyKinds, WithoutKinds
 
 
 class Remembers:
@@ -72,15 +72,15 @@ def test_many_objects_come_at_once_or_one_by_one_as_a_sink_can_take_them() -> No
 def test_many_objects_of_one_kind_alone_are_passed_on() -> None:
     chosen, rest = RemembersMany(), RemembersMany()
     for kind in ("Node", "Pod"):
-        OnlyKind("Node", chosen).upsert_all(kind, [node("n1")])
-        WithoutKind("Node", rest).upsert_all(kind, [node("n1")])
+        OnlyKinds(chosen, "Node").upsert_all(kind, [node("n1")])
+        WithoutKinds(rest, "Node").upsert_all(kind, [node("n1")])
     assert chosen.heard == ["upsert_all Node 1"]
     assert rest.heard == ["upsert_all Pod 1"]
 
 
 def test_one_kind_alone_is_passed_on() -> None:
     sink = Remembers()
-    only = OnlyKind("Node", sink)
+    only = OnlyKinds(sink, "Node")
     for kind in ("Node", "Pod"):
         only.replace(kind, [])
         only.upsert(kind, node("n1"))
@@ -90,7 +90,7 @@ def test_one_kind_alone_is_passed_on() -> None:
 
 def test_one_kind_is_left_out() -> None:
     rest = Remembers()
-    sink = WithoutKind("NodeShard", rest)
+    sink = WithoutKinds(rest, "NodeShard")
     for kind in ("NodeShard", "Node"):
         sink.replace(kind, [node("n1")])
         sink.upsert(kind, node("n1"))

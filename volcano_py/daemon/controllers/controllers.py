@@ -18,7 +18,7 @@ from volcano_py.daemon.controllers.hyper_nodes import HyperNodeControl
 from volcano_py.daemon.controllers.job_control import JobControl
 from volcano_py.daemon.controllers.job_makers import NAMES as JOB_MAKERS
 from volcano_py.daemon.controllers.job_makers import JobMakers
-from volcano_py.daemon.fan_out import OnlyKind
+from volcano_py.daemon.fan_out import OnlyKinds
 from volcano_py.operator.podgroups.controller import PodGroupController
 from volcano_py.operator.podgroups.generated_group import GroupRules
 from volcano_py.operator.podgroups.index import WORKLOAD_KINDS
@@ -64,13 +64,14 @@ class Controllers:
             self.commands = CommandController(context.client, self._queues, jobs, active=context.active)
         self.queue_sinks: list[Sink] = [each for each in (self._queues, self._initial) if each is not None]
         of_network = self._hyper_nodes.sinks if self._hyper_nodes is not None else ()
-        fed = (self._pod_groups, self._queues, jobs, *of_network)
+        of_queues = OnlyKinds(self._queues, kinds.POD_GROUP.name) if self._queues is not None else None
+        fed = (self._pod_groups, of_queues, jobs, *of_network)
         self.sinks: list[Sink] = [each for each in fed if each is not None]
         self.watched: list[Kind] = _watched_by(context.options.controllers)
         if jobs_seen is not None and self._makers is None and self._jobs is None:
             # (a cluster need not have the API)
             self.watched.append(msgspec.structs.replace(kinds.VOLCANO_JOB, optional=True))
-            self.sinks.append(OnlyKind(kinds.VOLCANO_JOB.name, jobs_seen))
+            self.sinks.append(OnlyKinds(jobs_seen, kinds.VOLCANO_JOB.name))
 
     def ahead(self, sink: Sink, bindings_passed: Callable[[], bool]) -> Sink:
         """What to feed instead of the scheduler's `sink`, and after `sinks`; see `PodGroupController.ahead`."""

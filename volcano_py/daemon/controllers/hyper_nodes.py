@@ -12,6 +12,7 @@ from volcano_py.cluster.kubernetes.watching import kinds
 from volcano_py.cluster.kubernetes.watching.kinds import ConfigMap
 from volcano_py.cluster.protocol import Sink
 from volcano_py.daemon.controllers.context import ControllerContext
+from volcano_py.daemon.fan_out import OnlyKinds
 from volcano_py.operator.hypernodes.controller import HyperNodeController
 from volcano_py.operator.hypernodes.discovery import HyperNodeDiscovery
 from volcano_py.operator.hypernodes.sources import CONFIG_KEY
@@ -30,7 +31,8 @@ class HyperNodeControl:
     def __init__(self, context: ControllerContext) -> None:
         self._statuses = HyperNodeController(context.client, active=context.active)
         self._discovery = HyperNodeDiscovery(context.client, active=context.active, record=context.record)
-        self.sinks: Sequence[Sink] = (self._statuses, self._discovery)
+        fed = (self._statuses, self._discovery)
+        self.sinks: Sequence[Sink] = [OnlyKinds(each, kinds.NODE.name, kinds.HYPER_NODE.name) for each in fed]
         # It is not in the metrics: these go by the kind, and the scheduler follows a ConfigMap, too.
         config_map = kinds.config_map(context.options.config_namespace, CONFIG_MAP)
         self._informers = context.informers(_Configuration(self._discovery), config_map)
