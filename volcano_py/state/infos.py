@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from hashlib import blake2b
 
 import msgspec
 
-from volcano_py.api import names
-from volcano_py.api.annotations.known import PREEMPTABLE, RUNNING_ESTIMATE, values_of_pod
+from volcano_py.api.annotations.known import PREEMPTABLE, RUNNING_ESTIMATE
 from volcano_py.api.annotations.reading import Unreadable
 from volcano_py.api.effects import ObjectRef
-from volcano_py.api.objects import Condition, OwnerReference, Pod, PodGroup, ResourceList, Taint
+from volcano_py.api.objects import Condition, OwnerReference, PodGroup, ResourceList, Taint
 from volcano_py.api.quantity import LARGEST, QuantityError, Rounding, parse_quantity
-from volcano_py.state.classes.limits import pod_limits
 from volcano_py.state.queues.hierarchy import Hierarchy
 from volcano_py.state.table.axis import LARGEST_SUM, UNLIMITED, IntVector, ResourceAxis
 from volcano_py.state.table.units import whole_units
 from volcano_py.state.task_class import Refusal
 from volcano_py.state.topology.limits import GroupTopology
-from volcano_py.state.volumes.needs import claims_of
 
-_INT64_MASK = 2**63 - 1
 _LONGEST_AMOUNT = 40  # characters of a user's text that a message quotes
 
 
@@ -159,75 +154,6 @@ class QueueInfo(msgspec.Struct, frozen=True, eq=False):
         return self.state in {"", "Open"}
 
 
-def name_suffix(name: str) -> int:
-    """Number after the last dash (`job-task-12` → 12, `train-3` → 3), else 0: pods of a gang go in this order."""
-    begin, _, digits = name.rpartition("-")
-    return min(int(digits[:18]), _INT64_MASK) if begin and digits.isascii() and digits.isdigit() else 0
-
-
-def tiebreak_of(key: str) -> int:
-    """A stable pseudo-random order by namespace and name for what is otherwise equal: the order of events does not
-    count, and pods that are created again under their names keep their places."""
-    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big") & _INT64_MASK
-
-
-def task_info(pod: Pod, *, ours: bool) -> TaskInfo:
-    meta, annotations, labels = pod.metadata, pod.metadata.annotations, pod.metadata.labels
-    unscheduled = _condition(pod, "False")
-    said, priority = values_of_pod(meta), pod.spec.priority
-    says_preemptable = said.preemptable is True
-    return TaskInfo(
-        ref=ObjectRef("Pod", meta.namespace, meta.name, meta.uid),
-        group=annotations.get(names.GROUP_NAME, ""),
-        ours=ours,
-        role=annotations.get(names.TASK_SPEC) or labels.get(names.TASK_SPEC, ""),
-        gates=tuple([gate.name for gate in pod.spec.scheduling_gates]),
-        nominated_node=pod.status.nominated_node_name,
-        preemptable=said.preemptable is not False,
-        preemption_policy=pod.spec.preemption_policy,
-        priority_class=pod.spec.priority_class_name,
-        labels=labels,
-        condition=unscheduled,
-        cooldown=said.cooldown or 0.0,
-        claims=claims_of(pod),
-        says_preemptable=says_preemptable,
-        uses_revocable=says_preemptable if said.uses_revocable is None else said.uses_revocable,
-        named_queue=annotations.get(names.QUEUE_NAME, ""),
-        limits=pod_limits(pod.spec),
-        priority=said.priority if said.priority is not None else 1 if priority is None else priority,
-        unreadable=said.unreadable,
-    )
-
-
-def leaves_at(pod: Pod) -> float:
-    """When a terminating pod is killed at the latest (the API server adds the grace period), else 0."""
-    moment = pod.metadata.deletion_timestamp
-    return 0.0 if moment is None else moment.timestamp()
-
-
-def leaving_since(pod: Pod) -> float:
-    """When the deletion of a terminating pod was asked for, else 0."""
-    return leaves_at(pod) - (pod.metadata.deletion_grace_period_seconds or 0) if leaves_at(pod) else 0.0
-
-
-def scheduled_at(pod: Pod) -> float:
-    """When the pod was scheduled, by its condition; 0 when it is not known to be."""
-    scheduled = _condition(pod, "True")
-    moment = scheduled.last_transition_time if scheduled is not None else None
-    return 0.0 if moment is None else moment.timestamp()
-
-
-def started_at(pod: Pod) -> float:
-    """When the kubelet started the pod, 0 when it has not."""
-    moment = pod.status.start_time
-    return 0.0 if moment is None else moment.timestamp()
-
-
-def deadline_of(pod: Pod) -> float:
-    """Seconds after its start at which the pod is killed, 0 for never."""
-    return float(max(pod.spec.active_deadline_seconds or 0, 0))
-
-
 def running_estimate(annotations: Mapping[str, str]) -> float:
     """Seconds that the pods of a PodGroup are said to run; 0 when nothing is said, or no duration above 0."""
     return RUNNING_ESTIMATE.value(annotations) or 0.0
@@ -289,11 +215,3 @@ def ceiling(axis: ResourceAxis, units: Mapping[str, int]) -> IntVector:
         if name not in units or row[position] >= LARGEST_SUM or (name in {"cpu", "memory"} and row[position] == 0):
             row[position] = UNLIMITED
     return row
-
-
-def _condition(pod: Pod, status: str) -> Condition | None:
-    """The pod's condition PodScheduled, if it has this status."""
-    for condition in pod.status.conditions:  # (once for each pod: a generator would take twice as long)
-        if condition.type == names.POD_SCHEDULED and condition.status == status:
-            return condition
-    return None

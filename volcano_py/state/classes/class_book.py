@@ -8,14 +8,14 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from volcano_py.api import names
 from volcano_py.api.bounds import RESOURCES_ASKED
 from volcano_py.api.objects import Pod
 from volcano_py.api.reasons import Reason
 from volcano_py.api.requests import resize_of
-from volcano_py.state.classes.unsupported import strict_numa_policy
 from volcano_py.state.table.axis import TooManyResourcesError
 from volcano_py.state.table.ledger import Ledger
-from volcano_py.state.task_class import Refusal, Signature, TaskClass, nonzero_vector, signature_of, strategy_of
+from volcano_py.state.task_class import Refusal, Signature, TaskClass, nonzero_vector, signature_of
 from volcano_py.state.terms.affinity import labels_read_by_affinity
 from volcano_py.state.terms.spread import labels_read_by_spread
 from volcano_py.state.terms.term_shares import TermShares
@@ -190,7 +190,7 @@ class ClassBook:
 def _raw(pod: Pod) -> tuple[object, ...]:
     """All fields a signature is made from, unprocessed: equal raws have equal signatures."""
     spec, meta = pod.spec, pod.metadata
-    spreads = spec.topology_spread_constraints
+    spreads, annotations = spec.topology_spread_constraints, meta.annotations
     return (
         spec.containers,
         spec.init_containers,
@@ -205,8 +205,9 @@ def _raw(pod: Pod) -> tuple[object, ...]:
         disks_of(pod),
         meta.namespace if spec.affinity or spreads or spec.resource_claims else None,
         _labels_read(pod) if spec.affinity or spreads else (),
-        strategy_of(pod),
-        strict_numa_policy(pod),
+        annotations.get(names.RESOURCE_STRATEGY_TYPE),
+        annotations.get(names.RESOURCE_STRATEGY_WEIGHT),
+        annotations.get(names.NUMA_POLICY),
     )
 
 

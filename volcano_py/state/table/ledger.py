@@ -8,7 +8,7 @@ exactly.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -210,13 +210,13 @@ class Ledger:
         if queue >= 0 and _ON_NODE[status]:
             change(self.queues.allocated[queue] if _ALLOCATED[status] else self.queues.leaving[queue], request)
 
-    def enter(self, rows: Rows) -> None:
-        """Put tasks `rows` [K], which are in no sum yet, into the sums."""
+    def enter(self, rows: Sequence[int]) -> None:
+        """Put tasks, which are in no sum yet, into the sums."""
         if len(rows) <= _FEW:
-            for row in rows.tolist():
+            for row in rows:
                 self.book_one(row, 1)
         else:
-            self._book(rows, 1)
+            self._book(np.array(rows), 1)
 
     def _book(self, rows: Rows, sign: int) -> None:
         tasks = self.tasks

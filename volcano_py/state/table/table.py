@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Sequence, Set
 from typing import Any, ClassVar, Self
 
 import msgspec
@@ -25,6 +25,10 @@ class Column(msgspec.Struct, frozen=True):
 
 
 RESOURCES = -1
+
+
+Columns = Callable[["Table"], tuple[NDArray[Any], ...]]
+"""Several columns of a table, as an `attrgetter` of their names gives them."""
 
 
 class Table:
@@ -60,6 +64,18 @@ class Table:
         while self._capacity < size:
             self._resize(self._capacity * 2)
         self.size = max(self.size, size)
+
+    def put(self, rows: Sequence[int], columns: Columns, values: Sequence[tuple[Any, ...]]) -> None:
+        """Write these columns of these rows. `values`: of each row one for each column."""
+        arrays = columns(self)
+        if len(rows) == 1:  # (numbers are written faster than arrays)
+            row = rows[0]
+            for array, value in zip(arrays, values[0], strict=True):
+                array[row] = value
+        else:
+            where = np.array(rows)
+            for array, column in zip(arrays, zip(*values, strict=True), strict=True):
+                array[where] = column
 
     def free_row(self, row: int) -> None:
         """Give a row back; its columns return to their fill values."""

@@ -21,7 +21,7 @@ from volcano_py.api.objects import (
 )
 from volcano_py.api.quantity import LARGEST
 from volcano_py.api.reasons import Reason
-from volcano_py.state.infos import JobInfo, QueueInfo, name_suffix, task_info
+from volcano_py.state.infos import JobInfo, QueueInfo
 from volcano_py.state.table.axis import UNLIMITED
 
 GI = 2**30
@@ -255,51 +255,6 @@ def test_priorities_follow_their_class() -> None:
     assert watched.job_column("g", "priority") == 3
     watched.delete(priority_class("high", 3))
     assert watched.job_column("g", "priority") == 0
-
-
-@pytest.mark.parametrize(
-    ("priority", "annotation", "expected"),
-    [
-        (None, None, 1),
-        (0, None, 0),
-        (7, None, 7),
-        (7, "12", 12),
-        (7, "-3", -3),
-        (7, "soon", 7),
-        (7, "1e3", 7),
-        (7, "99999999999", 7),
-    ],
-)
-def test_the_priority_of_a_task(priority: int | None, annotation: str | None, expected: int) -> None:
-    marks = {} if annotation is None else {"volcano.sh/task-priority": annotation}
-    assert task_info(pod("a", priority=priority, annotations=marks), ours=True).priority == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "number"),
-    [("job-task-12", 12), ("train-3", 3), ("web-0", 0), ("-3", 0), ("a-b-c", 0), ("plain", 0), ("job-task-007", 7)],
-)
-def test_the_number_of_a_pod_in_its_gang(name: str, number: int) -> None:
-    assert name_suffix(name) == number
-
-
-@pytest.mark.parametrize(
-    ("marks", "labels", "preemptable"),
-    [
-        ({}, {}, True),
-        ({"volcano.sh/preemptable": "false"}, {}, False),
-        ({}, {"volcano.sh/preemptable": "0"}, False),
-        ({"volcano.sh/preemptable": "true"}, {"volcano.sh/preemptable": "false"}, True),
-        ({"volcano.sh/preemptable": "perhaps"}, {}, False),
-    ],
-)
-def test_pods_are_preemptable_unless_they_say_no(
-    marks: dict[str, str], labels: dict[str, str], preemptable: bool
-) -> None:
-    watched = Watched(pod("a", annotations=marks, labels=labels))
-    info = watched.snapshot().tasks[0]
-    assert info is not None
-    assert info.preemptable is preemptable
 
 
 def test_the_role_is_the_annotation_before_the_label() -> None:
