@@ -8,6 +8,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.actions.turns.ahead import OrderedTurns
 from volcano_py.actions.turns.single import SingleTurns
 from volcano_py.actions.turns.turn import Work, expect_single_tasks
 from volcano_py.actions.turns.turns import turn_of
@@ -53,7 +54,11 @@ class Allocate(Action):
     def _take_turns(
         self, ssn: Session, queues: QueueOrder, by_queue: Mapping[str, Waiting[Work]], singles: SingleTurns
     ) -> None:
+        ordered = OrderedTurns(ssn, by_queue, singles)
         while queues:
+            if ordered.pay:
+                queues = queue_order(ssn, ordered.take(queues))
+                continue
             queue = queues.pop()
             works = by_queue[queue.name]
             if not works:

@@ -33,6 +33,7 @@ from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.domain_scores import DomainScore
 from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Placement, Task
+from volcano_py.framework.ordering.outlook import Outlook
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.views import ClassesView, Codes, Counts, NodeView, Scores
 from volcano_py.framework.votes import Ballot, Room
@@ -221,6 +222,15 @@ class Plugin:
     def branch_epoch(self) -> int:
         """A number that grows when keys change for nodes off the path of the queue that was just served."""
         return 0
+
+    def look_ahead(self, task_class: TaskClass) -> Outlook | None:  # noqa: ARG002
+        """What the plugin will answer at `queue_order` or, if it gives a tree, `branch_order`, and at `overused` and
+        `allocatable`, as tasks of the class are placed. With it, many turns of single pods are ordered at once.
+
+        Asked if no other plugin answers any of these, with `allows_series`. If the plugin gives a tree, its
+        `queue_order` must not change with placements. None: that cannot be said.
+        """
+        return None
 
     def task_order(self, rows: Rows) -> NDArray[np.float64]:
         """[K] keys for tasks of one job; then the number at the end of the name, creation time and UID decide."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from volcano_py.framework.ordering.heaps import Heap
@@ -35,6 +35,10 @@ class QueueOrder(Protocol):
     """Queues that wait for their turn. A queue that was popped and has more to do is pushed back after its turn."""
 
     def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[QueueInfo]:
+        """All of them, in no particular order; not while a queue that was popped may come back."""
+        ...
 
     def push(self, queue: QueueInfo) -> None: ...
 
@@ -69,6 +73,12 @@ class _Node:
         self.key: Any = None
         self.entry: Entry | None = None
 
+    def waiting(self) -> Iterator[QueueInfo]:
+        """The queues that wait at and below it."""
+        yield from (queue for _, _, queue in self.queues)
+        for child in self.children.values():
+            yield from child.waiting()
+
     def ranked(self) -> Entry:
         """Its entry as of now."""
         if self.queues:
@@ -98,6 +108,10 @@ class TreeOrder:
 
     def __len__(self) -> int:
         return self._size
+
+    def __iter__(self) -> Iterator[QueueInfo]:
+        for walk in self._walks.values():
+            yield from walk.root.waiting()
 
     def push(self, queue: QueueInfo) -> None:
         self._size += 1

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.plugins.amounts.sparse_requests import SparseRequest
 from volcano_py.state.table.axis import UNLIMITED
 
 N = TypeVar("N", np.int64, np.float64)
@@ -20,6 +21,24 @@ def dominant_share(held: NDArray[np.int64], base: NDArray[Any]) -> NDArray[np.fl
     counted = base > 0
     parts = np.divide(held, base, out=np.zeros(held.shape), where=counted)
     shares: NDArray[np.float64] = parts.max(axis=-1, initial=0.0)
+    return shares
+
+
+def shares_ahead(
+    held: NDArray[np.int64],
+    base: NDArray[Any],
+    asked: SparseRequest,
+    of: NDArray[np.intp],
+    placed: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """[K] the dominant shares of `held` [N, R] in `base` [N, R] with more tasks: of each node `of` [K], with `placed`
+    [K] tasks of which each asks for `asked`."""
+    rest = held.copy()
+    rest[:, [dim for dim, _ in asked]] = 0
+    shares = dominant_share(rest, base)[of]
+    for dim, units in asked:
+        amounts, bases = held[of, dim] + placed * units, base[of, dim]
+        shares = np.maximum(shares, np.divide(amounts, bases, out=np.zeros(len(of)), where=bases > 0))
     return shares
 
 

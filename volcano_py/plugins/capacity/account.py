@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from volcano_py.plugins.amounts.sparse_requests import SparseRequest
@@ -67,6 +68,18 @@ class QueueAccount(BaseAccount):
     def would_exceed_deserved(self, asked: SparseRequest) -> bool:
         """Whether it would go beyond what it deserves of any resource that is asked for."""
         return any(self.held[dim] + wanted > self.deserved[dim] for dim, wanted in asked if dim != PODS)
+
+    def until_ceiling(self, asked: SparseRequest, total: Amounts) -> float:
+        """How many more tasks that ask for `asked` its own ceiling leaves room for at least, whichever of the queues
+        below it gets them; `total` [R] is the whole cluster's, which is the nodes' business."""
+        return min(
+            (
+                (self.capability[dim] - self.held[dim] - self.kept[dim]) // units
+                for dim, units in asked
+                if dim != PODS and (self.kept[dim] > 0 or self.capability[dim] < total[dim])
+            ),
+            default=math.inf,
+        )
 
     def missing(self, dim: int, more: int = 0) -> int:
         """What is kept for the queue itself: it is guaranteed so much beyond what is kept below it, and what it holds

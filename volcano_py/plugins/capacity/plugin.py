@@ -26,6 +26,7 @@ from volcano_py.plugins.capacity.beyond import Beyond
 from volcano_py.plugins.capacity.events import queue_events
 from volcano_py.plugins.capacity.headroom import tightest
 from volcano_py.plugins.capacity.messages import Refusals
+from volcano_py.plugins.capacity.outlook import QueueOutlook
 from volcano_py.plugins.capacity.reclaim import ReclaimRight, rightful
 from volcano_py.plugins.capacity.unit_rules import judge
 from volcano_py.plugins.capacity.victims import Choose, given_up, given_up_first
@@ -172,6 +173,12 @@ class Capacity(Plugin):
         short, ceiling = (bound.dim, wanted - bound.left), bound.account
         whose = "" if ceiling is account else ceiling.name or ROOT_QUEUE
         return Room(0, accounting.refusals.no_room(account, bound, wanted), short, whose)
+
+    def look_ahead(self, task_class: TaskClass) -> QueueOutlook:
+        leaves = [account for account in self._accounts.by_name.values() if not account.children]
+        shut = {account.name for account in leaves if self._bar(account) is not None}
+        accounts = [each.accounts for each in self._accounting]
+        return QueueOutlook(accounts, self._asked[task_class], self._total, shut)
 
     def job_enqueueable(self, job: Job) -> Ballot:
         """Up to the real capability of the queue and those above it, with what jobs hold or were promised."""

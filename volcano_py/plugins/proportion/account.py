@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -61,6 +62,25 @@ class QueueAccount(BaseAccount):
             if self.held[dim] < amount and self.used[dim] < amount:
                 return False
         return True
+
+    def until_overused(self, asked: SparseRequest) -> float:
+        """How many more tasks that ask for `asked` it may get at least before it is."""
+        units, tasks = dict(asked), 0.0
+        for dim in self._deserving:
+            if (lacking := self.deserved[dim] - self.most(dim)) > 0:
+                tasks = max(tasks, lacking // units[dim] if dim in units else math.inf)
+        return tasks
+
+    def until_ceiling(self, asked: SparseRequest, available: Amounts) -> float:
+        """How many more tasks that ask for `asked` its own ceiling leaves room for, which `available` [R] does not."""
+        return min(
+            (
+                (self.ceiling[dim] - self.most(dim)) // units
+                for dim, units in asked
+                if dim != PODS and self.ceiling[dim] < available[dim]
+            ),
+            default=math.inf,
+        )
 
     @property
     def is_beyond(self) -> bool:

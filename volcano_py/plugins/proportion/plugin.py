@@ -24,6 +24,7 @@ from volcano_py.plugins.proportion.accounts import open_accounts
 from volcano_py.plugins.proportion.entitlements import Entitlements
 from volcano_py.plugins.proportion.losing import Losing
 from volcano_py.plugins.proportion.messages import Refusals
+from volcano_py.plugins.proportion.outlook import QueueOutlook
 from volcano_py.plugins.queues.base_account import in_common
 from volcano_py.plugins.queues.enqueue_check import first_exceeded
 from volcano_py.plugins.queues.guarantees import not_kept
@@ -195,6 +196,11 @@ class Proportion(Plugin):
         whose = "" if bound is account else bound.name
         refusal = self._refusals.over_deserved(account, bound, tightest, wanted, at_once=at_once)
         return Room(0, refusal, (tightest, short), whose)
+
+    def look_ahead(self, task_class: TaskClass) -> QueueOutlook:
+        leaves = [account for account in self._accounts.values() if not account.children]
+        shut = {account.name for account in leaves if self._bar(account) is not None}
+        return QueueOutlook(self._opened, self._asked[task_class], self._available, shut)
 
     def preemptive(self, queue: QueueInfo, tasks: Rows) -> bool:
         """Only a queue that stays within what it deserves may take from others."""
