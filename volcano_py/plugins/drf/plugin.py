@@ -25,6 +25,7 @@ from volcano_py.plugins.drf.events import queue_events
 from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.layout import Path
 from volcano_py.plugins.drf.namespaces import NamespaceShares, shares_of_namespaces
+from volcano_py.plugins.drf.outlook import HierarchyOutlook
 from volcano_py.plugins.drf.preemption import (
     TakenBy,
     alone,
@@ -134,6 +135,10 @@ class Drf(Plugin):
             return 0
         self._queues.settle()
         return self._queues.epoch
+
+    def look_ahead(self, task_class: TaskClass) -> HierarchyOutlook:
+        closed = {name for name, queue in self._ssn.queues.items() if not queue.is_open}
+        return self._tree.look_ahead(task_class.request, closed)
 
     def job_valid(self, job: Job) -> Refusal | None:
         """Queues that cannot stand where their annotation puts them are left alone; others go on."""

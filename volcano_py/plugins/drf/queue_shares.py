@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from volcano_py.framework.eviction.units import Need, Unit
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
+from volcano_py.framework.votes import PLENTY
 from volcano_py.plugins.amounts.shares import sums_by_group
 from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.layout import Layout, Path, lay_out
+from volcano_py.plugins.drf.outlook import HierarchyOutlook
 from volcano_py.plugins.drf.suppositions import MOST_JUDGED, Suppositions
 from volcano_py.plugins.drf.tree import FollowedTree, Leaves
 from volcano_py.state.status import TaskStatus
@@ -71,18 +73,29 @@ class QueueShares:
         self._is_settled = True
         exhausted = self._taken >= self._total
         state = exhausted.tobytes()
-        if state == self._exhausted:
+        if state == self._exhausted and not self._tree.has_moved_much:
             self._tree.follow()
             return
-        self._exhausted = state
         self._tree.recount(exhausted, ~exhausted, every_if_saturated=True)
-        self.epoch += 1
+        if state != self._exhausted:
+            self._exhausted = state
+            self.epoch += 1
 
     def key(self, path: Path) -> tuple[bool, float]:
         """The rank of a node among its siblings."""
         if not self._is_settled:
             self.settle()
         return self._tree.nodes[path].key
+
+    def look_ahead(self, request: IntVector, closed: Collection[str]) -> HierarchyOutlook:
+        """What the keys will be as tasks that ask for `request` [R] are placed, but for those in closed queues."""
+        self.settle()
+        paths = self.layout.paths
+        shut = {path for name, path in paths.items() if name in closed or self._tree.nodes[path].children.any_may_grow}
+        left = (self._total - self._taken)[(request > 0) & (self._taken < self._total)]
+        asked = request[(request > 0) & (self._taken < self._total)]
+        most = int(((left - 1) // asked + 1).min(initial=PLENTY.count))
+        return HierarchyOutlook(self._tree, request, most, shut)
 
     def share(self, queue: str) -> float:
         """The share of the queue's node."""

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 NOTHING: Final = math.inf
 """The ratio of a child that is saturated or holds nothing: it has no part in the least."""
 # Rows that are summed at a time: to add up sixteen numbers takes Python little longer than two.
-_FAN: Final = 16
+FAN: Final = 16
 
 Columns = list[list[float]]
 """[R, children] or [R, blocks]. Lists, because a turn of one job looks at a few numbers in each of a few nodes."""
+
+
+class Parts(NamedTuple):
+    """What each child counts for: as it is [C, R], per unit of the least ratio [C, R], its ratio [C] (see `NOTHING`);
+    and whether it is not saturated [C]."""
+
+    as_is: NDArray[np.float64]
+    per_unit: NDArray[np.float64]
+    ratio: NDArray[np.float64]
+    is_open: NDArray[np.bool_]
 
 
 class Siblings:
@@ -32,7 +45,7 @@ class Siblings:
     def __init__(self, count: int, width: int) -> None:
         sizes = [max(1, count)]
         while sizes[-1] > 1 or len(sizes) == 1:
-            sizes.append(-(-sizes[-1] // _FAN))
+            sizes.append(-(-sizes[-1] // FAN))
         # Level 0 has a number for each child, the last one a single number: the sum of all.
         self._as_is: list[Columns] = [[[0.0] * size for _ in range(width)] for size in sizes]
         self._per_unit: list[Columns] = [[[0.0] * size for _ in range(width)] for size in sizes]
@@ -88,7 +101,7 @@ class Siblings:
     def refresh(self, position: int) -> None:
         """Update the sums above one child."""
         for level in range(len(self._least) - 1):
-            position //= _FAN
+            position //= FAN
             self._sum_up(level, position)
         self._stale.clear()
 
@@ -101,13 +114,29 @@ class Siblings:
         self._stale.clear()
 
     def _sum_up(self, level: int, block: int) -> None:
-        first, above = block * _FAN, level + 1
-        last = first + _FAN
+        first, above = block * FAN, level + 1
+        last = first + FAN
         for side in self._stale:
             sums = side[above]
             for dim, column in enumerate(side[level]):
                 sums[dim][block] = sum(column[first:last])
         self._least[above][block] = min(self._least[level][first:last])
+
+    @property
+    def open(self) -> int:
+        """How many are not saturated."""
+        return self._open
+
+    @property
+    def any_may_grow(self) -> bool:
+        """Whether one that holds something is not saturated."""
+        return self._least[-1][0] != NOTHING
+
+    def parts(self) -> Parts:
+        """As of now, child by child."""
+        count = len(self._side)
+        as_is, per_unit = (np.array(side[0])[:, :count].T for side in (self._as_is, self._per_unit))
+        return Parts(as_is, per_unit, np.array(self._least[0][:count]), np.array(self._is_open, dtype=np.bool_))
 
     @property
     def saturated(self) -> bool:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 import numpy as np
@@ -38,6 +38,11 @@ Exhausted = NDArray[np.bool_]
 # Shares come out of chains of divisions; two that are equal on paper may differ in their last bits. Keys lose the last
 # 13 of the 53 bits of a float, so that such nodes tie and what is below them decides, not noise.
 _SPLIT: Final = 2.0**13 + 1.0
+
+# To follow one job takes about as long as to compute a node again, and what a job takes then is a part of that.
+_A_JOB: Final = 1 / 16
+
+F = TypeVar("F", float, NDArray[np.float64])
 
 
 @dataclass(slots=True, eq=False)
@@ -80,8 +85,8 @@ class Leaves(msgspec.Struct, frozen=True, dict=True):
         return {row: leaf for leaf, row in enumerate(self.rows.tolist())}
 
 
-def rounded(value: float) -> float:
-    """The value with its leading 40 bits (Dekker's splitting)."""
+def rounded(value: F) -> F:
+    """The value, or each, with its leading 40 bits (Dekker's splitting)."""
     large = value * _SPLIT
     return large - (large - value)
 
@@ -171,7 +176,7 @@ class Tree:
         """
         held, saturated = node.children.together(), node.children.saturated
         share = 0.0
-        for dim, total in self._every if saturated and self._every_if_saturated else self._counted:
+        for dim, total in self.counted(saturated=saturated):
             part = held[dim] / total
             if part > share:
                 share = part
@@ -180,6 +185,10 @@ class Tree:
         node.held, node.share, node.saturated = held, share, saturated
         node.key = saturated, rounded(share / node.weight)
         return True
+
+    def counted(self, *, saturated: bool) -> list[tuple[int, float]]:
+        """The resources over which the share of a node is taken, with how much there is of each."""
+        return self._every if saturated and self._every_if_saturated else self._counted
 
     def _is_saturated(self, held: list[int], leaf: int) -> bool:
         for dim, wanted in enumerate(self._requests[leaf]):
@@ -218,6 +227,11 @@ class FollowedTree(Tree):
         """The job holds something else than before."""
         if job_row in self._leaf_of:
             self._moved[job_row] = None
+
+    @property
+    def has_moved_much(self) -> bool:
+        """Whether to compute everything again takes less than to follow the jobs one by one. It comes to the same."""
+        return len(self._moved) > len(self.nodes) + len(self.leaves.rows) * _A_JOB
 
     def follow(self) -> None:
         """Catch up."""
