@@ -1,10 +1,10 @@
 """Many turns at once: which queues have the next turns, as long as each turn places one task of the same class.
 
 A task that is placed changes the keys of its queue and of the nodes above it, and no others. So the turns below a node
-are those of its children, merged: the child with the least key has its next turn, and then another key. A child that
-has become less goes on until it is no longer the least, so a turn comes after all that are less than the greatest so
-far among its own child's. That is a sort. Level by level, from the queues up to the root, all turns are sorted in this
-way, into the order in which they would come one by one.
+are those of its children, merged: the child with the least key has a turn, and then another key. A turn waits for all
+turns of other children that are less than it, or than a turn of its own child before it. So turns are sorted by the
+greatest key that their child has had by then. Level by level, from the queues up to the root, they are brought into the
+order in which they would come one by one.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.ordering.outlook import Level, Outlook
 from volcano_py.framework.ordering.queue_order import Path
+from volcano_py.framework.outlook import Level, Outlook
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.state.infos import QueueInfo
@@ -109,12 +109,6 @@ class TurnsAhead:
         ranks = [self._ssn.ask.queue_rank(front.queue) for front in fronts]
         places = {rank: place for place, rank in enumerate(sorted(set(ranks)))}
         return np.array([places[rank] for rank in ranks], dtype=np.intp)
-
-    def _most(self, task_class: TaskClass, nodes: Sequence[Path]) -> NDArray[np.int64]:
-        """[N] how many tasks may be placed at and below each node."""
-        assert self._owner is not None
-        most = [self._owner.ask("turns_ahead", task_class, path, otherwise=0) for path in nodes]
-        return np.array(most, dtype=np.int64)
 
 
 def _all_turns(fronts: Sequence[Front]) -> tuple[Rows, NDArray[np.bool_]]:

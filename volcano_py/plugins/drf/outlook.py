@@ -8,14 +8,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.ordering.outlook import Level
+from volcano_py.framework.outlook import Level
+from volcano_py.framework.views import Counts
 from volcano_py.plugins.drf.layout import Path
 from volcano_py.plugins.drf.siblings import FAN, NOTHING, Parts
 from volcano_py.plugins.drf.tree import Node, Tree, rounded
 from volcano_py.state.table.axis import IntVector
 from volcano_py.state.table.table import NOWHERE, Rows
 
-# Turns times children of a node, at some hundred bytes each. In a tree that is wider, turns come one by one.
+# Turns times children of a node, at some hundred bytes each. Above nodes that have more, turns come one by one.
 _MOST: Final = 500_000
 
 Floats = NDArray[np.float64]
@@ -51,15 +52,17 @@ class HierarchyOutlook:
 
     def keys(self, level: Level) -> Sequence[NDArray[Any]]:
         nodes = [self._tree.nodes[path] for path in level.nodes]
-        child, size = self._children(level.turns), int(level.turns.max()) + 1
-        if len(child) * (child.max() + 1) > _MOST:
-            return ()
         held, is_saturated = self._own(nodes, level)
-        if (is_above := child != NOWHERE).any():
-            held[is_above], is_saturated[is_above] = self._together(nodes, level, child, is_above)
+        if (is_above := self._children(level.turns) != NOWHERE).any():
+            places, of = np.unique(level.of[is_above], return_inverse=True)
+            siblings = [nodes[place].children.parts() for place in places.tolist()]
+            if len(of) * max(len(each.ratio) for each in siblings) > _MOST:
+                return ()
+            together = self._together(siblings, of, level.placed[is_above], level.turns[is_above])
+            held[is_above], is_saturated[is_above] = together
         shares = self._shares(held, is_saturated)
         weights = np.array([node.weight for node in nodes])[level.of]
-        self._below = _below(nodes, level, size, held, shares, weights, is_saturated)
+        self._below = _below(nodes, level, held, shares, weights, is_saturated)
         # Each turn has the key that the turn before has left.
         first = level.placed == 0
         keys = np.stack((is_saturated.astype(np.float64), rounded(shares / weights)))
@@ -79,19 +82,17 @@ class HierarchyOutlook:
         is_saturated: Flags = np.array([node.children.open for node in nodes])[level.of] <= level.placed + 1
         return held, is_saturated
 
-    def _together(self, nodes: Sequence[Node], level: Level, child: Rows, which: Flags) -> tuple[Floats, Flags]:
-        """The same of nodes above others, in those turns."""
+    def _together(self, siblings: Sequence[Parts], of: Rows, placed: Counts, turns: Rows) -> tuple[Floats, Flags]:
+        """The same of nodes above others: of the node `of[k]`, whose children count for `siblings` now, after its turn
+        `turns[k]`."""
         assert self._below is not None, "turns below a child were there before"
-        of, child, turns = level.of[which], child[which], level.turns[which]
-        at = np.arange(len(turns))
-        begins = at - level.placed[which]
-        children = [node.children.parts() for node in nodes]
+        child, at = self._children(turns), np.arange(len(turns))
         parts: list[Parts] = []
-        for position in range(max(len(each.ratio) for each in children)):
+        for position in range(max(len(each.ratio) for each in siblings)):
             last = np.maximum.accumulate(np.where(child == position, at, NOWHERE))
-            has_moved = last >= begins
+            has_moved = last >= at - placed
             columns = []
-            for now, after in zip(zip(*children, strict=True), self._below.parts, strict=True):
+            for now, after in zip(zip(*siblings, strict=True), self._below.parts, strict=True):
                 start = np.array([each[position] if position < len(each) else _nothing(each) for each in now])
                 moved = after[turns[np.maximum(last, 0)]]
                 columns.append(np.where(has_moved if moved.ndim == 1 else has_moved[:, None], moved, start[of]))
@@ -120,9 +121,10 @@ def _nothing(column: NDArray[Any]) -> Any:
 
 
 def _below(
-    nodes: Sequence[Node], level: Level, size: int, held: Floats, shares: Floats, weights: Floats, is_saturated: Flags
+    nodes: Sequence[Node], level: Level, held: Floats, shares: Floats, weights: Floats, is_saturated: Flags
 ) -> _Below:
     """What the nodes count for in their parents after each turn, as in `Siblings.put`."""
+    size = level.turns.max() + 1
     position = np.full(size, NOWHERE, dtype=np.intp)
     position[level.turns] = np.array([node.position for node in nodes])[level.of]
     parts = Parts(
