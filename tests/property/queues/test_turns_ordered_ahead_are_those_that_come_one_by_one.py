@@ -4,6 +4,7 @@ itself."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
@@ -15,6 +16,14 @@ from tests.property.queues.turns import DIVIDED_BY, LEAVES, Case, configured, de
 
 OTHERS: Final = ((2, 2, 1), (1, 1, 2), (1, 1, 99), (2, 1, 1))
 """Pods, minMember and CPUs of each pod of jobs that are of another kind."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _ordered_soon() -> Iterator[None]:
+    """However few jobs wait."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("volcano_py.actions.turns.ahead._FEWEST", 1)
+        yield
 
 
 @st.composite

@@ -12,9 +12,10 @@ from volcano_py.framework.ordering.turns_ahead import Front, TurnsAhead
 from volcano_py.framework.session import Session
 from volcano_py.state.infos import QueueInfo
 
-# Ordering a turn ahead takes a tenth of the time of taking one by itself. All jobs that wait are ordered, and nodes may
-# have room for few of them. So they are ordered again only when as large a part of them has been placed.
+# To look at a queue or a job, and to order its turn, takes a tenth of the time of a turn by itself, and what does not
+# depend on their number takes some ten turns. All that wait are ordered, but nodes may have room for few of them.
 _PART: Final = 1 / 16
+_FEWEST: Final = 32
 
 
 class OrderedTurns:
@@ -24,8 +25,9 @@ class OrderedTurns:
         self._by_queue = by_queue
         self._singles = singles
         self._ahead = TurnsAhead(ssn)
-        self._next_at = sum(map(len, by_queue.values())) * _PART
+        self._next_at = _FEWEST + sum(map(len, by_queue.values())) * _PART
         """How many pods have been placed when it pays to order turns."""
+        self._patience = 1
 
     @property
     def pay(self) -> bool:
@@ -41,10 +43,13 @@ class OrderedTurns:
             Front(queue, len(alike), len(alike) == len(self._by_queue[queue.name]))
             for queue, alike in zip(queues, works, strict=True)
         ]
-        self._next_at = self._singles.placed + max(1.0, sum(map(len, works)) * _PART)
         turns = self._ahead.of(task_class, fronts).tolist()
         firsts = [iter(alike) for alike in works]
         taken = self._singles.take_all([next(firsts[queue]) for queue in turns])
+        worth = _FEWEST + (len(queues) + sum(map(len, works))) * _PART
+        # Where it was of little use, it is tried less often from now on.
+        self._patience = 1 if taken > worth else self._patience * 2
+        self._next_at = self._singles.placed - taken + worth * self._patience
         for queue in turns[:taken]:
             self._by_queue[queues[queue].name].pop()
         return [queue for queue in queues if self._by_queue[queue.name]]
