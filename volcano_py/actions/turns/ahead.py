@@ -48,7 +48,7 @@ class OrderedTurns:
         taken = self._singles.take_all([next(firsts[queue]) for queue in turns])
         worth = _FEWEST + (len(queues) + sum(map(len, works))) * _PART
         # Where it was of little use, it is tried less often from now on.
-        self._patience = 1 if taken > worth else self._patience * 2
+        self._patience = 1 if taken > worth else self._patience * 4
         self._next_at = self._singles.placed - taken + worth * self._patience
         for queue in turns[:taken]:
             self._by_queue[queues[queue].name].pop()

@@ -17,7 +17,7 @@ from volcano_py.state.table.axis import IntVector
 from volcano_py.state.table.table import NOWHERE, Rows
 
 # Turns times children of a node, at some hundred bytes each. Above nodes that have more, turns come one by one.
-_MOST: Final = 500_000
+_MOST: Final = 250_000
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
