@@ -33,7 +33,7 @@ from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.domain_scores import DomainScore
 from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Placement, Task
-from volcano_py.framework.outlook import Outlook
+from volcano_py.framework.ordering.outlook import Outlook
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.views import ClassesView, Codes, Counts, NodeView, Scores
 from volcano_py.framework.votes import Ballot, Room

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.sessions import gang, node, open_session, queue
-from volcano_py.framework.outlook import Level
+from volcano_py.framework.ordering.outlook import Level
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.plugins.capacity.plugin import Capacity

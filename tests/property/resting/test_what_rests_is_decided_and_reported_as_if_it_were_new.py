@@ -345,6 +345,8 @@ class _Forgetful(Scheduler):
 class _SideBySide:
     """In the place of a loop's scheduler: another one gets the same snapshots and keeps nothing."""
 
+    registry = REGISTRY
+
     def __init__(self, cluster: AnsweringCluster) -> None:
         self._real: Scheduler = cluster.loop._scheduler
         self._emit = self._real._emit

@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.ordering.outlook import Level, Outlook
 from volcano_py.framework.ordering.queue_order import Path
-from volcano_py.framework.outlook import Level, Outlook
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.state.infos import QueueInfo

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.outlook import Level
+from volcano_py.framework.ordering.outlook import Level
 from volcano_py.framework.views import Counts
 from volcano_py.plugins.drf.layout import Path
 from volcano_py.plugins.drf.siblings import FAN, NOTHING, Parts

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.outlook import Level
+from volcano_py.framework.ordering.outlook import Level
 from volcano_py.framework.votes import PLENTY
 from volcano_py.plugins.amounts.shares import shares_ahead
 from volcano_py.plugins.amounts.sparse_requests import SparseRequest

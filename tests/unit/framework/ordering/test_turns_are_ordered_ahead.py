@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.support.sessions import gang, node, open_session, queue
+from volcano_py.framework.ordering.outlook import Level, Outlook
 from volcano_py.framework.ordering.queue_order import Path, queue_order
 from volcano_py.framework.ordering.turns_ahead import Front, TurnsAhead
-from volcano_py.framework.outlook import Level, Outlook
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.state.infos import QueueInfo
