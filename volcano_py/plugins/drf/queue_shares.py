@@ -92,8 +92,8 @@ class QueueShares:
         self.settle()
         paths = self.layout.paths
         shut = {path for name, path in paths.items() if name in closed or self._tree.nodes[path].children.any_may_grow}
-        left = (self._total - self._taken)[(request > 0) & (self._taken < self._total)]
-        asked = request[(request > 0) & (self._taken < self._total)]
+        is_left = (request > 0) & (self._taken < self._total)
+        left, asked = (self._total - self._taken)[is_left], request[is_left]
         most = int(((left - 1) // asked + 1).min(initial=PLENTY.count))
         return HierarchyOutlook(self._tree, request, most, shut)
 
