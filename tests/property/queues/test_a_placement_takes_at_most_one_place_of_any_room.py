@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.sessions import gang, node, open_session, queue
+from tests.property.queues.small_trees import LEAVES, queues
+from tests.support.sessions import gang, node, open_session
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.plugins.capacity.plugin import Capacity
@@ -20,29 +21,12 @@ from volcano_py.plugins.drf.plugin import Drf
 from volcano_py.plugins.proportion.plugin import Proportion
 from volcano_py.state.task_class import TaskClass
 
-LEAVES = ("a1", "a2", "b1", "c")
-PARENTS = {"a": "", "b": "", "a1": "a", "a2": "a", "b1": "b", "c": ""}
 AMOUNTS = st.sampled_from([{}, {}, {"cpu": "1"}, {"cpu": "2"}, {"cpu": "3"}, {"cpu": "5"}])
-
-
-@st.composite
-def queues(draw: st.DrawFn) -> list[Any]:
-    return [
-        queue(
-            name,
-            weight=draw(st.integers(1, 3)),
-            capability=draw(AMOUNTS),
-            guarantee=draw(AMOUNTS),
-            deserved=draw(AMOUNTS),
-            parent=parent,
-        )
-        for name, parent in PARENTS.items()
-    ]
 
 
 @pytest.mark.parametrize("hierarchy", [True, False])
 @pytest.mark.parametrize("plugin", [Capacity, Proportion, Drf])
-@given(queues=queues(), turns=st.lists(st.sampled_from(LEAVES), max_size=10), running=st.integers(0, 3))
+@given(queues=queues(AMOUNTS), turns=st.lists(st.sampled_from(LEAVES), max_size=10), running=st.integers(0, 3))
 def test_no_queue_loses_two_places(
     plugin: type[Plugin], hierarchy: bool, queues: list[Any], turns: list[str], running: int
 ) -> None:

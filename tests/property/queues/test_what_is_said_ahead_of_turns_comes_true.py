@@ -11,15 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.sessions import gang, node, open_session, queue
+from tests.property.queues.small_trees import LEAVES, queues
+from tests.support.sessions import gang, node, open_session
 from volcano_py.framework.ordering.outlook import Level
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.plugins.capacity.plugin import Capacity
 from volcano_py.plugins.proportion.plugin import Proportion
 
-PARENTS = {"root": "", "a": "", "b": "", "a1": "a", "a2": "a", "b1": "b", "c": ""}
-LEAVES = ("a1", "a2", "b1", "c")
 AMOUNTS = st.sampled_from(
     [
         {},
@@ -35,27 +34,10 @@ AMOUNTS = st.sampled_from(
 )
 
 
-@st.composite
-def queues(draw: st.DrawFn) -> list[Any]:
-    return [
-        queue(
-            name,
-            weight=draw(st.integers(1, 3)),
-            priority=draw(st.integers(0, 1)),
-            capability=draw(AMOUNTS),
-            guarantee=draw(AMOUNTS),
-            deserved=draw(AMOUNTS),
-            parent=parent,
-        )
-        for name, parent in PARENTS.items()
-        if name != "root" or draw(st.booleans())
-    ]
-
-
 @pytest.mark.parametrize("hierarchy", [True, False])
 @pytest.mark.parametrize("plugin", [Capacity, Proportion])
 @given(
-    queues=queues(),
+    queues=queues(AMOUNTS, root=True),
     turns=st.lists(st.sampled_from(LEAVES), min_size=1, max_size=10),
     running=st.integers(0, 3),
     leaving=st.booleans(),

@@ -35,7 +35,7 @@ from volcano_py.plugins.queues.enqueue_check import first_exceeded
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.queue_amounts import charged, promised, units_by_queue, used
 from volcano_py.plugins.queues.takings import Takings
-from volcano_py.plugins.queues.tree_messages import closed, not_for_jobs
+from volcano_py.plugins.queues.tree_messages import closed, names_for_jobs, not_for_jobs
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.table import Rows
@@ -145,8 +145,7 @@ class Capacity(Plugin):
         return not_for_jobs(self._account(job.queue))
 
     def certainly_valid(self, rows: Rows) -> NDArray[np.bool_]:
-        accounts = self._accounts.by_name.values()
-        return self._ssn.are_in_queues(rows, [each.name for each in accounts if not_for_jobs(each) is None])
+        return self._ssn.are_in_queues(rows, names_for_jobs(self._accounts.by_name.values()))
 
     def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
         """The least that the queue and those above it have left.

@@ -32,7 +32,7 @@ from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.queue_amounts import charged, promised, units_by_queue, used
 from volcano_py.plugins.queues.takings import Takings
 from volcano_py.plugins.queues.tree_events import tree_events
-from volcano_py.plugins.queues.tree_messages import closed, not_for_jobs
+from volcano_py.plugins.queues.tree_messages import closed, names_for_jobs, not_for_jobs
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.axis import PODS
@@ -138,8 +138,7 @@ class Proportion(Plugin):
         return not_for_jobs(self._accounts[job.queue.name])
 
     def certainly_valid(self, rows: Rows) -> NDArray[np.bool_]:
-        accounts = self._accounts.values()
-        return self._ssn.are_in_queues(rows, [each.name for each in accounts if not_for_jobs(each) is None])
+        return self._ssn.are_in_queues(rows, names_for_jobs(self._accounts.values()))
 
     def overused(self, queue: QueueInfo) -> bool:
         """It, or a queue above it, holds all it deserves. Where only the size of the cluster keeps it from more, the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from volcano_py.api.reasons import Reason
@@ -22,6 +22,11 @@ def not_for_jobs(queue: BaseAccount) -> Refusal | None:
     if queue.children:
         return Refusal(Reason.INVALID_QUEUE, invalid_queue(queue.name, _inner(queue.children)))
     return None
+
+
+def names_for_jobs(queues: Iterable[BaseAccount]) -> list[str]:
+    """The queues in which jobs can run."""
+    return [queue.name for queue in queues if not_for_jobs(queue) is None]
 
 
 def _inner(children: Sequence[str]) -> str:
