@@ -13,12 +13,12 @@ from volcano_py.state.table.table import Rows
 
 
 class Level(msgspec.Struct, frozen=True):
-    """The turns of all queues as one level of the tree of queues sees them: those below a node are side by side, in
-    their order. Without a tree there is one level, and the queues are its nodes.
+    """The turns of all queues that are so deep, as one level of the tree of queues sees them: those below a node are
+    side by side, in their order. Without a tree there is one level, and the queues are its nodes.
 
     Attributes:
         nodes: [N] the paths of the nodes.
-        of: [K] the node of each turn; NOWHERE for a queue that is not as deep.
+        of: [K] the node of each turn.
         placed: [K] how many tasks have been placed below the node before the turn.
         turns: [K] the number of each turn, by which it is known on all levels.
     """
@@ -34,8 +34,8 @@ class Outlook(Protocol):
 
     def keys(self, level: Level) -> Sequence[NDArray[Any]]:
         """Columns [K] of the keys that the nodes have at these turns: of `branch_order` or, without a tree, of
-        `queue_order`. They are compared as the parts of the key are, the first one first, to the same result. Where
-        `level.of` is NOWHERE, any numbers. An empty sequence: not known."""
+        `queue_order`. They are compared as the parts of the key are, the first one first, to the same result. An
+        empty sequence: not known."""
         ...
 
     def most(self, path: tuple[str, ...]) -> int:

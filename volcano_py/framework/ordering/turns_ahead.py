@@ -90,9 +90,9 @@ class TurnsAhead:
             above = levels[depth - 1][1] if depth else np.zeros(len(fronts), dtype=np.intp)
             greatest = _greatest_in_run(_places(np.lexsort((*keys, ranks)))[turns], at)
             turns = turns[np.lexsort((greatest, above[queue[turns]]))]
-        in_order = queue[turns]
-        ends = np.flatnonzero(is_last[turns][: outlook.most(())])
-        return in_order[: ends[0] if len(ends) else outlook.most(())]
+        in_order = queue[turns[: outlook.most(())]]
+        ends = np.flatnonzero(is_last[turns[: len(in_order)]])
+        return in_order[: ends[0]] if len(ends) else in_order
 
     def _paths(self, fronts: Sequence[Front]) -> list[Path]:
         """The queues' ways through the tree; none if one leads through another or to the same node."""
