@@ -140,9 +140,11 @@ def test_namespaced_objects_live_in_the_namespace_that_is_created(installation: 
 def test_the_policy_guards_the_annotations_that_the_scheduler_goes_by(named: Find) -> None:
     policy = named("ValidatingAdmissionPolicy", "volcano-py-charged-queue")["spec"]
     queue, group = policy["validations"]
+    (condition,) = policy["matchConditions"]
     for key, rule in ((names.CHARGED_QUEUE, queue), (names.GROUP_NAME, group)):
         assert f"variables.annotationsBefore[{'?' if rule is queue else ''}'{key}']" in rule["expression"]
         assert key in rule["message"]
+        assert f"'{key}'" in condition["expression"], "an edit of it would not be looked at"
     binding = named("ValidatingAdmissionPolicyBinding", "volcano-py-charged-queue")["spec"]
     assert binding == {"policyName": "volcano-py-charged-queue", "validationActions": ["Deny"]}
 
