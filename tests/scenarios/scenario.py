@@ -159,7 +159,7 @@ def _shards(header: Object) -> list[Object]:
     return [
         {
             "kind": "NodeShard",
-            "metadata": {"name": name, "labels": {TAKES_QUEUES: str(shard.get("takes_queues", True)).lower()}},
+            "metadata": {"name": name, "labels": {TAKES_QUEUES.key: str(shard.get("takes_queues", True)).lower()}},
             "spec": {"nodesDesired": shard["nodes"]},
         }
         for name, shard in header.get("shards", {}).items()

@@ -11,6 +11,7 @@ from volcano_py.actions.enqueue import Enqueue
 from volcano_py.api.effects import Bind, Effect
 from volcano_py.api.objects import ApiObject
 from volcano_py.api.report import CycleReport
+from volcano_py.api.shards.sharding import Sharding
 from volcano_py.config.parse import parse_configuration
 from volcano_py.framework.action import Action
 from volcano_py.framework.plugin import Plugin
@@ -29,8 +30,9 @@ class Cycles:
         actions: Sequence[type[Action]] = (Enqueue, Allocate, Backfill),
         plugins: Sequence[type[Plugin]] = (Gang,),
         seed: int | None = None,
+        sharding: Sharding | None = None,
     ) -> None:
-        self.state = ClusterState()
+        self.state = ClusterState(sharding=sharding)
         for each in (queue("default"), *objects):
             for obj in [each] if isinstance(each, ApiObject) else each:
                 self.state.upsert(type(obj).__name__, obj)

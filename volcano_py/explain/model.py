@@ -217,4 +217,6 @@ class NodeExplanation(_Part, frozen=True):
     taints: tuple[str, ...] = ()
     pods: Mapping[str, int] = {}
     """PodGroup, or pod without one → its pods there."""
+    ignored: tuple[str, ...] = ()
+    """Its annotations and labels that cannot be read."""
     unread: tuple[str, ...] = ()

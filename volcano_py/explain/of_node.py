@@ -26,6 +26,7 @@ def explain_node(world: World, name: str) -> NodeExplanation:
     if not found:
         raise ExplainError(f"node {name} does not exist, or you may not read it: `kubectl get nodes` lists them")
     row, info = found[0], ssn.snapshot.nodes[found[0]]
+    unreadable = ssn.snapshot.unreadable_objects.get(("Node", name))
     there = (pod for pod in world.objects("Pod", Pod) if pod.spec.node_name == name)
     pods = Counter(group_of(pod) or pod.metadata.key for pod in there if pod.status.phase in ("Pending", "Running"))
     return NodeExplanation(
@@ -36,6 +37,7 @@ def explain_node(world: World, name: str) -> NodeExplanation:
         closed="it is cordoned" if info.unschedulable else "",
         taints=tuple(f"{taint.key}={taint.value}:{taint.effect}" for taint in info.taints),
         pods=dict(sorted(pods.items())),
+        ignored=() if unreadable is None else tuple(value.message for value in unreadable.values),
     )
 
 

@@ -41,6 +41,7 @@ from volcano_py.state.terms.spread_defaults import SpreadDefaults
 from volcano_py.state.terms.term_book import TermBook
 from volcano_py.state.terms.term_shares import TermShares
 from volcano_py.state.topology.hyper_nodes import HyperNodes
+from volcano_py.state.unreadable_values import UnreadableOfObjects
 from volcano_py.state.volumes.pod_claims import PodClaims
 
 ChangeListener = Callable[[Change], None]
@@ -71,8 +72,9 @@ class ClusterState:
         self._terms = TermBook()
         self._classes = ClassBook(self.ledger, TermShares(self._terms))
         self._queue_slots = Interner()
-        self._queues = Queues(self.ledger, self._queue_slots)
-        self._quotas = Quotas()
+        self._unreadable = UnreadableOfObjects()
+        self._queues = Queues(self.ledger, self._queue_slots, self._unreadable)
+        self._quotas = Quotas(self._unreadable)
         self._budgets = Budgets()
         priorities = PriorityClasses()
         self._groups = Groups(
@@ -83,8 +85,8 @@ class ClusterState:
             self.scheduler_names,
             follows_jobs=follows_jobs,
         )
-        self._nodes = Nodes(self.ledger)
-        self._shards = None if sharding is None else Shards(sharding, self._use_nodes(sharding))
+        self._nodes = Nodes(self.ledger, self._unreadable)
+        self._shards = None if sharding is None else Shards(sharding, self._use_nodes(sharding), self._unreadable)
         self._charges = Charges(self.ledger, self._queue_slots)
         self._claims = PodClaims(self.ledger, self._classes)
         # (a share of its own: default constraints must not use up what pods may ask for)
@@ -307,6 +309,7 @@ class ClusterState:
             strangers=self._groups.strangers(shared),
             unreadable_tasks=self._pods.unreadable.picture(),
             unreadable_jobs=self._groups.unreadable.picture(),
+            unreadable_objects=self._unreadable.picture(),
             left_queues=frozenset(left_queues),
             shard=None if self._shards is None else self._shards.view(),
         )

@@ -71,7 +71,7 @@ class Groups:
         self.infos: list[JobInfo | None] = []
         self.keys: list[str] = []
         self.namespaces = Interner()
-        self.unreadable = UnreadableValues()
+        self.unreadable = UnreadableValues[int]()
         self.foreign = ForeignGroups(scheduler_names, follows_jobs=follows_jobs, changed=self._judge)
         self._assumed: dict[str, tuple[JobInfo, float]] = {}
         self._width = self._goal = len(ledger.axis)

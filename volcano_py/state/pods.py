@@ -108,7 +108,7 @@ class Pods:
         self.roles.take("")
         self.sub_groups = Interner()
         self.sub_groups.take("")
-        self.unreadable = UnreadableValues()
+        self.unreadable = UnreadableValues[int]()
 
     # -- pods as they come -------------------------------------------------------------------------------------------
 

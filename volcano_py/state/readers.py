@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from typing import Final
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from volcano_py.api import names
+from volcano_py.api.annotations.of_nodes import oversubscribed, unreadable_of_node
+from volcano_py.api.annotations.reading import Unreadable
 from volcano_py.api.bounds import GROUP_RESOURCES, GROUP_TASKS, RESOURCES_LIMITED
 from volcano_py.api.effects import ObjectRef
 from volcano_py.api.objects import Node, PodGroup, Queue, ResourceList
-from volcano_py.api.quantity import LARGEST, QuantityError, Rounding, parse_quantity
+from volcano_py.api.quantity import Rounding
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain import invalid_field
 from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, ceiling, job_info, read_amounts
@@ -32,6 +32,7 @@ class ParsedNode(msgspec.Struct, frozen=True):
     info: NodeInfo
     allocatable: Mapping[str, int]
     problems: tuple[str, ...]
+    unreadable: tuple[Unreadable, ...] = ()
 
     def differs_in_images_only(self, other: ParsedNode) -> bool:
         """Whether no pod can have become placeable: images move scores, and nodes pull them all the time."""
@@ -55,20 +56,16 @@ class ParsedQueue(msgspec.Struct, frozen=True):
 def read_node(node: Node) -> ParsedNode:
     """Allocatable is rounded down; oversubscribed cpu and memory that a node agent announces are added."""
     units, problems = read_amounts(node.status.allocatable, "status.allocatable", Rounding.DOWN)
-    labels, annotations = node.metadata.labels, node.metadata.annotations
-    if labels.get(names.OVERSUBSCRIPTION_LABEL) == "true":
-        for key, resource in ((names.OVERSUBSCRIPTION_CPU, "cpu"), (names.OVERSUBSCRIPTION_MEMORY, "memory")):
-            # the annotation already is in millicores or bytes
-            if (extra := _whole(annotations.get(key))) is not None:
-                units[resource] = units.get(resource, 0) + extra
+    for resource, extra in oversubscribed(node.metadata).items():
+        units[resource] = units.get(resource, 0) + extra
     info = NodeInfo(
         name=node.metadata.name,
-        labels=labels,
+        labels=node.metadata.labels,
         taints=tuple(node.spec.taints),
         unschedulable=node.spec.unschedulable,
         images={name: image.size_bytes for image in node.status.images for name in image.names},
     )
-    return ParsedNode(info, units, tuple(problems))
+    return ParsedNode(info, units, tuple(problems), unreadable_of_node(node.metadata))
 
 
 def read_job(group: PodGroup, default_queue: str) -> ParsedJob:
@@ -171,14 +168,3 @@ def _quota_names(amounts: Mapping[str, str | int | float]) -> dict[str, str | in
         elif not name.startswith("limits."):
             plain[name] = value
     return plain
-
-
-def _whole(text: str | None) -> int | None:
-    """A positive amount, capped as those of `read_amounts` are; None for anything else."""
-    if text is None:
-        return None
-    try:
-        value = parse_quantity(text)
-    except QuantityError:
-        return None
-    return min(int(value), LARGEST) if value > Fraction(0) else None

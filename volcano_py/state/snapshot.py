@@ -100,9 +100,11 @@ class Snapshot(msgspec.Struct, frozen=True):
     """PodGroups of ours that pods of other schedulers name as well, by namespace/name."""
     changes: int = 0
     """How many changes have arrived that the scheduler has not made itself, be they worth a cycle or not."""
-    unreadable_tasks: Picture = NOTHING_UNREADABLE
+    unreadable_tasks: Picture[int] = NOTHING_UNREADABLE
     """Annotations and labels of our pods that cannot be read. `unreadable_jobs`: the same of PodGroups."""
-    unreadable_jobs: Picture = NOTHING_UNREADABLE
+    unreadable_jobs: Picture[int] = NOTHING_UNREADABLE
+    unreadable_objects: Picture[tuple[str, str]] = NOTHING_UNREADABLE
+    """Values of nodes, ResourceQuotas, NodeShards and queues that cannot be read, by kind and name."""
     left_queues: frozenset[str] = frozenset()
     """Queues with PodGroups of the scheduler `volcano`, where this is another one: that one writes what they hold."""
 

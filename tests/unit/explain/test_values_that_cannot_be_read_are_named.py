@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.unit.explain.causes import gang, node, world_of
 from volcano_py.cli.explaining.drawing import drawn
+from volcano_py.explain.of_node import explain_node
 from volcano_py.explain.of_workload import explain_workload
 
 PRIORITY = "annotation volcano.sh/task-priority is '1e999': write a whole number, such as 100"
@@ -41,3 +42,13 @@ def test_nothing_is_said_where_everything_can_be_read() -> None:
     explanation = explain_workload(world_of(node() + gang(2, "64")), "pod", "default/train-0")
     assert explanation.now.ignored == ()
     assert "Ignored" not in list(drawn(explanation))
+
+
+def test_of_a_node() -> None:
+    labelled = node().replace("zone: a", "volcano.sh/oversubscription: 'yes'")
+    explanation = explain_node(world_of(labelled), "n1")
+    assert explanation.ignored == (
+        "label volcano.sh/oversubscription is 'yes': write true or false; until then it counts as false",
+    )
+    assert "Ignored" in list(drawn(explanation))
+    assert "Ignored" not in list(drawn(explain_node(world_of(node()), "n1")))

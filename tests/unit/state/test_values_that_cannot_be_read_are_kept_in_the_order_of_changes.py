@@ -9,7 +9,7 @@ ONE, OTHER = (Unreadable("annotation a", found, "write b", "it counts as absent"
 
 
 def test_the_latest_change_comes_last() -> None:
-    values = UnreadableValues()
+    values = UnreadableValues[int]()
     for row, value in ((3, ONE), (1, ONE), (3, OTHER)):
         values.put(row, (value,))
     assert [(row, each.since, each.values) for row, each in values.picture().items()] == [
@@ -19,7 +19,7 @@ def test_the_latest_change_comes_last() -> None:
 
 
 def test_what_was_known_is_no_change() -> None:
-    values = UnreadableValues()
+    values = UnreadableValues[int]()
     values.put(1, (ONE,))
     picture = values.picture()
     values.put(1, (ONE,))
@@ -29,7 +29,7 @@ def test_what_was_known_is_no_change() -> None:
 
 
 def test_a_row_without_unreadable_values_leaves_the_picture() -> None:
-    values = UnreadableValues()
+    values = UnreadableValues[int]()
     for row in (1, 2):
         values.put(row, (ONE,))
     before = values.picture()
@@ -40,7 +40,7 @@ def test_a_row_without_unreadable_values_leaves_the_picture() -> None:
 
 
 def test_the_next_object_of_a_row_is_new() -> None:
-    values = UnreadableValues()
+    values = UnreadableValues[int]()
     values.put(1, (ONE,))
     values.take(1)
     values.put(1, (ONE,))

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
+from volcano_py.api.annotations.reading import Annotation, Place
+from volcano_py.api.go_values import parse_bool
 from volcano_py.api.objects import ApiObject, ObjectMeta
 
 SHARD_API: Final = "shard.volcano.sh/v1alpha1"
 NODE_SHARD: Final = "NodeShard"
 
-TAKES_QUEUES: Final = "shard.volcano.sh/volcano-py-takes-queues"
-"""Label of a NodeShard that takes its part of the queues; ours, not Volcano's. Any value but `false` means yes."""
+TAKES_QUEUES: Final = Annotation(
+    "shard.volcano.sh/volcano-py-takes-queues",
+    lambda text: not text or parse_bool(text),
+    "write true or false",
+    otherwise=True,
+    meanwhile="it counts as true",
+    places=(Place.LABEL,),
+)
+"""Label of a NodeShard that takes its part of the queues; ours, not Volcano's."""
 SHARD_OF_QUEUE: Final = "shard.volcano.sh/volcano-py-shard"
 """Annotation of a root queue: the NodeShard that takes its jobs; ours, not Volcano's."""
 

@@ -237,6 +237,8 @@ def _node(node: NodeExplanation) -> Iterator[str]:
         yield from _part("Only pods that tolerate", node.taints)
     if node.pods:
         yield from _part("What is there", [f"{name}: {counted(count, 'pod')}" for name, count in node.pods.items()])
+    if node.ignored:
+        yield from _part("Ignored", node.ignored)
     if node.unread:
         yield from _part("Not read", node.unread)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from volcano_py.api.effects import ObjectRef
 from volcano_py.api.objects import Node, ObjectMeta
 from volcano_py.state.infos import NodeInfo
 from volcano_py.state.readers import ParsedNode, read_node
@@ -15,6 +16,7 @@ from volcano_py.state.table.change import Change
 if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject
     from volcano_py.state.table.ledger import Ledger
+    from volcano_py.state.unreadable_values import UnreadableOfObjects
 
 log = structlog.get_logger(__name__)
 
@@ -30,8 +32,8 @@ class Nodes:
         offers_version: another number whenever an existing node has changed in more than its images, came or went.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, ledger: Ledger, unreadable: UnreadableOfObjects) -> None:
+        self._ledger, self._unreadable = ledger, unreadable
         self.infos: list[NodeInfo] = []
         self.version = 0
         self.offers_version = 0
@@ -44,9 +46,10 @@ class Nodes:
         reading = read_node(node)
         _, known = self._parsed.get(name, ("", None))
         self._parsed[name] = (uid, reading)
+        self._unreadable.put(ObjectRef("Node", "", name, uid), reading.unreadable)
         if known == reading:
             return Change.NONE
-        self._count(name, reading)
+        self._count(name, reading, known)
         row = self.row(name)
         nodes = self._ledger.nodes
         nodes.present[row] = self._usable is None or name in self._usable
@@ -64,6 +67,7 @@ class Nodes:
         if known is None or uid != node.metadata.uid:
             return Change.NONE
         del self._parsed[name]
+        self._unreadable.take("Node", name)
         row = self._rows[name]
         self._ledger.nodes.present[row] = False
         self._ledger.nodes.allocatable[row] = 0
@@ -116,8 +120,10 @@ class Nodes:
             self.infos[row] = _NO_NODE
             self.version += 1
 
-    def _count(self, name: str, reading: ParsedNode) -> None:
+    def _count(self, name: str, reading: ParsedNode, known: ParsedNode | None) -> None:
         """Make columns for what the node offers; what cannot be counted is reported as a problem of the node."""
+        if known is not None and (known.allocatable, known.problems) == (reading.allocatable, reading.problems):
+            return
         problems = list(reading.problems)
         try:
             self._ledger.cover(reading.allocatable)

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from volcano_py.api.annotations.reading import Unreadable
+from volcano_py.api.effects import ObjectRef
 from volcano_py.api.objects import Queue, ResourceQuota
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.queues.quotas import Quota, eased, quotas_by_namespace
-from volcano_py.state.queues.weights import namespace_weights
+from volcano_py.state.queues.weights import namespace_weights, read_weight
 from volcano_py.state.readers import read_queue
 from volcano_py.state.table.change import Change
 from volcano_py.state.table.stores import ObjectStore
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject
     from volcano_py.state.table.interner import Interner
     from volcano_py.state.table.ledger import Ledger
+    from volcano_py.state.unreadable_values import UnreadableOfObjects
 
 log = structlog.get_logger(__name__)
 
@@ -30,8 +33,8 @@ class Queues:
         version: another number whenever a queue came, went or changed in what can alter a decision.
     """
 
-    def __init__(self, ledger: Ledger, slots: Interner) -> None:
-        self._ledger = ledger
+    def __init__(self, ledger: Ledger, slots: Interner, unreadable: UnreadableOfObjects) -> None:
+        self._ledger, self._unreadable = ledger, unreadable
         self._slots = slots
         self._objects: ObjectStore[Queue] = ObjectStore()
         self._infos: dict[str, QueueInfo] = {}
@@ -58,6 +61,7 @@ class Queues:
         if self._objects.take(queue) is None:
             return Change.NONE
         self._slots.give_back(self._infos.pop(queue.metadata.name).slot)
+        self._unreadable.take("Queue", queue.metadata.name)
         self.version += 1
         return Change.DECISION
 
@@ -81,19 +85,26 @@ class Queues:
 class Quotas:
     """Store of ResourceQuotas."""
 
-    def __init__(self) -> None:
+    def __init__(self, unreadable: UnreadableOfObjects) -> None:
         self._objects: ObjectStore[ResourceQuota] = ObjectStore()
+        self._unreadable = unreadable
         self._by_namespace: Mapping[str, tuple[Quota, ...]] | None = None
         """None when it has to be worked out again."""
 
     def upsert(self, quota: ResourceQuota) -> Change:
         old = self._objects.put(quota)
         self._by_namespace = None
+        weight, meta = read_weight(quota), quota.metadata
+        about = ObjectRef("ResourceQuota", meta.namespace, meta.name, meta.uid)
+        self._unreadable.put(about, (weight,) if isinstance(weight, Unreadable) else ())
         return Change.DECISION if old is None or eased(old, quota) else Change.LATER
 
     def delete(self, quota: ResourceQuota) -> Change:
+        if self._objects.take(quota) is None:
+            return Change.NONE
         self._by_namespace = None
-        return Change.NONE if self._objects.take(quota) is None else Change.DECISION
+        self._unreadable.take("ResourceQuota", quota.metadata.key)
+        return Change.DECISION
 
     def known(self) -> list[ApiObject]:
         return [*self._objects.all()]

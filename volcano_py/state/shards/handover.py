@@ -12,18 +12,21 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
+from volcano_py.api.annotations.reading import Unreadable
 from volcano_py.api.shards.node_shards import NodeShard, NodeShardStatus
 
 Nodes = frozenset[str]
 
 
 class ShardInfo(msgspec.Struct, frozen=True):
-    """What of a NodeShard alters decisions."""
+    """What of a NodeShard alters decisions, and what of it cannot be read."""
 
     name: str
     desired: Nodes = frozenset()
     in_use: Nodes = frozenset()
     takes_queues: bool = False
+    uid: str = ""
+    unreadable: tuple[Unreadable, ...] = ()
 
 
 def next_claims(own: ShardInfo, others: Iterable[ShardInfo], busy: AbstractSet[str] = frozenset()) -> Nodes:

@@ -10,14 +10,18 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.api.annotations.reading import Unreadable
+from volcano_py.api.effects import ObjectRef
 from volcano_py.api.names import ROOT_QUEUE
-from volcano_py.api.shards.node_shards import SHARD_OF_QUEUE, TAKES_QUEUES, NodeShard
+from volcano_py.api.shards.node_shards import NODE_SHARD, SHARD_OF_QUEUE, TAKES_QUEUES, NodeShard
 from volcano_py.api.shards.sharding import Sharding
+from volcano_py.api.wording.explain import cut
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.shards.division import shards_of
 from volcano_py.state.shards.handover import Nodes, ShardInfo
 from volcano_py.state.table.change import Change
 from volcano_py.state.table.stores import DerivedStore
+from volcano_py.state.unreadable_values import UnreadableOfObjects
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -43,8 +47,8 @@ class Shards:
         version: another number whenever the queues may be divided in another way.
     """
 
-    def __init__(self, sharding: Sharding, use: Callable[[Nodes], None]) -> None:
-        self._sharding, self._use = sharding, use
+    def __init__(self, sharding: Sharding, use: Callable[[Nodes], None], unreadable: UnreadableOfObjects) -> None:
+        self._sharding, self._use, self._unreadable = sharding, use, unreadable
         self._infos: DerivedStore[NodeShard, ShardInfo] = DerivedStore(NodeShard, read_node_shard, self._changed)
         self.upsert, self.delete, self.known = self._infos.upsert, self._infos.delete, self._infos.known
         self.version = 0
@@ -77,7 +81,7 @@ class Shards:
             found = shards_of(
                 unknown,
                 lambda name: queues[name].parent if name in queues else "",
-                lambda name: queues[name].annotations.get(SHARD_OF_QUEUE, "") if name in queues else "",
+                lambda name: self._assigned(queues[name]) if name in queues else "",
                 {info.name: info for info in self._infos.values()},
             )
             known |= found
@@ -90,12 +94,23 @@ class Shards:
             self._divided = key, {}
         return self._divided[1]
 
+    def _assigned(self, queue: QueueInfo) -> str:
+        """The NodeShard that the queue's annotation names; one that does not exist is reported."""
+        name = queue.annotations.get(SHARD_OF_QUEUE, "")
+        is_known = not name or self._infos.get(name) is not None
+        self._unreadable.put(queue.ref, () if is_known else (_no_such_shard(name),))
+        return name
+
     def _own_nodes(self) -> Nodes:
         own = self._infos.get(self._sharding.name)
         return own.in_use if own is not None else Nodes()
 
     def _changed(self, key: str, old: ShardInfo | None, new: ShardInfo | None) -> Change:
         self._view = None
+        if new is None:
+            self._unreadable.take(NODE_SHARD, key)
+        else:
+            self._unreadable.put(ObjectRef(NODE_SHARD, "", key, new.uid), new.unreadable)
         if old is None or new is None or old.takes_queues != new.takes_queues:
             self.version += 1
         if key == self._sharding.name:
@@ -103,11 +118,20 @@ class Shards:
         return Change.DECISION
 
 
+def _no_such_shard(name: str) -> Unreadable:
+    fix = "there is no NodeShard of this name; create it, or write the name of one"
+    return Unreadable(f"annotation {SHARD_OF_QUEUE}", cut(name), fix, "the queue counts as assigned to none")
+
+
 def read_node_shard(shard: NodeShard) -> ShardInfo:
-    """What alters decisions."""
+    """What alters decisions, and what cannot be read."""
+    meta = shard.metadata
+    unreadable = TAKES_QUEUES.unreadable(meta.annotations, meta.labels)
     return ShardInfo(
-        shard.metadata.name,
+        meta.name,
         Nodes(shard.spec.nodes_desired),
         Nodes(shard.status.nodes_in_use),
-        shard.metadata.labels.get(TAKES_QUEUES, "false").lower() != "false",
+        bool(TAKES_QUEUES.value(meta.annotations, meta.labels)),
+        meta.uid,
+        () if unreadable is None else (unreadable,),
     )

@@ -16,7 +16,7 @@ def node(name: str) -> Node:
 
 def shard(name: str, *in_use: str, takes_queues: bool = True) -> NodeShard:
     return NodeShard(
-        metadata=ObjectMeta(name=name, uid=f"shard-{name}", labels={TAKES_QUEUES: "true"} if takes_queues else {}),
+        metadata=ObjectMeta(name=name, uid=f"shard-{name}", labels={TAKES_QUEUES.key: "true"} if takes_queues else {}),
         spec=NodeShardSpec(nodes_desired=list(in_use)),
         status=NodeShardStatus(nodes_in_use=list(in_use)),
     )

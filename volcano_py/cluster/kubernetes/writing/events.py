@@ -19,6 +19,7 @@ import structlog
 
 from volcano_py.api.effects import Event, ObjectRef
 from volcano_py.api.names import SCHEDULING_API, TOPOLOGY_API, UNSCHEDULABLE
+from volcano_py.api.shards.node_shards import NODE_SHARD, SHARD_API
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, rfc3339, wait_at_most
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient, PatchType
@@ -59,6 +60,7 @@ API_VERSIONS: Final = {
     "JobFlow": FLOW_API,
     "JobTemplate": FLOW_API,
     "HyperNode": TOPOLOGY_API,
+    NODE_SHARD: SHARD_API,
     "ReplicaSet": "apps/v1",
     "StatefulSet": "apps/v1",
     "DaemonSet": "apps/v1",
