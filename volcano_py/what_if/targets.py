@@ -30,14 +30,15 @@ _SHORT: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def _words() -> dict[str, str]:
-    found = {}
+    found: dict[str, str] = {}
     for kind in OF_NAME.values():
         group = kind.path.group_version.rpartition("/")[0]
         words = (kind.name.lower(), kind.path.plural, *_SHORT.get(kind.name, ()))
-        found.update(dict.fromkeys(words, kind.name))
+        for word in words:
+            found.setdefault(word, kind.name)  # nodes are Nodes, although NodeMetrics have this plural, too
         found.update({f"{word}.{group}": kind.name for word in words if group})
     # Most Jobs that this scheduler places are Volcano's; the others are `job.batch`.
-    return found | dict.fromkeys(("job", "jobs", "vcjob", "vcjobs", "vj"), VOLCANO_JOB.name)
+    return found | dict.fromkeys(("job", "jobs", "job.batch.volcano.sh", "vcjob", "vcjobs", "vj"), VOLCANO_JOB.name)
 
 
 WORDS: Final[Mapping[str, str]] = _words()

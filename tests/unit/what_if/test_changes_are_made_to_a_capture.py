@@ -132,6 +132,11 @@ def test_changes_build_on_each_other() -> None:
     assert keys(changed, "Node") == ["gpu-2", "gpu-2-new-1"]
 
 
+@pytest.mark.parametrize("word", ["node", "nodes", "no"])
+def test_a_kind_may_be_written_as_kubectl_has_it(word: str) -> None:
+    assert keys(applied([Delete(f"{word}/gpu-1")], ITEMS, NOW), "Node") == ["gpu-2"]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

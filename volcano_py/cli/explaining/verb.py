@@ -13,13 +13,12 @@ from volcano_py.cli.options.captured import Source, captured_configuration, say_
 from volcano_py.cli.options.cluster_access import DEFAULT_NAMESPACE, namespace_of, namespace_option, on_cluster
 from volcano_py.cli.options.live_names import QUEUES, names_of
 from volcano_py.cli.options.names import SUBDOMAIN
+from volcano_py.cli.options.object_names import kind_and_name
 from volcano_py.cli.printing.output import log_aside, output_option, print_data
 from volcano_py.jobs.model import BATCH_API, JOB_KIND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    from click.shell_completion import CompletionItem
 
     from volcano_py.capture.model import Capture, Unread
     from volcano_py.cluster.kubernetes.http.client import KubernetesClient
@@ -29,14 +28,13 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   volcano-py explain podgroup train               # the live cluster, read with your own rights
-  volcano-py explain job train -n research -o json
+  volcano-py explain job/train -n research -o json
   volcano-py explain queue team-a
   volcano-py explain node gpu-1 --from cluster.capture
   volcano-py explain podgroup train --record /var/lib/volcano-py/record
 
 The scheduler runs over a copy in memory; nothing is written. Each remedy has been tried on that copy.
 """
-KINDS = ("podgroup", "job", "pod", "queue", "node")
 _NAMES: Final = {
     "podgroup": names_of(SCHEDULING_API, "PodGroup"),
     "job": names_of(BATCH_API, JOB_KIND),
@@ -46,14 +44,8 @@ _NAMES: Final = {
 }
 
 
-def _names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Those of the kind that is on the line."""
-    return _NAMES[ctx.params["kind"]](ctx, param, incomplete)
-
-
 @click.command(epilog=EPILOG)
-@click.argument("kind", type=click.Choice(KINDS))
-@click.argument("name", type=SUBDOMAIN, shell_complete=_names)
+@kind_and_name(_NAMES, SUBDOMAIN)
 @namespace_option
 @click.option(
     "--scheduler-conf",
@@ -77,6 +69,8 @@ def explain(
     output: str,
 ) -> None:
     """Say why a workload waits and what would help, how a queue stands, or what a node still takes.
+
+    KIND is podgroup, job (Volcano's), pod, queue or node, and may be written as kubectl has it: explain pg/train.
 
     The scheduler runs over a copy of the live cluster, or over a file (--from), until nothing changes.
     """

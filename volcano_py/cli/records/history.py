@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import click
 
+from volcano_py.cli.options.object_names import kind_and_name
 from volcano_py.cli.printing.output import output_option
 
 EPILOG: Final = """\b
@@ -23,8 +24,7 @@ A picture needs matplotlib: pip install 'volcano-py[plot]'. The end of the file'
 
 
 @click.command(epilog=EPILOG)
-@click.argument("kind", type=click.Choice(("podgroup", "queue")))
-@click.argument("name")
+@kind_and_name({"podgroup": None, "queue": None}, click.STRING)
 @click.option(
     "--record",
     "directory",
@@ -42,7 +42,10 @@ A picture needs matplotlib: pip install 'volcano-py[plot]'. The end of the file'
 )
 @output_option()
 def history(kind: str, name: str, directory: Path, picture: Path | None, output: str) -> None:
-    """Print what a record has of a PodGroup (namespace/name; a name alone is in `default`) or of a queue."""
+    """Print what a record has of a PodGroup (namespace/name; a name alone is in `default`) or of a queue.
+
+    KIND is podgroup or queue, and may be written as kubectl has it: history pg/train.
+    """
     from volcano_py.record.segments import RecordError, segments
 
     try:

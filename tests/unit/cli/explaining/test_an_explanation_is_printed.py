@@ -233,3 +233,42 @@ async def test_events_that_may_not_be_read_are_said_to_be_missing(user: UserOfCl
 def test_a_queue_and_a_node_are_explained(manifests: Path) -> None:
     assert "Queue team-a: Open, 1 job waiting" in explained(manifests, "queue", "team-a").output
     assert "Node n1 still takes 7 cpu" in explained(manifests, "node", "n1").output
+
+
+@pytest.mark.parametrize(
+    "spellings",
+    [
+        ("podgroup/train", "podgroups/train", "pg/train", "podgroup.scheduling.volcano.sh/train"),
+        ("pod/train-0", "pods/train-0", "po/train-0"),
+        ("queue/team-a", "Queue/team-a"),
+        ("node/n1", "nodes/n1", "no/n1"),
+    ],
+    ids=["podgroup", "pod", "queue", "node"],
+)
+def test_kind_and_name_may_be_one_word(spellings: tuple[str, ...], manifests: Path) -> None:
+    two_words = explained(manifests, *spellings[0].split("/"))
+    assert two_words.exit_code == 0, two_words.output
+    for one_word in spellings:
+        assert explained(manifests, one_word).output == two_words.output
+
+
+@pytest.mark.parametrize("word", ["job/big", "jobs/big", "vcjob/big", "job.batch.volcano.sh/big"])
+def test_a_job_is_volcanos(word: str, manifests: Path) -> None:
+    assert "job default/big does not exist" in explained(manifests, word).output
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        (["job"], "name the job: main explain job/NAME"),
+        (["job/"], "name the job: main explain job/NAME"),
+        (["pg/big", "small"], "podgroup/big has a name already: leave out small"),
+        (["pg/Big"], "'Big' is not a valid name"),
+        (["service/big"], "'service' is not one of 'podgroup', 'job', 'pod', 'queue', 'node'"),
+    ],
+    ids=str,
+)
+def test_what_names_no_object_is_a_usage_error(given: list[str], error: str, manifests: Path) -> None:
+    result = explained(manifests, *given)
+    assert result.exit_code == 2
+    assert error in result.stderr

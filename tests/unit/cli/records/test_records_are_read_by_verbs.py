@@ -74,7 +74,7 @@ def test_what_the_record_does_not_have_is_reported(record: Path) -> None:
 
 
 def test_a_queue_is_printed_in_quantities(record: Path) -> None:
-    result = run("history", "queue", "default", "--record", record, "-o", "json")
+    result = run("history", "queue/default", "--record", record, "-o", "json")
     assert json.loads(result.stdout)[0]["allocated"] == {"cpu": "3", "pods": "3"}
 
 
