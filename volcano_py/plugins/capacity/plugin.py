@@ -35,7 +35,7 @@ from volcano_py.plugins.queues.enqueue_check import first_exceeded
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.queue_amounts import charged, promised, units_by_queue, used
 from volcano_py.plugins.queues.takings import Takings
-from volcano_py.plugins.queues.tree_messages import closed, names_for_jobs, not_for_jobs
+from volcano_py.plugins.queues.tree_messages import Bars, names_for_jobs, not_for_jobs
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.table import Rows
@@ -86,7 +86,7 @@ class Capacity(Plugin):
         nodes = ssn.ledger.nodes
         self._largest: list[int] = nodes.allocatable[nodes.present].max(axis=0, initial=0).tolist()
         self._asked = RequestsByClass()
-        self._barred: dict[str, Refusal | None] = {}
+        self._bars = Bars()
         self._slots_below: dict[int, Rows] = {}
         """Row → slots of the queue and of those below it."""
         if ssn.ledger.queues.leaving.any():
@@ -154,7 +154,7 @@ class Capacity(Plugin):
         what is missing, and autoscalers act on that only.
         """
         account, asked = self._account(queue), self._asked[task_class]
-        refusal = self._bar(account)
+        refusal = self._bars.of(account)
         if refusal is not None:
             return Room(0, refusal)
         for dim, wanted in asked:
@@ -174,15 +174,14 @@ class Capacity(Plugin):
         return Room(0, accounting.refusals.no_room(account, bound, wanted), short, whose)
 
     def look_ahead(self, task_class: TaskClass) -> QueueOutlook:
-        leaves = [account for account in self._accounts.by_name.values() if not account.children]
-        shut = {account.name for account in leaves if self._bar(account) is not None}
+        shut = self._bars.shut(self._accounts.by_name.values())
         accounts = [each.accounts for each in self._accounting]
         return QueueOutlook(accounts, self._asked[task_class], self._total, shut)
 
     def job_enqueueable(self, job: Job) -> Ballot:
         """Up to the real capability of the queue and those above it, with what jobs hold or were promised."""
         account = self._account(job.queue)
-        refusal = self._bar(account)
+        refusal = self._bars.of(account)
         if refusal is not None:
             return Ballot(Vote.REJECT, refusal)
         if job.min_resources is None:
@@ -233,7 +232,7 @@ class Capacity(Plugin):
     def preemptive(self, queue: QueueInfo, tasks: Rows) -> bool:
         """Only a queue that stays within what it deserves of something they ask for may take from others."""
         account = self._account(queue)
-        if self._bar(account) is not None:
+        if self._bars.of(account) is not None:
             return False
         ledger = self._ssn.ledger
         total: list[int] = ledger.classes.request[ledger.tasks.task_class[tasks]].sum(axis=0).tolist()
@@ -248,7 +247,7 @@ class Capacity(Plugin):
     def judge_unit(self, point: str, need: Need, unit: Unit) -> Verdict:  # noqa: ARG002
         """See unit_rules.py."""
         account = self._account(need.task.job.queue)
-        if self._bar(account) is not None:
+        if self._bars.of(account) is not None:
             return Verdict.NO
         right, lacking = self._right(account, self._asked[need.task.task_class]), need.lacking.tolist()
         rows = self._accounts.rows_of_slots
@@ -320,15 +319,9 @@ class Capacity(Plugin):
     def _account(self, queue: QueueInfo) -> QueueAccount:
         return self._accounts.by_name[queue.name]
 
-    def _bar(self, account: QueueAccount) -> Refusal | None:
-        """Why no job of the queue starts in this cycle, whatever its requests."""
-        if account.name not in self._barred:
-            self._barred[account.name] = not_for_jobs(account) or closed(account)
-        return self._barred[account.name]
-
     def _given_up(self, choose: Choose, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         account = self._account(reclaimer.job.queue)
-        if self._bar(account) is not None or not len(candidates):
+        if self._bars.of(account) is not None or not len(candidates):
             return np.zeros(len(candidates), dtype=np.bool_)
         ledger = self._ssn.ledger
         slots = ledger.tasks.queue[candidates]

@@ -32,7 +32,7 @@ from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.queue_amounts import charged, promised, units_by_queue, used
 from volcano_py.plugins.queues.takings import Takings
 from volcano_py.plugins.queues.tree_events import tree_events
-from volcano_py.plugins.queues.tree_messages import closed, names_for_jobs, not_for_jobs
+from volcano_py.plugins.queues.tree_messages import Bars, names_for_jobs, not_for_jobs
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.axis import PODS
@@ -74,7 +74,7 @@ class Proportion(Plugin):
         self._by_slot = {queue.slot: self._accounts[name] for name, queue in ssn.queues.items()}
         self._asked = RequestsByClass()
         self._refusals = Refusals(ssn.axis.names, self._total, self._opened.by_row, ssn.snapshot.hard_shard)
-        self._barred: dict[str, Refusal | None] = {}
+        self._bars = Bars()
         self._slots_below: dict[int, Rows] = {}
         """Row → slots of the queue and of those below it."""
 
@@ -146,7 +146,7 @@ class Proportion(Plugin):
         account = self._accounts[queue.name]
         for each in account.limiting:
             if each.is_overused and not self._lacks_nodes(each):
-                return self._bar(account) is None
+                return self._bars.of(account) is None
         return False
 
     def _lacks_nodes(self, account: QueueAccount) -> bool:
@@ -165,7 +165,7 @@ class Proportion(Plugin):
         refuse: they report what is missing, and autoscalers act on that only.
         """
         account, asked = self._accounts[queue.name], self._asked[task_class]
-        if (refusal := self._bar(account)) is not None:
+        if (refusal := self._bars.of(account)) is not None:
             return Room(0, refusal)
         for dim, wanted in asked:
             if wanted > self._largest[dim]:
@@ -197,14 +197,13 @@ class Proportion(Plugin):
         return Room(0, refusal, (tightest, short), whose)
 
     def look_ahead(self, task_class: TaskClass) -> QueueOutlook:
-        leaves = [account for account in self._accounts.values() if not account.children]
-        shut = {account.name for account in leaves if self._bar(account) is not None}
+        shut = self._bars.shut(self._accounts.values())
         return QueueOutlook(self._opened, self._asked[task_class], self._available, shut)
 
     def preemptive(self, queue: QueueInfo, tasks: Rows) -> bool:
         """Only a queue that stays within what it deserves may take from others."""
         account = self._accounts[queue.name]
-        if self._bar(account) is not None:
+        if self._bars.of(account) is not None:
             return False
         ledger = self._ssn.ledger
         total: list[int] = ledger.classes.request[ledger.tasks.task_class[tasks]].sum(axis=0).tolist()
@@ -279,7 +278,7 @@ class Proportion(Plugin):
     def job_enqueueable(self, job: Job) -> Ballot:
         """Up to the real capability of the queue and those above it, with what jobs hold or were promised."""
         account = self._accounts[job.queue.name]
-        if (refusal := self._bar(account)) is not None:
+        if (refusal := self._bars.of(account)) is not None:
             return Ballot(Vote.REJECT, refusal)
         if job.min_resources is None:
             return PERMIT
@@ -347,9 +346,3 @@ class Proportion(Plugin):
             self._is_any_leaving = True
         for slot, count in charged(self._ssn, placement):
             self._by_slot[slot].book(self._asked[placement.task_class], sign * count, placement.status)
-
-    def _bar(self, account: QueueAccount) -> Refusal | None:
-        """Why nothing of the queue starts in this cycle, whatever it asks for."""
-        if account.name not in self._barred:
-            self._barred[account.name] = not_for_jobs(account) or closed(account)
-        return self._barred[account.name]

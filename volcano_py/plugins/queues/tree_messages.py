@@ -43,3 +43,20 @@ def closed(queue: BaseAccount) -> Refusal | None:
         if above.info is not None and above.info.state in _SHUT:
             return Refusal(Reason.QUEUE_CLOSED, queue_closed(above.info.name, above.info.state))
     return None
+
+
+class Bars:
+    """Why nothing of a queue starts in this cycle, whatever it asks for; found out once for each queue."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Refusal | None] = {}
+
+    def of(self, queue: BaseAccount) -> Refusal | None:
+        """None where something may start."""
+        if queue.name not in self._known:
+            self._known[queue.name] = not_for_jobs(queue) or closed(queue)
+        return self._known[queue.name]
+
+    def shut(self, queues: Iterable[BaseAccount]) -> set[str]:
+        """The leaves among them in which nothing starts."""
+        return {queue.name for queue in queues if not queue.children and self.of(queue) is not None}
