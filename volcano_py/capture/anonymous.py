@@ -1,9 +1,9 @@
 """A capture without its names: every word of a name is replaced, everywhere by the same other word.
 
 Words, not whole names, because names are made of each other: pod `train-worker-0` and PodGroup `train-<uid>` belong to
-Job `train`, and still do as `w3-w7-0`, `w3-<uid>` and `w3`. Numbers, amounts, times, UIDs and Kubernetes' own words
-stay, and so does the configuration, with all words in it. Messages are left out, of events, too. What has the same
-priority and the same age is ordered by a hash of its name, so such ties may be decided otherwise.
+Job `train`, and still do as `w3-w7-0`, `w3-<uid>` and `w3`. Numbers, amounts, times, durations, UIDs and Kubernetes'
+own words stay, and so does the configuration, with all words in it. Messages are left out, of events, too. What has the
+same priority and the same age is ordered by a hash of its name, so such ties may be decided otherwise.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from volcano_py.cluster.manifests import Stored
 _WORD: Final = re.compile(r"[A-Za-z0-9]+")
 _UID: Final = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _HASH: Final = r"(?=[a-f]*[0-9])[0-9a-f]{8,}"
-_AMOUNT: Final = r"[0-9]+(?:[numkMGTPE]|[KMGTPE]i|ms|s|h)?"
-_KEPT: Final = re.compile(rf"{_UID}|\b(?:{_HASH}|{_AMOUNT})\b")
-"""What says nothing about its author: UIDs, hashes that Kubernetes appends, and amounts."""
+_AMOUNT: Final = r"[0-9]+(?:[numkMGTPE]|[KMGTPE]i)?"
+_DURATION: Final = r"(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|ms|s|m|h))+"
+_KEPT: Final = re.compile(rf"{_UID}|\b(?:{_HASH}|{_AMOUNT}|{_DURATION})\b")
+"""What says nothing about its author: UIDs, hashes that Kubernetes appends, amounts, and durations."""
 
 _WELL_KNOWN: Final = re.compile(r"(?:[a-z0-9-]+\.)*(?:kubernetes\.io|k8s\.io|volcano\.sh)/[A-Za-z0-9._/-]+")
 """Keys of labels, annotations and taints with a meaning of their own."""

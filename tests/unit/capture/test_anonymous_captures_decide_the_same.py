@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
@@ -156,6 +157,55 @@ def test_decisions_are_the_same_but_for_names(source: str) -> None:
     assert sorted(group["phase"] for group in before.pod_groups.values()) == sorted(
         group["phase"] for group in after.pod_groups.values()
     )
+
+
+CONTEST = """
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: "2", memory: 1Gi, pods: "110"}}
+---
+kind: PodGroup
+metadata: {name: early, namespace: team, creationTimestamp: "2026-11-21T08:00:00Z"}
+spec: {minMember: 1}
+---
+kind: Pod
+metadata: {name: early-0, namespace: team, annotations: {scheduling.k8s.io/group-name: early}}
+spec: {schedulerName: volcano, containers: [{name: main, resources: {requests: {cpu: "2"}}}]}
+---
+kind: PodGroup
+metadata:
+  name: due
+  namespace: team
+  creationTimestamp: "2026-11-21T09:00:00Z"
+  annotations: {volcano.sh/sla-waiting-time: WAITING, volcano.sh/running-estimate: 2h0m0.5s}
+spec: {minMember: 1}
+---
+kind: Pod
+metadata:
+  name: due-0
+  namespace: team
+  annotations: {scheduling.k8s.io/group-name: due}
+  labels: {volcano.sh/cooldown-time: 1m30s}
+spec: {schedulerName: volcano, containers: [{name: main, resources: {requests: {cpu: "2"}}}]}
+"""
+SLA = """
+actions: "enqueue, allocate"
+tiers:
+- plugins: [{name: sla}, {name: gang}, {name: predicates}]
+"""
+
+
+@pytest.mark.parametrize("waiting", ["5m", "1h30m", "1h30m0s", "1.5h"])
+def test_durations_stay_and_decide_the_same(waiting: str) -> None:
+    capture = msgspec.structs.replace(of_manifests(read_text(CONTEST.replace("WAITING", waiting))), configuration=SLA)
+    other = anonymized(capture)
+
+    assert decided(capture).binds == {"team/due-0": "n1"}, "the time that it may wait puts it first"
+    names = in_other_names(capture, other)
+    assert decided(other).binds == {names["team/due-0"]: names["n1"]}
+    marks = [{**metadata_of(obj).annotations, **metadata_of(obj).labels} for _, obj in other.items]
+    kept = {key: value for each in marks for key, value in each.items() if key.startswith("volcano.sh/")}
+    assert sorted(kept.values()) == sorted([waiting, "2h0m0.5s", "1m30s"])
 
 
 def test_the_same_word_is_the_same_other_word_everywhere() -> None:
