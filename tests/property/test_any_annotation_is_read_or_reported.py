@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volcano_py.api.annotations import known
+from volcano_py.api.annotations import known, of_nodes
 from volcano_py.api.annotations.reading import Annotation
+from volcano_py.api.shards import node_shards
+
+
+def found_in(value: Any) -> list[Annotation[Any]]:
+    """Alone, or in a tuple or table."""
+    several = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else (value,)
+    return [each for each in several if isinstance(each, Annotation)]
+
 
 ALL: dict[str, Annotation[Any]] = {
     found.key: found
-    for each in vars(known).values()
-    for found in (each if isinstance(each, tuple) else (each,))
-    if isinstance(found, Annotation)
+    for module in (known, of_nodes, node_shards)
+    for value in vars(module).values()
+    for found in found_in(value)
 }
 TEXTS = st.one_of(
     st.text(),
