@@ -1,6 +1,6 @@
 """How tests run here.
 
-Hypothesis has no deadlines, as machines are busy or slow, and looks at so many examples that all tests take a minute;
+Hypothesis has no deadlines, as machines are busy or slow, and looks at so many examples that all tests take minutes;
 `--hypothesis-profile=deep` searches for long. Tables are printed as for a file, however wide the terminal is.
 """
 
