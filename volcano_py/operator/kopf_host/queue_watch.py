@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-
-import aiohttp
+from typing import TYPE_CHECKING
 
 from volcano_py.operator.kube_api import queue_path
+
+if TYPE_CHECKING:
+    import aiohttp
 
 
 class QueueWatch:
