@@ -32,6 +32,7 @@ from volcano_py.plugins import BUILTIN_PLUGINS
 from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.snapshot import Snapshot
 from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.ledger import Ledger
 
 log = structlog.get_logger(__name__)
 
@@ -102,6 +103,7 @@ class Scheduler:
         self._node_index: NodeIndex | None = None
         self._memories: Memories = {}
         self._resting = Resting()
+        self._used: Ledger | None = None  # that of the last cycle, once it has ended
         # What the last deciding cycle found; cycles that only bring statuses up to date report it again.
         self._pending: tuple[PendingJob, ...] = ()
         self._look_again_at = 0.0
@@ -150,11 +152,13 @@ class Scheduler:
         if decide:
             index.kept.next_cycle()
             self._resting.classes.next_cycle()
+        used, self._used = self._used, None
         ssn = Session(
             snapshot,
             configuration,
             self.registry,
             node_index=index,
+            used=used,
             emit=tally,
             tie_rank=index.name_rank if self._seed is None else _shuffled(index, seed),
             memories=self._memories,
@@ -181,6 +185,7 @@ class Scheduler:
 
         # 4. Report.
         report = self._report(ssn, cycle, seed, tally, times, as_found, decided=decide)
+        self._used = ssn.ledger
         ssn.dissolve()
         return report
 

@@ -41,6 +41,7 @@ from volcano_py.scheduler import Scheduler
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.shards.handover import is_stated, next_claims, status_of, with_in_use
 from volcano_py.state.shards.shards import read_node_shard
+from volcano_py.state.snapshot import Snapshot
 from volcano_py.state.table.units import canonical
 
 CYCLE_SECONDS: Final = 1.0
@@ -112,6 +113,7 @@ class Simulation:
         self.reports: list[CycleReport] = []
         self.now = EPOCH.timestamp() if live is None else live
         self._scheduler = Scheduler(registry, self.cluster.apply)
+        self._used: Snapshot | None = None  # that of the last cycle
         self._only_tries = False
         self._at_rest: int | None = None
         """How many changes there had been when the controllers found nothing to do."""
@@ -132,18 +134,24 @@ class Simulation:
         before = self.cluster.changes
         self.now += CYCLE_SECONDS
         self._run_controllers()
-        report = self._scheduler.run_cycle(self.state.snapshot(self.now), self.configuration, until=until)
+        report = self._run_cycle(until=until)
         self.reports.append(report)
         if until():
             return True
         self.cluster.settle(self.now)
         if self._only_tries and (report.binds or report.evictions):
             # The phases that follow: in the next cycle they would be news, and all would be looked at once more.
-            self._scheduler.run_cycle(self.state.snapshot(self.now), self.configuration, decide=False)
+            self._run_cycle(decide=False)
         self._run_controllers()
         # What is only waiting for time to pass has not settled.
         waits = max(self.reports[-1].look_again_at, self._jobs.look_again_at) > self.now
         return self.cluster.changes != before or waits
+
+    def _run_cycle(self, *, decide: bool = True, until: Callable[[], bool] = lambda: False) -> CycleReport:
+        snapshot = self.state.snapshot(self.now, self._used)
+        report = self._scheduler.run_cycle(snapshot, self.configuration, decide=decide, until=until)
+        self._used = snapshot
+        return report
 
     def run(self, cycles: int | None = None) -> SimulationResult:
         """So many cycles, or (None) until one changes nothing."""

@@ -19,6 +19,7 @@ from volcano_py.framework.registry import Registry
 from volcano_py.plugins.gang import Gang
 from volcano_py.scheduler import Scheduler
 from volcano_py.state.cluster_state import ClusterState
+from volcano_py.state.snapshot import Snapshot
 
 
 class Cycles:
@@ -44,10 +45,11 @@ class Cycles:
         self.configuration = parsed.config
         self.effects: list[Effect] = []
         self.scheduler = Scheduler(registry, self.effects.extend, seed=seed)
+        self._used: Snapshot | None = None
 
     def run(self, *, decide: bool = True, after: float = 0.0) -> CycleReport:
-        snapshot = self.state.snapshot(NOW.timestamp() + after)
-        return self.scheduler.run_cycle(snapshot, self.configuration, decide=decide)
+        self._used = self.state.snapshot(NOW.timestamp() + after, self._used)
+        return self.scheduler.run_cycle(self._used, self.configuration, decide=decide)
 
     @property
     def binds(self) -> dict[str, str]:

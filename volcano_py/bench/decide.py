@@ -44,11 +44,12 @@ def run_decide(
                 binds.append(effect)
             evicted += isinstance(effect, Evict)
 
-    scheduler = Scheduler(registry, emit, seed=1)
+    scheduler, snapshot = Scheduler(registry, emit, seed=1), None
     started, cpu = time.perf_counter(), time.process_time()
     while True:
         before = len(bound)
-        report = scheduler.run_cycle(state.snapshot(time.time()), configuration)
+        snapshot = state.snapshot(time.time(), snapshot)
+        report = scheduler.run_cycle(snapshot, configuration)
         state.assume_all_bound(binds[before:])
         if len(bound) == before or not report.pending:
             break

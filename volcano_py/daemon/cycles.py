@@ -108,6 +108,7 @@ class CycleLoop:
         self._stopping = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._looked_at = 0.0  # seconds since the epoch; the moment of the last snapshot
+        self._used: Snapshot | None = None  # the last one, once its cycle has ended
         self.first_ended = asyncio.Event()
         """Set once a cycle has run, with success."""
         self.last_report: CycleReport | None = None
@@ -213,13 +214,14 @@ class CycleLoop:
         await self._settle_state()
         before = time.perf_counter()
         self._looked_at = self._now()
-        snapshot = self._state.copy(self._looked_at)
+        used, self._used = self._used, None
+        snapshot = self._state.copy(self._looked_at, used)
         taken = time.perf_counter() - before
         if self._witness is not None:
             self._witness.began(self._scheduler.cycles + 1, self._seed, configuration, decide=decide)
         report = await self._loop.run_in_executor(executor, self._decide, snapshot, configuration, decide)
         # The effects were queued on the loop before the result, so they have been assumed by now.
-        self.last_report = report
+        self.last_report, self._used = report, snapshot
         self.first_ended.set()
         if self._witness is not None:
             self._witness.ended(report)

@@ -21,12 +21,14 @@ from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.snapshot import Snapshot
 from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
 from volcano_py.state.table.axis import IntVector
+from volcano_py.state.table.ledger import Ledger
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
 
 class ClusterCopy:
-    """What there is, as the cycle changes it; it knows no plugin.
+    """What there is, as the cycle changes it; it knows no plugin. `used` is the ledger of an earlier cycle that has
+    ended.
 
     Attributes:
         snapshot: the frozen picture; only its classes may be split, before the plugins open.
@@ -40,9 +42,9 @@ class ClusterCopy:
         absent_node: the code of the refusal of a node that does not exist.
     """
 
-    def __init__(self, snapshot: Snapshot, node_index: NodeIndex) -> None:
+    def __init__(self, snapshot: Snapshot, node_index: NodeIndex, used: Ledger | None = None) -> None:
         self.snapshot = snapshot
-        self.ledger = snapshot.ledger.for_cycle()
+        self.ledger = snapshot.ledger.for_cycle(used)
         self.ledger.jobs.priority = effective_priorities(self.ledger)
         self.axis = snapshot.ledger.axis
         self.nodes = node_index

@@ -81,7 +81,7 @@ class Job(msgspec.Struct, eq=False):
 
     def enter(self, phase: Phase) -> None:
         """Move its PodGroup into this phase."""
-        self.ledger.jobs.phase[self.row] = phase
+        self.ledger.jobs.change(self.row).phase[self.row] = phase
 
     @property
     def is_pending(self) -> bool:

@@ -35,6 +35,7 @@ from volcano_py.framework.topology.topology import TREE, Topology
 from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.snapshot import Phase, Snapshot
 from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.ledger import Ledger
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
@@ -75,8 +76,9 @@ class Session(ClusterCopy):
         tie_rank: NDArray[np.int64],
         memories: Memories | None = None,
         resting: Resting | None = None,
+        used: Ledger | None = None,
     ) -> None:
-        super().__init__(snapshot, node_index)
+        super().__init__(snapshot, node_index, used)
         self.configuration = configuration
         self.emit = emit
         self.action = ""
@@ -93,7 +95,8 @@ class Session(ClusterCopy):
         resting = resting or Resting()
         self.resting: dict[int, RestingJob] = resting.recall(self, configuration)
         # If the PodGroup of one that was admitted is not stored yet, no other place says so.
-        rests, phases = [row for row, job in self.resting.items() if job.is_admitted], self.ledger.jobs.phase
+        rests = [row for row, job in self.resting.items() if job.is_admitted]
+        phases = self.ledger.jobs.change(rests).phase
         phases[rests] = np.maximum(phases[rests], Phase.INQUEUE)
         self._barred = Barred(self, self.dispatch, self.ask, resting.classes)
         self._pending = self._collect_pending()

@@ -106,7 +106,7 @@ class RecordedState(ClusterState):
         self._record(SettledSome())
         super().settle_some()
 
-    def copy(self, now: float) -> Snapshot:
+    def copy(self, now: float, former: Snapshot | None = None) -> Snapshot:
         asked, waiting = self.status_waits, list[str]()
 
         def waits(uid: str) -> bool:
@@ -116,7 +116,7 @@ class RecordedState(ClusterState):
 
         self.status_waits = waits
         try:
-            snapshot = super().copy(now)
+            snapshot = super().copy(now, former)
         finally:
             self.status_waits = asked
         self._record(Looked(now, tuple(waiting)))

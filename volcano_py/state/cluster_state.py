@@ -255,11 +255,12 @@ class ClusterState:
                 keeper.settle_some()
                 return
 
-    def snapshot(self, now: float) -> Snapshot:
-        """An independent copy of everything a cycle needs."""
-        return self.copy(now).with_classes_split()
+    def snapshot(self, now: float, former: Snapshot | None = None) -> Snapshot:
+        """An independent copy of everything a cycle needs. `former` is an earlier one that nobody uses any more: its
+        tables and lists become those of the new one, so that only what has changed is copied."""
+        return self.copy(now, former).with_classes_split()
 
-    def copy(self, now: float) -> Snapshot:
+    def copy(self, now: float, former: Snapshot | None = None) -> Snapshot:
         """The same, with pods of one class not yet split by profile: `Snapshot.with_classes_split` may do that in
         another thread."""
         self._snapshots += 1
@@ -270,10 +271,13 @@ class ClusterState:
         self._groups.settle()
         self._charges.settle()
         self._pods.regroup()
-        ledger, terms = self.ledger.copy(), self._terms.picture()
+        groups, pods, terms = self._groups, self._pods, self._terms.picture()
+        ledger = self.ledger.copy(None if former is None else former.ledger)
         ledger.charge_waiting()
         infos, queues_version, elsewhere = self._own_queues(ledger)
-        jobs, (left, shared) = self._groups.infos.copy(), ledger.leave_foreign()
+        left, shared = ledger.leave_foreign()
+        jobs = groups.infos.next_copy(None if former is None else former.jobs)
+        groups.infos.differs_in((*elsewhere, *left))
         for row in (*elsewhere, *left):
             jobs[row] = None
         is_volcano = names.DEFAULT_SCHEDULER_NAME in self.scheduler_names
@@ -284,16 +288,16 @@ class ClusterState:
             number=self._snapshots,
             changes=self._changes,
             ledger=ledger,
-            tasks=self._pods.infos.copy(),
+            tasks=pods.infos.next_copy(None if former is None else former.tasks),
             jobs=jobs,
-            job_keys=self._groups.keys.copy(),
+            job_keys=groups.keys.next_copy(None if former is None else former.job_keys),
             nodes=self._nodes.infos.copy(),
             classes=self._classes.all(),
             queues=infos,
             queue_names=self._queue_slots.names.copy(),
-            namespaces=self._groups.namespaces.names.copy(),
-            roles=self._pods.roles.names.copy(),
-            sub_groups=self._pods.sub_groups.names.copy(),
+            namespaces=groups.namespaces.names.copy(),
+            roles=pods.roles.names.copy(),
+            sub_groups=pods.sub_groups.names.copy(),
             namespace_weights=self._quotas.namespace_weights(),
             nodes_version=self._nodes.version,
             now=now,
@@ -306,9 +310,9 @@ class ClusterState:
             queues_version=queues_version,
             hyper_nodes=self._hyper_nodes.all(),
             hyper_nodes_version=self._hyper_nodes.version,
-            strangers=self._groups.strangers(shared),
-            unreadable_tasks=self._pods.unreadable.picture(),
-            unreadable_jobs=self._groups.unreadable.picture(),
+            strangers=groups.strangers(shared),
+            unreadable_tasks=pods.unreadable.picture(),
+            unreadable_jobs=groups.unreadable.picture(),
             unreadable_objects=self._unreadable.picture(),
             left_queues=frozenset(left_queues),
             shard=None if self._shards is None else self._shards.view(),

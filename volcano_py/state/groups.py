@@ -20,6 +20,7 @@ from volcano_py.state.status import VALID_STATUSES
 from volcano_py.state.table.axis import TooManyResourcesError
 from volcano_py.state.table.change import Change
 from volcano_py.state.table.interner import Interner
+from volcano_py.state.table.row_list import RowList
 from volcano_py.state.table.stores import ObjectStore
 from volcano_py.state.table.table import NOWHERE
 from volcano_py.state.task_class import Refusal
@@ -68,8 +69,8 @@ class Groups:
         self._default_queue = default_queue
         self._objects: ObjectStore[PodGroup] = ObjectStore()
         self._rows: dict[str, int] = {}
-        self.infos: list[JobInfo | None] = []
-        self.keys: list[str] = []
+        self.infos: RowList[JobInfo | None] = RowList()
+        self.keys: RowList[str] = RowList()
         self.namespaces = Interner()
         self.unreadable = UnreadableValues[int]()
         self.foreign = ForeignGroups(scheduler_names, follows_jobs=follows_jobs, changed=self._judge)
@@ -143,7 +144,7 @@ class Groups:
         foreign, jobs = self.foreign.is_foreign(key), self._ledger.jobs
         if bool(jobs.foreign[row]) is foreign:
             return Change.NONE
-        jobs.foreign[row] = foreign
+        jobs.change(row).foreign[row] = foreign
         return Change.DECISION
 
     def is_left(self, key: str) -> bool:
@@ -170,7 +171,7 @@ class Groups:
                 self.infos.append(None)
                 self.keys.append("")
             self.keys[row] = key
-            self._ledger.jobs.namespace[row] = self.namespaces.take(key.partition("/")[0])
+            self._ledger.jobs.change(row).namespace[row] = self.namespaces.take(key.partition("/")[0])
         return row
 
     def forget_if_empty(self, row: int) -> None:
@@ -192,7 +193,7 @@ class Groups:
         status = {"phase": update.phase, "conditions": update.conditions, "counts": counts}
         assumed = replace(info, **status, is_provisional=update.provisional)
         self.infos[row] = assumed
-        self._ledger.jobs.phase[row] = Phase.of(update.phase)
+        self._ledger.jobs.change(row).phase[row] = Phase.of(update.phase)
         self._assumed[update.group.key] = (assumed, now + _ECHO_OVERDUE)
         return Change.DECISION if _is_out_again(Phase.of(info.phase), update) else Change.NONE
 
@@ -212,7 +213,7 @@ class Groups:
             if stored is not None:
                 row, jobs = self._rows[key], self._ledger.jobs
                 self.infos[row] = self._read(stored).info
-                jobs.phase[row] = jobs.stored_phase[row]
+                jobs.change(row).phase[row] = jobs.stored_phase[row]
 
     @property
     def is_settled(self) -> bool:
@@ -243,7 +244,7 @@ class Groups:
         assert group is not None, "a group that is gone"
         reading = self._read(group)
         self.infos[row] = self._as_assumed(key, reading.info)
-        self._ledger.jobs.min_resources[row] = self._ledger.axis.vector(reading.min_resources or {})
+        self._ledger.jobs.change(row).min_resources[row] = self._ledger.axis.vector(reading.min_resources or {})
         return len(reading.min_resources or {})
 
     def _as_assumed(self, key: str, seen: JobInfo) -> JobInfo:
@@ -262,7 +263,7 @@ class Groups:
         """PriorityClasses have changed."""
         for row, info in enumerate(self.infos):
             if info is not None:
-                self._ledger.jobs.priority[row] = self._priorities.value(info.priority_class)
+                self._ledger.jobs.change(row).priority[row] = self._priorities.value(info.priority_class)
 
     def _read(self, group: PodGroup) -> ParsedJob:
         reading = read_job(group, self._default_queue)
@@ -275,7 +276,7 @@ class Groups:
         return reading
 
     def _write_fields(self, row: int, group: PodGroup, reading: ParsedJob) -> None:
-        jobs, before = self._ledger.jobs, int(self._ledger.jobs.queue[row])
+        jobs, before = self._ledger.jobs.change(row), int(self._ledger.jobs.queue[row])
         jobs.queue[row] = self._queue_slots.take(reading.info.queue)
         if before != NOWHERE:
             self._queue_slots.give_back(before)
@@ -294,7 +295,7 @@ class Groups:
         A phase that was handed to the status writer holds until the stored one moves: pictures from before the write
         may still come in.
         """
-        jobs, status = self._ledger.jobs, group.status
+        jobs, status = self._ledger.jobs.change(row), group.status
         jobs.stored_counts[row] = (status.running, status.succeeded, status.failed)
         stored = Phase.of(status.phase)
         if not is_new and jobs.stored_phase[row] == stored:

@@ -17,6 +17,7 @@ from volcano_py.state.pod_readings import FIXED, MUTABLE, PodReading, fixed_valu
 from volcano_py.state.status import FINISHED_STATUSES, TaskStatus
 from volcano_py.state.table.change import Change
 from volcano_py.state.table.interner import Interner
+from volcano_py.state.table.row_list import RowList
 from volcano_py.state.table.table import NOWHERE, Rows
 from volcano_py.state.unreadable_values import UnreadableValues
 
@@ -103,7 +104,7 @@ class Pods:
         """Row → the node that the pod was promised, until the API server shows it, and what it showed before."""
         self._entering: dict[int, tuple[PodReading, _Held]] = {}
         """Rows of new pods whose columns and sums are written together (`_enter`)."""
-        self.infos: list[TaskInfo | None] = []
+        self.infos: RowList[TaskInfo | None] = RowList()
         self.roles = Interner()
         self.roles.take("")
         self.sub_groups = Interner()
@@ -218,8 +219,8 @@ class Pods:
                 shown = self._promised[row][1] if row in self._promised else info.nominated_node
                 self._promised[row] = condition.nominated_node, shown
                 info = replace(info, nominated_node=condition.nominated_node)
-                self._ledger.tasks.nominated[row] = True
-                self._ledger.tasks.nominated_since[row] = np.inf
+                tasks = self._ledger.tasks.change(row)
+                tasks.nominated[row], tasks.nominated_since[row] = True, np.inf
             self.infos[row] = info
 
     def condition_write_failed(self, condition: PodCondition) -> None:
@@ -259,7 +260,7 @@ class Pods:
         tasks, before, pod = self._ledger.tasks, self._held(row), seen.pod
         status, node = self._standing(row, seen.status, pod)
         if status is not TaskStatus.PENDING and int(tasks.status[row]) == TaskStatus.PENDING:
-            tasks.retry_at[row] = 0.0  # that of a binding, which is through
+            tasks.change(row).retry_at[row] = 0.0  # that of a binding, which is through
         info = self._with_promise(row, seen.info, status)
         self._date_nomination(row, info.nominated_node)
         held = self._hold(row, pod, info, status, node, job)
@@ -329,7 +330,8 @@ class Pods:
         for row in np.flatnonzero(np.isin(tasks.job, regrouped)).tolist():
             info, old = self.infos[row], int(tasks.sub_group[row])
             if info is not None:
-                tasks.sub_group[row] = self.sub_groups.take(self._groups.sub_group(int(tasks.job[row]), info.labels))
+                new = self.sub_groups.take(self._groups.sub_group(int(tasks.job[row]), info.labels))
+                tasks.change(row).sub_group[row] = new
                 self.sub_groups.give_back(old)
 
     def _date_nomination(self, row: int, node: str) -> None:
@@ -337,16 +339,18 @@ class Pods:
         snapshot."""
         known = self.infos[row]
         if not node:
-            self._ledger.tasks.nominated_since[row] = 0.0
+            self._ledger.tasks.change(row).nominated_since[row] = 0.0
         elif known is None or known.nominated_node != node:
-            self._ledger.tasks.nominated_since[row] = np.inf
+            self._ledger.tasks.change(row).nominated_since[row] = np.inf
 
     def follow_clock(self, now: float) -> None:
         """Give a date to promises that are new since the last snapshot. Where the clock was set back meanwhile, older
         ones count from now, and no pod waits longer for its next attempt than the longest pause."""
         tasks = self._ledger.tasks
-        np.minimum(tasks.nominated_since, now, out=tasks.nominated_since)
-        np.minimum(tasks.retry_at, now + LONGEST_PAUSE, out=tasks.retry_at)
+        undated = np.flatnonzero(tasks.nominated_since > now)
+        tasks.change(undated).nominated_since[undated] = now
+        ahead = np.flatnonzero(tasks.retry_at > now + LONGEST_PAUSE)
+        tasks.change(ahead).retry_at[ahead] = now + LONGEST_PAUSE
 
     def _standing(self, row: int, shown: TaskStatus, pod: Pod) -> tuple[TaskStatus, int]:
         """Status and node row of a pod: the API server's `shown` status, unless the scheduler's own change is newer."""
@@ -465,7 +469,7 @@ class Pods:
         node = int(self._ledger.tasks.node[row])
         self._ledger.move_one(row, self._shown.pop(row), NOWHERE)
         self._charges.take(row)
-        self._ledger.tasks.retry_at[row] = retry_at
+        self._ledger.tasks.change(row).retry_at[row] = retry_at
         self._nodes.forget_if_empty(node)
         return Change.DECISION
 
@@ -485,18 +489,18 @@ class Pods:
         if row is None:
             return Change.NONE
         self._ledger.move_one(row, self._shown.pop(row), int(self._ledger.tasks.node[row]))
-        self._ledger.tasks.retry_at[row] = retry_at
+        self._ledger.tasks.change(row).retry_at[row] = retry_at
         return Change.DECISION
 
     def pause(self, uid: str, until: float) -> None:
         row = self._rows.get(uid)
         if row is not None:
-            self._ledger.tasks.retry_at[row] = until
+            self._ledger.tasks.change(row).retry_at[row] = until
 
     def date_promise(self, uid: str, since: float) -> None:
         row = self._rows.get(uid)
         if row is not None and self._ledger.tasks.nominated[row]:
-            self._ledger.tasks.nominated_since[row] = since
+            self._ledger.tasks.change(row).nominated_since[row] = since
 
     def _assumed(self, uid: str, status: TaskStatus) -> int | None:
         """The row of a pod whose `status` the scheduler has set and the API server does not show yet."""

@@ -28,7 +28,7 @@ def test_sums_that_are_put_right_are_decisive() -> None:
     watched = Watched(node("n1", cpu="4"), pod("a", cpu="1", on="n1"))
     assert watched.state.audit() == 0
     assert watched.reported() == []
-    watched.state.ledger.nodes.used[0, 0] += 5
+    watched.state.ledger.nodes.change(0).used[0, 0] += 5
     assert watched.state.audit() == 5
     assert watched.reported() == [Change.DECISION]
     assert watched.state.drift() == 0

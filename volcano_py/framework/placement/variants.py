@@ -62,7 +62,7 @@ class _Splitting:
 
     def take(self, rows: Rows, variants: list[_Variant]) -> None:
         """Put each task into the class of its variant."""
-        column = self._ledger.tasks.task_class
+        column = self._ledger.tasks.change(rows).task_class
         for row, variant in zip(rows.tolist(), variants, strict=True):
             if variant:
                 column[row] = self._row(int(column[row]), variant)
@@ -77,7 +77,8 @@ class _Splitting:
         table, origin = self._ledger.classes, self.classes[base]
         assert origin is not None, "a task without a class"
         row = table.new_row()
-        table.request[row], table.nonzero_request[row] = table.request[base], table.nonzero_request[base]
+        columns = table.change(row)
+        columns.request[row], columns.nonzero_request[row] = table.request[base], table.nonzero_request[base]
         self.classes.extend([None] * (row + 1 - len(self.classes)))
         self.classes[row] = replace(origin, row=row, variant=variant)
         return row

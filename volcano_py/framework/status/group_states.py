@@ -81,7 +81,7 @@ class GroupStates:
         is_found = np.zeros(self._jobs.size, dtype=np.bool_)
         is_found[found] = True
         rows = rows[(unplaced | not_running | self._differs(rows, now)) & stirs[rows] | is_found[rows]]
-        self._jobs.phase[rows] = phases[rows]
+        self._jobs.change(rows).phase[rows] = phases[rows]
         return self._of(rows)
 
     def _of(self, rows: Rows) -> Iterator[GroupState]:

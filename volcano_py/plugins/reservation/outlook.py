@@ -87,11 +87,11 @@ class Outlook:
 
     def nodes_then(self) -> NodeTable:
         """The nodes once every pod has left that is known to leave, for plugins to look at."""
-        table = self._nodes.copy()
-        table.used = table.used - self.released_by(self.last)
-        table.releasing[:] = 0
-        table.pipelined[:] = 0
-        return table
+        then = self._nodes.copy()
+        columns = then.change(slice(None))
+        columns.used[: then.size] -= self.released_by(self.last)
+        columns.releasing[:], columns.pipelined[:] = 0, 0
+        return then
 
     def most(self) -> NDArray[np.int64]:
         """[N, R] what jobs could have at most: what pods of no job leave of each node."""

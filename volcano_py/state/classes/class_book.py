@@ -62,13 +62,13 @@ class ClassBook:
             key = self._encoder.encode(signature)
             found = self._by_key.get(key) or self._add(key, signature)
             self._remember(short_cut, found.key)
-        self._ledger.classes.tasks[found.row] += 1
+        self._ledger.classes.change(found.row).tasks[found.row] += 1
         return found
 
     def leave(self, row: int) -> None:
         """One task less in the class of that row."""
         table = self._ledger.classes
-        table.tasks[row] -= 1
+        table.change(row).tasks[row] -= 1
         if table.tasks[row] == 0:
             gone = self._classes[row]
             assert gone is not None
@@ -143,7 +143,8 @@ class ClassBook:
         table = self._ledger.classes
         row = table.new_row()
         request, nonzero = self._ledger.axis.vector(units), nonzero_vector(signature)
-        table.request[row], table.nonzero_request[row] = request, nonzero
+        columns = table.change(row)
+        columns.request[row], columns.nonzero_request[row] = request, nonzero
         made = TaskClass(
             row=row,
             key=key,

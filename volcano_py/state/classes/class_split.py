@@ -40,11 +40,12 @@ def split_by_company(ledger: Ledger, classes: list[TaskClass | None], picture: T
         row = base
         if base in seen:
             row = table.new_row()
-            table.request[row], table.nonzero_request[row] = table.request[base], table.nonzero_request[base]
+            columns = table.change(row)
+            columns.request[row], columns.nonzero_request[row] = table.request[base], table.nonzero_request[base]
             classes.extend([None] * (row + 1 - len(classes)))
         seen.add(base)
         among = picture.terms[term + NOWHERE] if term else None
         classes[row] = replace(origin, row=row, profile=picture.profiles[number], spread_among=among)
         new_rows[position] = row
-    tasks.task_class[rows] = new_rows[of_row]
+    tasks.change(rows).task_class[rows] = new_rows[of_row]
     return classes

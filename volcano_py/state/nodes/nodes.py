@@ -51,7 +51,7 @@ class Nodes:
             return Change.NONE
         self._count(name, reading, known)
         row = self.row(name)
-        nodes = self._ledger.nodes
+        nodes = self._ledger.nodes.change(row)
         nodes.present[row] = self._usable is None or name in self._usable
         nodes.allocatable[row] = self._ledger.axis.vector(reading.allocatable)
         self.infos[row] = reading.info
@@ -69,8 +69,8 @@ class Nodes:
         del self._parsed[name]
         self._unreadable.take("Node", name)
         row = self._rows[name]
-        self._ledger.nodes.present[row] = False
-        self._ledger.nodes.allocatable[row] = 0
+        nodes = self._ledger.nodes.change(row)
+        nodes.present[row], nodes.allocatable[row] = False, 0
         self.infos[row] = NodeInfo(name)
         self.version += 1
         self.offers_version += 1
@@ -83,9 +83,8 @@ class Nodes:
         The others stay known: their labels and pods count where pods look at each other.
         """
         self._usable = names
-        nodes = self._ledger.nodes
-        for name in self._parsed:
-            nodes.present[self._rows[name]] = names is None or name in names
+        rows = [self._rows[name] for name in self._parsed]
+        self._ledger.nodes.change(rows).present[rows] = [names is None or name in names for name in self._parsed]
         self.version += 1
         self.offers_version += 1
 

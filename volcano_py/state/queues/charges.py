@@ -32,13 +32,14 @@ class Charges:
     def put(self, row: int, queue: str) -> None:
         """Charge a task that counts in no sum yet."""
         self.take(row)
-        slot = self._ledger.tasks.queue[row] = self._queue_slots.take(queue)
+        slot = self._queue_slots.take(queue)
+        self._ledger.tasks.change(row).queue[row] = slot
         self._ledger.queues.reach(slot + 1)
 
     def put_all(self, rows: Rows, queues: Sequence[str]) -> None:
         """Charge pending tasks `rows` [K], which are charged to none, to these queues [K]."""
         slots = [self._queue_slots.take(queue) for queue in queues]
-        self._ledger.tasks.queue[rows] = slots
+        self._ledger.tasks.change(rows).queue[rows] = slots
         self._ledger.queues.reach(max(slots) + 1)
 
     def take(self, row: int) -> None:
@@ -46,7 +47,7 @@ class Charges:
         slot = int(self._ledger.tasks.queue[row])
         if slot != NOWHERE:
             self._queue_slots.give_back(slot)
-            self._ledger.tasks.queue[row] = NOWHERE
+            self._ledger.tasks.change(row).queue[row] = NOWHERE
 
     def put_as_written(self, row: int, pod: Pod) -> None:
         """Charge a placed pod as its binding says, unless its queue is known already."""

@@ -35,6 +35,7 @@ class NodeTable(Table):
         "nonzero_used": Column(np.int64, 0, 2),
         "tasks": Column(np.int32, 0),
     }
+    shared = frozenset({"present", "allocatable"})
 
     def idle(self) -> NDArray[np.int64]:
         """[N, R] what is free now; negative where a node shrank."""
@@ -73,7 +74,6 @@ class TaskTable(Table):
     nominated: NDArray[np.bool_]
     labels: NDArray[np.int32]
     spread: NDArray[np.int32]
-    decided = frozenset({"status", "node", "task_class"})
     columns = {
         "status": Column(np.int8, TaskStatus.FREE),
         "node": Column(np.int32, NOWHERE),
@@ -116,6 +116,7 @@ class TaskTable(Table):
         # slot in the term book of the pods among which a waiting pod is spread by default, NOWHERE for none
         "spread": Column(np.int32, NOWHERE),
     }
+    shared = frozenset(columns) - {"status", "node", "task_class"}
 
 
 class JobTable(Table):
@@ -160,6 +161,7 @@ class JobTable(Table):
         "counts": Column(np.int32, 0, STATUS_COUNT),
         "allocated": Column(np.int64, 0, RESOURCES),
     }
+    shared = frozenset(columns) - {"phase", "counts", "allocated"}
 
 
 class QueueTable(Table):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from volcano_py.state.status import (
 )
 from volcano_py.state.table.axis import ResourceAxis
 from volcano_py.state.table.columns import ClassTable, JobTable, NodeTable, QueueTable, TaskTable
-from volcano_py.state.table.table import NOWHERE, Rows
+from volcano_py.state.table.table import NOWHERE, Rows, Table
 
 # Up to so many tasks are booked faster one by one than with arrays.
 _FEW = 4
@@ -53,22 +53,19 @@ class Ledger:
         self.queues = QueueTable(len(axis))
         self.classes = ClassTable(len(axis))
 
-    def copy(self) -> Ledger:
-        """An independent ledger."""
-        return self._cloned(self.tasks.copy())
+    def copy(self, former: Ledger | None = None) -> Ledger:
+        """An independent ledger. `former` is an earlier copy of this one that nobody uses any more: see `Table.copy`."""
+        return self._copied(Table.copy, former)
 
-    def for_cycle(self) -> Ledger:
-        """The same for a cycle, which changes few columns of tasks: they share the others (see `Table.for_cycle`)."""
-        return self._cloned(self.tasks.for_cycle())
+    def for_cycle(self, former: Ledger | None = None) -> Ledger:
+        """The same for a cycle, which shares what it never writes (see `Table.for_cycle`)."""
+        return self._copied(Table.for_cycle, former)
 
-    def _cloned(self, tasks: TaskTable) -> Ledger:
+    def _copied(self, copy: Callable[[Any, Any], Any], former: Ledger | None) -> Ledger:
         clone = Ledger.__new__(Ledger)
         clone.axis = self.axis
-        clone.nodes = self.nodes.copy()
-        clone.tasks = tasks
-        clone.jobs = self.jobs.copy()
-        clone.queues = self.queues.copy()
-        clone.classes = self.classes.copy()
+        for name in ("nodes", "tasks", "jobs", "queues", "classes"):
+            setattr(clone, name, copy(getattr(self, name), former and getattr(former, name)))
         return clone
 
     def cover(self, names: Mapping[str, object], most: int = RESOURCES.most) -> None:
@@ -106,9 +103,10 @@ class Ledger:
         tasks = self.tasks
         before, job = tasks.status.item(row), tasks.job.item(row)
         if before == TaskStatus.PENDING and job >= 0:
-            self.jobs.counts[job, before] -= 1  # (all that waiting tasks count for)
+            self.jobs.change(job).counts[job, before] -= 1  # (all that waiting tasks count for)
         else:
             self.book_one(row, -1)
+        tasks = tasks.change(row)
         tasks.status[row] = status
         tasks.node[row] = node
         self.book_one(row, 1)
@@ -120,29 +118,30 @@ class Ledger:
                 self.move_one(row, status, node)
             return
         self._book(rows, -1)
-        self.tasks.status[rows] = status
-        self.tasks.node[rows] = nodes
+        tasks = self.tasks.change(rows)
+        tasks.status[rows], tasks.node[rows] = status, nodes
         self._book(rows, 1)
 
     def relabel(self, rows: Rows, status: TaskStatus) -> None:
         """Allocated tasks `rows` [K] of one job into another allocated status: only the counts by status change."""
         tasks, first = self.tasks, rows.item(0)
-        counts = self.jobs.counts[tasks.job.item(first)]
+        job = tasks.job.item(first)
+        counts = self.jobs.change(job).counts[job]
         counts[tasks.status.item(first)] -= len(rows)
         counts[status] += len(rows)
-        tasks.status[rows] = status
+        tasks.change(rows).status[rows] = status
 
     def charge(self, rows: Rows, queues: NDArray[np.int32]) -> None:
         """Tasks `rows` [K] count in the queues of these slots [K] from now on."""
         self._book(rows, -1)
-        self.tasks.queue[rows] = queues
+        self.tasks.change(rows).queue[rows] = queues
         self._book(rows, 1)
 
     def charge_waiting(self) -> None:
         """From now on pending tasks are charged to the queues that their jobs are in now."""
         tasks = self.tasks
         rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
-        tasks.queue[rows] = self.jobs.queue[tasks.job[rows]]
+        tasks.change(rows).queue[rows] = self.jobs.queue[tasks.job[rows]]
 
     def leave_foreign(self) -> tuple[list[int], list[int]]:
         """From now on PodGroups of other schedulers count as unknown; returns their rows, and of those that would be
@@ -150,8 +149,9 @@ class Ledger:
         jobs = self.jobs
         rows = np.flatnonzero(jobs.foreign & jobs.known)
         has_ours = jobs.counts[rows].any(axis=1)
-        jobs.known[rows[~has_ours]] = False
-        return rows[~has_ours].tolist(), rows[has_ours].tolist()
+        left = rows[~has_ours]
+        jobs.change(left).known[left] = False
+        return left.tolist(), rows[has_ours].tolist()
 
     def leave(self, ours: NDArray[np.bool_]) -> list[int]:
         """From now on PodGroups in queues that are not `ours` count as unknown, and their waiting pods as pods of no
@@ -159,16 +159,17 @@ class Ledger:
         jobs, tasks = self.jobs, self.tasks
         is_left = ~ours[jobs.queue]
         waiting = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
-        tasks.job[waiting[is_left[tasks.job[waiting]]]] = NOWHERE
-        rows: list[int] = np.flatnonzero(is_left & jobs.known).tolist()
-        jobs.known[rows] = False
-        return rows
+        waiting = waiting[is_left[tasks.job[waiting]]]
+        tasks.change(waiting).job[waiting] = NOWHERE
+        rows = np.flatnonzero(is_left & jobs.known)
+        jobs.change(rows).known[rows] = False
+        return rows.tolist()
 
     def reassess(self, task_class: int, request: NDArray[np.int64]) -> None:
         """What a task of the class asks for [R] is another amount."""
         rows = np.flatnonzero(self.tasks.task_class == task_class)
         self._book(rows, -1)
-        self.classes.request[task_class] = request
+        self.classes.change(task_class).request[task_class] = request
         self._book(rows, 1)
 
     def restore(self, rows: Rows, statuses: NDArray[np.int8], nodes: NDArray[np.int32]) -> None:
@@ -178,8 +179,8 @@ class Ledger:
                 self.move_one(row, status, node)
             return
         self._book(rows, -1)
-        self.tasks.status[rows] = statuses
-        self.tasks.node[rows] = nodes
+        tasks = self.tasks.change(rows)
+        tasks.status[rows], tasks.node[rows] = statuses, nodes
         self._book(rows, 1)
 
     def book_one(self, row: int, sign: int) -> None:
@@ -189,13 +190,14 @@ class Ledger:
         if status == TaskStatus.FREE:
             return
         node, job, task_class = tasks.node.item(row), tasks.job.item(row), tasks.task_class.item(row)
-        if job >= 0:
-            self.jobs.counts[job, status] += sign
+        jobs = self.jobs.change(job) if job >= 0 else None
+        if jobs is not None:
+            jobs.counts[job, status] += sign
         if not _HAS_SUMS[status]:
             return
         change, request = _CHANGES[sign], self.classes.request[task_class]
         if node >= 0:
-            nodes = self.nodes
+            nodes = self.nodes.change(node)
             if _ON_NODE[status]:
                 change(nodes.used[node], request)
                 change(nodes.nonzero_used[node], self.classes.nonzero_request[task_class])
@@ -204,11 +206,12 @@ class Ledger:
                     change(nodes.releasing[node], request)
             elif status == TaskStatus.PIPELINED:
                 change(nodes.pipelined[node], request)
-        if job >= 0 and _ALLOCATED[status]:
-            change(self.jobs.allocated[job], request)
+        if jobs is not None and _ALLOCATED[status]:
+            change(jobs.allocated[job], request)
         queue = tasks.queue.item(row)
         if queue >= 0 and _ON_NODE[status]:
-            change(self.queues.allocated[queue] if _ALLOCATED[status] else self.queues.leaving[queue], request)
+            queues = self.queues.change(queue)
+            change(queues.allocated[queue] if _ALLOCATED[status] else queues.leaving[queue], request)
 
     def enter(self, rows: Sequence[int]) -> None:
         """Put tasks, which are in no sum yet, into the sums."""
@@ -225,8 +228,8 @@ class Ledger:
         job = tasks.job[rows]
         task_class = tasks.task_class[rows]
         amount = self.classes.request[task_class] * sign
-        nodes = self.nodes
         placed = node >= 0
+        nodes = self.nodes.change(node[placed])
         on_node = ON_NODE_STATUSES[status] & placed
         if on_node.any():
             where = node[on_node]
@@ -241,12 +244,14 @@ class Ledger:
             np.add.at(nodes.pipelined, node[pipelined], amount[pipelined])
         grouped = (job >= 0) & (status != TaskStatus.FREE)
         if grouped.any():
-            np.add.at(self.jobs.counts, (job[grouped], status[grouped]), sign)
+            jobs = self.jobs.change(job[grouped])
+            np.add.at(jobs.counts, (job[grouped], status[grouped]), sign)
             allocated = grouped & ALLOCATED_STATUSES[status]
             if allocated.any():
-                _add(self.jobs.allocated, job[allocated], amount[allocated])
+                _add(jobs.allocated, job[allocated], amount[allocated])
         queue = tasks.queue[rows]
-        for statuses, sums in ((ALLOCATED_STATUSES, self.queues.allocated), (LEAVING_STATUSES, self.queues.leaving)):
+        queues = self.queues.change(queue[queue >= 0])
+        for statuses, sums in ((ALLOCATED_STATUSES, queues.allocated), (LEAVING_STATUSES, queues.leaving)):
             charged = (queue >= 0) & statuses[status]
             if charged.any():
                 _add(sums, queue[charged], amount[charged])
@@ -254,13 +259,8 @@ class Ledger:
     def recount(self) -> Ledger:
         """The same tasks counted again into empty sums: what the sums must be. The self-audit compares them."""
         fresh = self.copy()
-        for array in (fresh.nodes.used, fresh.nodes.releasing, fresh.nodes.pipelined, fresh.nodes.nonzero_used):
-            array[:] = 0
-        fresh.nodes.tasks[:] = 0
-        fresh.jobs.counts[:] = 0
-        fresh.jobs.allocated[:] = 0
-        fresh.queues.allocated[:] = 0
-        fresh.queues.leaving[:] = 0
+        for sums in fresh._sums(to_write=True):
+            sums[:] = 0
         fresh._book(np.flatnonzero(fresh.tasks.status != TaskStatus.FREE), 1)
         return fresh
 
@@ -270,21 +270,24 @@ class Ledger:
 
     def put_right(self) -> int:
         """The drift there was; there is none any more."""
-        mine, true = self._sums(), self.recount()._sums()
-        drift = _distance(mine, true)
+        true = self.recount()._sums()
+        drift = _distance(self._sums(), true)
         if drift:
-            for wrong, right in zip(mine, true, strict=True):
+            for wrong, right in zip(self._sums(to_write=True), true, strict=True):
                 wrong[:] = right
         return drift
 
-    def _sums(self) -> _Sums:
+    def _sums(self, *, to_write: bool = False) -> _Sums:
         """All sums, as views."""
         nodes, jobs, queues = self.nodes, self.jobs, self.queues
+        sizes = nodes.size, jobs.size, queues.size
+        if to_write:
+            nodes, jobs, queues = (nodes.change(slice(None)), jobs.change(slice(None)), queues.change(slice(None)))
         of_nodes = (nodes.used, nodes.releasing, nodes.pipelined, nodes.nonzero_used, nodes.tasks)
         return [
-            *(array[: nodes.size] for array in of_nodes),
-            *(array[: jobs.size] for array in (jobs.counts, jobs.allocated)),
-            *(array[: queues.size] for array in (queues.allocated, queues.leaving)),
+            *(array[: sizes[0]] for array in of_nodes),
+            *(array[: sizes[1]] for array in (jobs.counts, jobs.allocated)),
+            *(array[: sizes[2]] for array in (queues.allocated, queues.leaving)),
         ]
 
 

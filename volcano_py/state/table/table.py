@@ -34,29 +34,51 @@ Columns = Callable[["Table"], tuple[NDArray[Any], ...]]
 class Table:
     """Columns are attributes named as in `columns`. Rows below `size` may be free; subclasses know which.
 
-    `copy()` gives an independent table trimmed to `size`; it costs one memcpy per column. `for_cycle()` costs less.
+    Columns are read-only: what writes to rows asks for them with `change`, so that the table knows which rows have been
+    written since each copy. A copy that is no longer used becomes the next one for the price of those rows.
     """
 
     columns: ClassVar[dict[str, Column]] = {}
-    decided: ClassVar[frozenset[str]] = frozenset()
-    """Columns that a cycle may change, for tables of which `for_cycle` is used."""
+    shared: ClassVar[frozenset[str]] = frozenset()
+    """Columns that a cycle never writes; a table of `for_cycle` has them in common with the one it was made from."""
 
     def __init__(self, resources: int) -> None:
         self.size = 0
         self.resources = resources
         self._free: list[int] = []
         self._capacity = 0
+        self._source: Self | None = None
+        self._start()
         self._resize(_FIRST_CAPACITY)
+
+    def _start(self: Self) -> None:
+        """Begin without columns, and as if no copy had been made."""
+        self._writable = self._bare()
+        self._moment = 1
+        """It passes with each copy of this table, and whenever this one is brought up to date."""
+        self._written = np.zeros(0, dtype=np.int64)
+        """By row, the moment at which it was last written."""
+        self._seen = self._clean = 0
+        """Of a copy: its source's moment that it shows, and its own moment since which it may differ from that."""
+
+    # -- rows ------------------------------------------------------------------------------------------------------
+
+    def change(self, rows: NDArray[np.integer[Any]] | Sequence[int] | int | slice) -> Self:
+        """The columns to write to in these rows, and in no others."""
+        self._written[rows] = self._moment
+        return self._writable
 
     def new_row(self) -> int:
         """A row with every column at its fill value."""
         if self._free:
-            row = self._free.pop()
-        else:
-            if self.size == self._capacity:
-                self._resize(self._capacity * 2)
-            row = self.size
-            self.size += 1
+            return self._free.pop()
+        row = self.size
+        if row == self._capacity:
+            self._resize(self._capacity * 2)
+        self.size += 1
+        if self._source is not None:
+            self.clear(row)
+            self._show()
         return row
 
     def reach(self, size: int) -> None:
@@ -67,14 +89,13 @@ class Table:
 
     def put(self, rows: Sequence[int], columns: Columns, values: Sequence[tuple[Any, ...]]) -> None:
         """Write these columns of these rows. `values`: of each row one for each column."""
-        arrays = columns(self)
         if len(rows) == 1:  # (numbers are written faster than arrays)
             row = rows[0]
-            for array, value in zip(arrays, values[0], strict=True):
+            for array, value in zip(columns(self.change(row)), values[0], strict=True):
                 array[row] = value
         else:
             where = np.array(rows)
-            for array, column in zip(arrays, zip(*values, strict=True), strict=True):
+            for array, column in zip(columns(self.change(where)), zip(*values, strict=True), strict=True):
                 array[where] = column
 
     def free_row(self, row: int) -> None:
@@ -84,47 +105,94 @@ class Table:
 
     def clear(self, row: int, keep: frozenset[str] = frozenset()) -> None:
         """All columns but those to `keep` return to their fill values."""
+        arrays = self.change(row)
         for name, column in self.columns.items():
             if name not in keep:
-                getattr(self, name)[row] = column.fill
+                getattr(arrays, name)[row] = column.fill
 
     def widen(self, resources: int) -> None:
         """Follow the resource axis after it has grown."""
         self.resources = resources
         self._resize(self._capacity)
 
-    def for_cycle(self) -> Self:
-        """A copy of what a cycle may change. It shares all other columns with this table, which must not change while
-        the copy is in use; writing to them in the copy fails."""
-        return self._cloned(shared=self.columns.keys() - self.decided)
+    # -- copies ----------------------------------------------------------------------------------------------------
 
-    def copy(self) -> Self:
-        """An independent table."""
-        return self._cloned(shared=frozenset())
+    def copy(self, former: Self | None = None) -> Self:
+        """An independent table. `former` is an earlier copy of this one that nobody uses any more: if it is still as
+        large as this table may grow, only the rows that were written since, here or there, are copied into it."""
+        return self._copied(former, frozenset())
 
-    def _cloned(self, shared: Set[str]) -> Self:
-        clone = self.__class__.__new__(self.__class__)
-        clone.size = self.size
-        clone.resources = self.resources
-        clone._free = []
-        clone._capacity = self.size
+    def for_cycle(self, former: Self | None = None) -> Self:
+        """The same for a cycle. It has the `shared` columns in common with this table, which must not change while the
+        copy is in use."""
+        return self._copied(former, self.shared)
+
+    def _copied(self, former: Self | None, shared: Set[str]) -> Self:
+        if former is None or not former._can_become(self):
+            former = self._blank_copy()
+        former._become(self, shared)
+        self._moment += 1
+        return former
+
+    def _can_become(self, source: Self) -> bool:
+        is_as_large = (self._capacity, self.resources) == (source._capacity, source.resources)
+        return self._source is source and is_as_large
+
+    def _blank_copy(self) -> Self:
+        """A copy without rows."""
+        blank = self._bare()
+        blank.size, blank.resources, blank._capacity = 0, self.resources, self._capacity
+        blank._free, blank._source = [], self
+        blank._start()
+        blank._written = np.zeros(self._capacity, dtype=np.int64)
         for name in self.columns:
-            column = getattr(self, name)[: self.size]
+            setattr(blank._writable, name, np.empty_like(getattr(self._writable, name)))
+        return blank
+
+    def _become(self, source: Self, shared: Set[str]) -> None:
+        """Equal the source again."""
+        common = min(self.size, source.size)
+        differs = (source._written[:common] > self._seen) | (self._written[:common] > self._clean)
+        stale = np.concatenate((np.flatnonzero(differs), np.arange(common, source.size)))
+        rows: Rows | slice = stale if common else slice(source.size)  # (all at once is faster)
+        arrays = self.change(rows)
+        for name in self.columns:
             if name in shared:
-                column.setflags(write=False)  # (of this view alone)
-            setattr(clone, name, column if name in shared else column.copy())
-        return clone
+                setattr(arrays, name, getattr(source, name))
+            else:
+                getattr(arrays, name)[rows] = getattr(source, name)[rows]
+        self.size, self._free = source.size, []
+        self._show()
+        self._seen, self._clean = source._moment, self._moment
+        self._moment += 1
+
+    def _bare(self) -> Self:
+        return self.__class__.__new__(self.__class__)
+
+    # -- arrays ----------------------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        """Let the columns be read: of a copy as many rows as there are, so that they are the same in each."""
+        end = self._capacity if self._source is None else self.size
+        for name in self.columns:
+            column = getattr(self._writable, name)[:end]
+            column.setflags(write=False)  # (of this view alone)
+            setattr(self, name, column)
 
     def _resize(self, capacity: int) -> None:
+        arrays = self._writable
         for name, column in self.columns.items():
             width = self.resources if column.width == RESOURCES else column.width
             shape: Any = (capacity, width) if width else capacity
             array = np.full(shape, column.fill, dtype=column.dtype)
-            old = getattr(self, name, None)
+            old = getattr(arrays, name, None)
             if old is not None:
                 if width:
                     array[: self.size, : old.shape[1]] = old[: self.size]
                 else:
                     array[: self.size] = old[: self.size]
-            setattr(self, name, array)
-        self._capacity = capacity
+            setattr(arrays, name, array)
+        written = np.full(capacity, self._moment, dtype=np.int64)
+        written[: self.size] = self._written[: self.size]
+        self._written, self._capacity = written, capacity
+        self._show()

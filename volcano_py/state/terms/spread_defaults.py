@@ -80,7 +80,7 @@ class SpreadDefaults:
             del self._waiting[namespace]
         if gone is None:
             return
-        self._ledger.tasks.spread[row] = NOWHERE
+        self._ledger.tasks.change(row).spread[row] = NOWHERE
         if gone.term is not None:
             self._give_up(namespace, gone.term)
 
@@ -131,7 +131,8 @@ class SpreadDefaults:
             waiting.term = new
             if old is not None:
                 self._give_up(waiting.namespace, old)
-        self._ledger.tasks.spread[row] = NOWHERE if waiting.term is None else self._terms.slot(waiting.term)
+        slot = NOWHERE if waiting.term is None else self._terms.slot(waiting.term)
+        self._ledger.tasks.change(row).spread[row] = slot
 
     def _give_up(self, namespace: str, term: PodTerm) -> None:
         self._given_up.append((namespace, term))

@@ -66,7 +66,7 @@ class PodClaims:
             old, new = int(tasks.task_class[row]), self._classes.join(pod, self._needs(pod)).row
             if new != old:
                 self._ledger.book_one(row, -1)
-                tasks.task_class[row] = new
+                tasks.change(row).task_class[row] = new
                 self._ledger.book_one(row, 1)
                 if tasks.status[row] == TaskStatus.PENDING:
                     change = Change.DECISION

@@ -23,6 +23,7 @@ from volcano_py.config.parse import parse_configuration
 from volcano_py.daemon.cycles import CycleLoop, CycleTiming
 from volcano_py.daemon.wakeup import Wakeup
 from volcano_py.state.cluster_state import ClusterState
+from volcano_py.state.snapshot import Snapshot
 
 
 class Leaping(SystemClock):
@@ -84,8 +85,8 @@ class Bench:
         """Pod → node, as sent."""
         return {effect.pod.name: effect.node for effect in self.sent if isinstance(effect, Bind)}
 
-    def _take_snapshot(self, now: float) -> Any:
-        taken = self._snapshot(now)
+    def _take_snapshot(self, now: float, former: Snapshot | None = None) -> Snapshot:
+        taken = self._snapshot(now, former)
         while self.after_snapshot:
             # Before the worker thread hands anything over, as that waits for the loop.
             asyncio.get_running_loop().call_soon(self.after_snapshot.pop())
@@ -192,9 +193,9 @@ async def test_a_cycle_that_fails_is_tried_again(bench: Bench, part: str, monkey
         bench.after_snapshot.append(fail_once)
         take = bench.state.copy
 
-        def snapshot(now: float) -> Any:
+        def snapshot(now: float, former: Snapshot | None) -> Any:
             fail_once()
-            return take(now)
+            return take(now, former)
 
         monkeypatch.setattr(bench.state, "copy", snapshot)
     else:

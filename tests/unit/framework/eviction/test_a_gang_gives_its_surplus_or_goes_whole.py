@@ -119,7 +119,8 @@ def test_the_configuration_may_leave_gangs_whole_or_tear_them() -> None:
 def test_a_gang_that_has_not_run_long_enough_is_looked_at_again_then() -> None:
     session = opened_with(gang("train", pods=2, cpu="1", running_on=["n1"] * 2))
     now = NOW.timestamp()
-    session.ssn.snapshot.ledger.tasks.scheduled_at[session.rows("train-0", "train-1")] = [now - 500, now - 240]
+    rows = session.rows("train-0", "train-1")
+    session.ssn.snapshot.ledger.tasks.change(rows).scheduled_at[rows] = [now - 500, now - 240]
     assert goes_whole(session, "train", min_runtime=240.0)
     assert not goes_whole(session, "train", min_runtime=600.0)
     assert session.ssn.wakeups.next_recheck == now + 360

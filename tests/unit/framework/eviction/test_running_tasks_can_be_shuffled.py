@@ -65,7 +65,8 @@ def test_a_pod_whose_eviction_just_failed_is_left_alone() -> None:
     opened = open_session(
         node("n1"), gang("a", pods=2, cpu="1", running_on=["n1", "n1"]), tiers=[[naming("x", "a-0", "a-1")]]
     )
-    opened.ssn.snapshot.ledger.tasks.retry_at[opened.task("a-0").row] = opened.ssn.now + 1
+    row = opened.task("a-0").row
+    opened.ssn.snapshot.ledger.tasks.change(row).retry_at[row] = opened.ssn.now + 1
     Shuffle(Shuffle.arguments_type()).execute(opened.ssn)
     assert opened.evictions == ["a-1"]
 

@@ -41,7 +41,7 @@ def with_free(ssn: Session, free: list[tuple[int, int]]) -> NDArray[np.int64]:
     for row, (cpu, memory) in enumerate(free):
         left = nodes.allocatable[row].copy()
         left[names.index("cpu")], left[names.index("memory")] = cpu * 1000, memory * 1024**3
-        nodes.used[row] = nodes.allocatable[row] - np.minimum(left, nodes.allocatable[row])
+        nodes.change(row).used[row] = nodes.allocatable[row] - np.minimum(left, nodes.allocatable[row])
     return nodes.future_idle()
 
 

@@ -95,7 +95,7 @@ def test_of_domains_the_fullest_that_is_not_exceeded_is_best() -> None:
     plugin.on_session_open(opened.ssn)
     cpu = opened.ssn.axis.index("cpu")
     assert cpu is not None
-    opened.ssn.ledger.nodes.used[[0, 2], cpu] = 3_000, 7_000
+    opened.ssn.ledger.nodes.change([0, 2]).used[[0, 2], cpu] = 3_000, 7_000
     request = np.zeros(len(opened.ssn.axis), dtype=np.int64)
     request[cpu] = 6_000
     domains = np.array([tree.names.index(name) for name in ("ra", "rb", "rc")], dtype=np.intp)

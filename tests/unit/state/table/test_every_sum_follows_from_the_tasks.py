@@ -31,19 +31,22 @@ def books(tasks: int = 6, nodes: int = 3, jobs: int = 2) -> Ledger:
     ledger = Ledger(ResourceAxis())
     for _ in range(nodes):
         row = ledger.nodes.new_row()
-        ledger.nodes.present[row] = True
-        ledger.nodes.allocatable[row] = [8000, 100, 110]
+        added = ledger.nodes.change(row)
+        added.present[row], added.allocatable[row] = True, [8000, 100, 110]
     for request in REQUESTS:
         row = ledger.classes.new_row()
-        ledger.classes.request[row] = request
-        ledger.classes.nonzero_request[row] = [request[CPU] or 100, request[MEMORY] or 200]
+        asks = ledger.classes.change(row)
+        asks.request[row] = request
+        asks.nonzero_request[row] = [request[CPU] or 100, request[MEMORY] or 200]
     for _ in range(jobs):
-        ledger.jobs.known[ledger.jobs.new_row()] = True
+        row = ledger.jobs.new_row()
+        ledger.jobs.change(row).known[row] = True
     for index in range(tasks):
         row = ledger.tasks.new_row()
-        ledger.tasks.task_class[row] = index % len(REQUESTS)
-        ledger.tasks.job[row] = index % jobs if index < tasks - 1 else NOWHERE
-        ledger.tasks.status[row] = TaskStatus.PENDING
+        task = ledger.tasks.change(row)
+        task.task_class[row] = index % len(REQUESTS)
+        task.job[row] = index % jobs if index < tasks - 1 else NOWHERE
+        task.status[row] = TaskStatus.PENDING
         ledger.book_one(row, 1)
     return ledger
 
@@ -165,23 +168,23 @@ def test_a_copy_is_independent_and_as_true() -> None:
 def test_drift_is_seen_wherever_it_hides() -> None:
     for table, column in (("nodes", "used"), ("nodes", "releasing"), ("nodes", "pipelined"), ("nodes", "nonzero_used")):
         ledger = books()
-        getattr(getattr(ledger, table), column)[0, 0] += 5
+        getattr(getattr(ledger, table).change(0), column)[0, 0] += 5
         assert ledger.drift() == 5, column
     for table, column in (("jobs", "counts"), ("jobs", "allocated")):
         ledger = books()
-        getattr(getattr(ledger, table), column)[0, 0] -= 2
+        getattr(getattr(ledger, table).change(0), column)[0, 0] -= 2
         assert ledger.drift() == 2, column
     ledger = books()
-    ledger.nodes.tasks[1] += 1
+    ledger.nodes.change(1).tasks[1] += 1
     assert ledger.drift() == 1
 
 
 def test_what_has_drifted_is_put_right() -> None:
     ledger, sound = books(), books()
     assert ledger.put_right() == 0
-    ledger.nodes.used[0, 0] += 5
-    ledger.jobs.counts[1, 0] -= 2
-    ledger.nodes.tasks[1] += 1
+    ledger.nodes.change(0).used[0, 0] += 5
+    ledger.jobs.change(1).counts[1, 0] -= 2
+    ledger.nodes.change(1).tasks[1] += 1
     assert ledger.put_right() == 8
     assert ledger.drift() == 0
     assert (ledger.nodes.used[:2] == sound.nodes.used[:2]).all()
@@ -190,13 +193,13 @@ def test_what_has_drifted_is_put_right() -> None:
 def test_whether_a_task_fits_is_a_question_of_what_it_asks_for() -> None:
     ledger = books()
     assert ledger.fits(1, 0)
-    ledger.nodes.used[0] = [5000, 94, 0]
+    ledger.nodes.change(0).used[0] = [5000, 94, 0]
     assert not ledger.fits(1, 0), "7 of memory are asked, 6 are free"
-    ledger.nodes.used[0] = [5000, 93, 0]
+    ledger.nodes.change(0).used[0] = [5000, 93, 0]
     assert ledger.fits(1, 0)
-    ledger.nodes.used[0] = [9000, 500, 109]
+    ledger.nodes.change(0).used[0] = [9000, 500, 109]
     assert ledger.fits(2, 0), "the node is short of what is not asked for"
-    ledger.nodes.used[0, PODS] = 110
+    ledger.nodes.change(0).used[0, PODS] = 110
     assert not ledger.fits(2, 0)
 
 

@@ -278,14 +278,25 @@ def test_a_snapshot_is_not_moved_by_what_comes_later() -> None:
 def test_a_cycle_changes_its_own_columns_and_can_write_no_other() -> None:
     original = TaskTable(resources=3)
     row = original.new_row()
-    original.node[row], original.created[row] = 4, 7.0
+    written = original.change(row)
+    written.node[row], written.created[row] = 4, 7.0
 
     copy = original.for_cycle()
-    copy.node[row], copy.status[row], copy.task_class[row] = 5, TaskStatus.BINDING, 2
+    own = copy.change(row)
+    own.node[row], own.status[row], own.task_class[row] = 5, TaskStatus.BINDING, 2
     with pytest.raises(ValueError, match="read-only"):
-        copy.created[row] = 8.0
+        own.created[row] = 8.0
 
     assert (original.node[row], original.status[row], original.task_class[row]) == (4, TaskStatus.FREE, 0)
-    original.created[row] = 9.0
-    assert np.shares_memory(copy.created, original.created)
-    assert not any(np.shares_memory(getattr(copy, name), getattr(original, name)) for name in TaskTable.decided)
+    for name in TaskTable.columns:
+        is_shared = np.shares_memory(getattr(copy, name), getattr(original, name))
+        assert is_shared == (name in TaskTable.shared)
+
+
+def test_columns_are_written_only_by_who_asks_for_the_rows() -> None:
+    table = TaskTable(resources=3)
+    row = table.new_row()
+    with pytest.raises(ValueError, match="read-only"):
+        table.node[row] = 4
+    table.change(row).node[row] = 4
+    assert table.node[row] == 4

@@ -118,7 +118,8 @@ def test_a_gang_stays_while_one_of_its_pods_is_being_bound() -> None:
 
 def test_a_gang_stays_for_a_moment_when_a_pod_of_it_could_not_be_evicted() -> None:
     opened = running_gang()
-    opened.ssn.snapshot.ledger.tasks.retry_at[opened.rows("batch-3")] = opened.ssn.now + 1
+    rows = opened.rows("batch-3")
+    opened.ssn.snapshot.ledger.tasks.change(rows).retry_at[rows] = opened.ssn.now + 1
     assert [(each.pods, each.by) for each in found(opened).most] == [
         (4, "by their gangs (the eviction of some of their pods has just failed)")
     ]
