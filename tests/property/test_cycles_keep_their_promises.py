@@ -18,6 +18,7 @@ from volcano_py.config import default_configuration_text, parse_configuration
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.simulation import Simulation, SimulationResult
 from volcano_py.state.cluster_state import ClusterState
+from volcano_py.state.table.ledger import Ledger
 
 REGISTRY = checked_registry()
 # More cycles than any of these clusters needs: each one binds a pod or ends the run.
@@ -165,6 +166,31 @@ def test_the_same_cluster_comes_to_the_same_end(cluster: Cluster) -> None:
     one, other = (Simulation(cluster.stored(), DEFAULT, REGISTRY).run() for _ in range(2))
     assert image(one) == image(other)
     assert one.cycles == other.cycles
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS)
+@FEW
+@given(cluster=clusters())
+def test_what_is_kept_of_a_cycle_is_not_in_its_tables(configuration: SchedulerConfiguration, cluster: Cluster) -> None:
+    """The next cycle uses them again: after each, they are filled with nonsense."""
+    expected = Simulation(cluster.stored(), configuration, REGISTRY).run(ENOUGH)
+    simulation = Simulation(cluster.stored(), configuration, REGISTRY)
+    for _ in range(ENOUGH):
+        simulation.step()
+        assert simulation._used is not None
+        assert simulation._scheduler._used is not None
+        fill_with_nonsense(simulation._used.ledger)
+        fill_with_nonsense(simulation._scheduler._used)
+    assert image(simulation.result(settled=True)) == image(expected)
+
+
+def fill_with_nonsense(ledger: Ledger) -> None:
+    for table in (ledger.nodes, ledger.tasks, ledger.jobs, ledger.queues, ledger.classes):
+        columns = table.change(slice(None))
+        for name in table.columns:
+            column = getattr(columns, name)
+            if column.flags.writeable:  # (others are shared)
+                column[:] = 77
 
 
 @FEW

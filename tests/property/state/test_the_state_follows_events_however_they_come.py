@@ -1,5 +1,6 @@
 """ClusterState under events that come twice, late, or not at all until the next list: its sums are always those of its
-pods, and after a list it is what a state is that has only ever seen that list.
+pods, and after a list it is what a state is that has only ever seen that list. A copy for a cycle is the same whether
+an earlier one was brought up to date for it or not.
 """
 
 from __future__ import annotations
@@ -7,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+from msgspec.structs import replace
 
 from tests.property.clusters import QUEUES, a_group, a_node, a_pod, meta
 from volcano_py.api.names import GROUP_NAME
@@ -19,6 +20,8 @@ from volcano_py.cluster.manifests import EPOCH
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.snapshot import Snapshot
 from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.ledger import Ledger
+from volcano_py.state.table.table import NOWHERE, Table
 
 KINDS = ("Node", "Queue", "PodGroup", "Pod")
 NODES = ("n0", "n1", "n2")
@@ -69,6 +72,14 @@ def numbers(snapshot: Snapshot) -> dict[str, Any]:
     return {"nodes": nodes, "jobs": jobs, "tasks": tasks, "classes": classes, "queues": sorted(snapshot.queues)}
 
 
+def columns(ledger: Ledger) -> dict[str, Any]:
+    """All columns of all tables."""
+    tables: list[Table] = [ledger.nodes, ledger.tasks, ledger.jobs, ledger.queues, ledger.classes]
+    return {
+        f"{type(table).__name__}.{name}": getattr(table, name).tolist() for table in tables for name in table.columns
+    }
+
+
 class Events(RuleBasedStateMachine):
     """`truth` is what the API server has; the state hears of it as the rules will have it."""
 
@@ -81,6 +92,8 @@ class Events(RuleBasedStateMachine):
         self.truth: dict[str, dict[str, ApiObject]] = {kind: {} for kind in KINDS}
         self.born = 0
         self.handed: set[str] = set()
+        self.used: Snapshot | None = None
+        self.used_by_cycle: Ledger | None = None
 
     # -- what happens in the cluster, heard of or not ----------------------------------------------------------------
 
@@ -131,9 +144,9 @@ class Events(RuleBasedStateMachine):
         """A namesake that was there is gone."""
         self.born += 1
         pod = a_pod(name, group, cpu)
-        metadata = msgspec.structs.replace(pod.metadata, uid=f"{name}-{self.born}")
-        spec = msgspec.structs.replace(pod.spec, scheduler_name="volcano" if ours else "default-scheduler")
-        self.put(msgspec.structs.replace(pod, metadata=metadata, spec=spec), heard)
+        metadata = replace(pod.metadata, uid=f"{name}-{self.born}")
+        spec = replace(pod.spec, scheduler_name="volcano" if ours else "default-scheduler")
+        self.put(replace(pod, metadata=metadata, spec=spec), heard)
         return pod.metadata.key
 
     @rule(
@@ -214,6 +227,25 @@ class Events(RuleBasedStateMachine):
         kept = {snapshot.nodes[row].name for row in snapshot.ledger.tasks.node.tolist() if row >= 0}
         assert kept <= named, "a task stands on a row that is free"
 
+    @rule(moved=st.lists(st.tuples(st.integers(0, 9), st.sampled_from(TaskStatus), st.booleans()), max_size=4))
+    def a_copy_is_used_again(self, moved: list[tuple[int, TaskStatus, bool]]) -> None:
+        """Whatever was written in it, and to the state, since it was made."""
+        snapshot = self.state.snapshot(NOW, self.used)
+        fresh = self.state.snapshot(NOW)
+        assert columns(snapshot.ledger) == columns(fresh.ledger)
+        for name in ("tasks", "jobs", "job_keys", "classes"):
+            assert getattr(snapshot, name) == getattr(fresh, name)
+        ledger = snapshot.ledger.for_cycle(self.used_by_cycle)
+        assert columns(ledger) == columns(fresh.ledger)
+        for which, status, is_in_cycle in moved:
+            written = ledger if is_in_cycle else snapshot.ledger
+            if written.tasks.size and status is not TaskStatus.FREE:
+                written.move_one(which % written.tasks.size, status, NOWHERE)
+        ledger.classes.clear(ledger.classes.new_row())
+        # (of lists, only the last copy can be used again)
+        self.used = replace(fresh, ledger=snapshot.ledger)
+        self.used_by_cycle = ledger
+
     @rule()
     def everything_is_listed_again(self) -> None:
         """Then nothing of what was missed, doubled or late is left."""
@@ -242,7 +274,6 @@ class Events(RuleBasedStateMachine):
 def moved_on(pod: Pod, what: str, node: str) -> Pod:
     """The pod as the API server has it a step later."""
     spec, status, metadata = pod.spec, pod.status, pod.metadata
-    replace = msgspec.structs.replace
     if what == "bound" and not spec.node_name:
         return replace(pod, spec=replace(spec, node_name=node))
     if what == "deleting":

@@ -54,7 +54,7 @@ class Ledger:
         self.classes = ClassTable(len(axis))
 
     def copy(self, former: Ledger | None = None) -> Ledger:
-        """An independent ledger. `former` is an earlier copy of this one that nobody uses any more: see `Table.copy`."""
+        """An independent ledger. `former`: an earlier copy of this one that nobody uses any more (see `Table.copy`)."""
         return self._copied(Table.copy, former)
 
     def for_cycle(self, former: Ledger | None = None) -> Ledger:

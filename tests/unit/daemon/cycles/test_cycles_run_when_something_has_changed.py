@@ -12,6 +12,7 @@ from tests.unit.state.watched import on, with_meta, with_status
 from volcano_py.api.effects import Bind, Evict, PodCondition
 from volcano_py.config.parse import parse_configuration
 from volcano_py.daemon.cycles import DECISIVE_PAUSE, STATUS_PAUSE
+from volcano_py.state.snapshot import Snapshot
 from volcano_py.state.table.change import Change
 from volcano_py.state.terms import term_book
 
@@ -195,9 +196,9 @@ async def test_nothing_is_decided_without_a_configuration(bench: Bench) -> None:
 async def test_what_was_decided_before_the_lease_was_lost_is_not_sent(bench: Bench) -> None:
     taken = bench.state.copy
 
-    def lose_the_lease(now: float) -> object:
+    def lose_the_lease(now: float, former: Snapshot | None) -> object:
         bench.active = False
-        return taken(now)
+        return taken(now, former)
 
     bench.state.copy = lose_the_lease  # type: ignore[assignment, method-assign]
     bench.put(*gang("g", cpu="1"))
@@ -264,7 +265,7 @@ async def test_or_fail(bench: Bench) -> None:
 async def test_a_cycle_that_fails_is_logged_and_tried_again_after_the_period(bench: Bench) -> None:
     taken = bench.state.copy
 
-    def fail(now: float) -> object:
+    def fail(now: float, former: Snapshot | None) -> object:
         raise RuntimeError("a defect of ours")
 
     bench.state.copy = fail  # type: ignore[assignment, method-assign]
@@ -298,9 +299,9 @@ async def test_while_a_cycle_runs_it_can_be_seen_since_when(bench: Bench) -> Non
     seen: list[float | None] = []
     taken = bench.state.copy
 
-    def look(now: float) -> object:
+    def look(now: float, former: Snapshot | None) -> object:
         seen.append(bench.loop.running_since)
-        return taken(now)
+        return taken(now, former)
 
     bench.state.copy = look  # type: ignore[assignment, method-assign]
     bench.wakeup.wake(Change.DECISION)
@@ -346,9 +347,9 @@ async def test_work_for_a_snapshot_is_done_in_slices_before_it(bench: Bench, mon
         slices += 1
         settle()
 
-    def look(now: float) -> object:
+    def look(now: float, former: Snapshot | None) -> object:
         settled_before.append(bench.state.is_settled)
-        return take(now)
+        return take(now, former)
 
     bench.state.settle_some = counted  # type: ignore[method-assign]
     bench.state.copy = look  # type: ignore[assignment, method-assign]
