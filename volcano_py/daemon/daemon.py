@@ -1,19 +1,17 @@
 """The daemon, put together: informers and kopf feed the state, cycles decide, writers carry out.
 
-Start: credentials, then everything that lists; cycles begin when every kind has been listed. The health server answers
-after the first of them. Stop: no new cycle, what was decided is carried out, the Lease is given back, the rest ends.
+Start: health server, then credentials, then everything that lists; cycles begin when every kind has been listed. Stop:
+no new cycle, what was decided is carried out, the Lease is given back, then the rest ends.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
-import socket
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import structlog
 
@@ -56,16 +54,14 @@ from volcano_py.daemon.supervision import Supervisor
 from volcano_py.daemon.wakeup import Wakeup
 from volcano_py.observe.build import build_info
 from volcano_py.observe.checks import Checks
-from volcano_py.observe.listen import ListenAddress, open_sockets
+from volcano_py.observe.health import HealthServer
+from volcano_py.observe.listen import ListenAddress
 from volcano_py.observe.metrics import Metrics
 from volcano_py.operator.kopf_host.app import KopfApp
 from volcano_py.operator.queues.feed import QueueFeed
 from volcano_py.operator.shards.keeper import NodeShardKeeper
 from volcano_py.scheduler import builtin_registry
 from volcano_py.state.table.change import Change
-
-if TYPE_CHECKING:
-    from volcano_py.observe.health import HealthServer
 
 log = structlog.get_logger(__name__)
 
@@ -74,9 +70,6 @@ log = structlog.get_logger(__name__)
 _STATUS_RETRY: Final = 30.0
 # Seconds for which loading kopf lets the first decisions and bindings go before: it takes a third of a second of CPU.
 _LOAD_AFTER: Final = 10.0
-# The same for the server of probes and metrics, with aiohttp: a seventh of a second of CPU. A probe waits that long at
-# most, for its connection is taken at once.
-_ANSWER_AFTER: Final = 2.0
 
 
 class Daemon:
@@ -211,7 +204,7 @@ class Daemon:
             self._controllers.commands,
             own_signals=self._supervisor.own_signals,
             bad_object=self._unreadable.found,
-            load_after=partial(self._first_decisions, _LOAD_AFTER) if self._options.scheduling else None,
+            load_after=self._first_decisions if self._options.scheduling else None,
         )
 
     def _make_keeper(self) -> NodeShardKeeper:
@@ -297,18 +290,19 @@ class Daemon:
         if self._options.scheduling:
             self._configuration.start(strict=self._options.strict)
         self._add_checks()
-        sockets = await open_sockets([ListenAddress.parse(text) for text in self._options.listen_addresses])
+        server = HealthServer(
+            self._gauges.render, self._checks, version=build_info(), status=self._status.status, dump=self._status.dump
+        )
+        await server.start([ListenAddress.parse(text) for text in self._options.listen_addresses])
         try:
-            await self._supervise(sockets)
+            await self._supervise()
         finally:
-            for each in sockets:
-                each.close()
+            await server.stop()
             self._supervisor.release_signals()
 
-    async def _supervise(self, sockets: Sequence[socket.socket]) -> None:
+    async def _supervise(self) -> None:
         """Children start in this order and stop in the reverse: deciding first, what it needs afterwards."""
         add = self._supervisor.add
-        add("health server", partial(self._answer_probes, sockets), restart=False)
         add("record", self._recording.run)
         add("informers", self._informers.run)
         add("kopf", self._kopf.run)
@@ -344,24 +338,10 @@ class Daemon:
 
         return start
 
-    async def _answer_probes(self, sockets: Sequence[socket.socket]) -> None:
-        """Probes, metrics and status, until cancelled. What answers them is loaded in a thread."""
-        if self._options.scheduling:
-            await self._first_decisions(_ANSWER_AFTER)
-        module = await asyncio.to_thread(importlib.import_module, "volcano_py.observe.health")
-        server: HealthServer = module.HealthServer(
-            self._gauges.render, self._checks, version=build_info(), status=self._status.status, dump=self._status.dump
-        )
-        await server.serve(sockets)
-        try:
-            await asyncio.Event().wait()
-        finally:
-            await server.stop()
-
-    async def _first_decisions(self, seconds: float) -> None:
-        """Return when the first cycle has ended and its bindings are carried out, or after this many seconds."""
+    async def _first_decisions(self) -> None:
+        """Returns when the first cycle has ended and its bindings are carried out, or after some seconds."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(_LOAD_AFTER):
                 await self._cycles.first_ended.wait()
                 await self._live.binder.quiet.wait()
 

@@ -15,6 +15,7 @@ import structlog
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.load.metrics_server import MetricsServer
+from volcano_py.cluster.load.prometheus import Prometheus
 from volcano_py.cluster.load.source import METRICS_SERVER, LoadError, LoadSettings, LoadSink, LoadSource
 from volcano_py.config import SchedulerConfiguration
 from volcano_py.observe.metrics.intake import IntakeMetrics
@@ -90,7 +91,7 @@ class NodeLoad:
     async def _read(self, settings: LoadSettings) -> None:
         try:
             if self._source is None:
-                self._source = self._source_of(settings)
+                self._source = MetricsServer(self._client) if settings.type == METRICS_SERVER else Prometheus(settings)
             self._nodes = await self._source.read(self._sink)
         except LoadError as error:
             self._failed(str(error))
@@ -100,14 +101,6 @@ class NodeLoad:
         self._problem, self._reported_stale = "", False
         self._read_at = self._clock.now().timestamp()
         self._metrics.load_read(self._read_at)
-
-    def _source_of(self, settings: LoadSettings) -> LoadSource:
-        if settings.type == METRICS_SERVER:
-            return MetricsServer(self._client)
-        # Loaded where it is configured: with aiohttp, it takes a tenth of the CPU of a start.
-        from volcano_py.cluster.load.prometheus import Prometheus
-
-        return Prometheus(settings)
 
     def _failed(self, problem: str) -> None:
         self._metrics.load_failed()

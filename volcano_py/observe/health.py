@@ -11,7 +11,6 @@ import asyncio
 import gzip
 import inspect
 import ipaddress
-import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
@@ -23,7 +22,7 @@ from aiohttp.typedefs import Handler
 from volcano_py.observe.build import build_info
 from volcano_py.observe.checks import Checks, ProbeResult
 from volcano_py.observe.encoding import json_chunks, to_json
-from volcano_py.observe.listen import ListenAddress, chosen, open_sockets
+from volcano_py.observe.listen import ListenAddress, chosen, open_socket
 
 Document = Callable[[], object | Awaitable[object]]
 """Gives what to show, on the event loop: a mapping of plain values, dataclasses or API objects."""
@@ -82,10 +81,6 @@ class HealthServer:
         """
         if self._runner is not None:
             raise RuntimeError("the server is already running: stop it first")
-        return await self.serve(await open_sockets(addresses))
-
-    async def serve(self, sockets: Sequence[socket.socket]) -> tuple[ListenAddress, ...]:
-        """Answer on these sockets, which are listening already, and close them in the end; returns where that is."""
         runner = web.AppRunner(
             self._application(),
             handle_signals=False,
@@ -96,12 +91,18 @@ class HealthServer:
             max_field_size=_LONGEST_LINE,
         )
         await runner.setup()
+        found = []
+        try:
+            for address in addresses:
+                sock = await open_socket(address)
+                found.append(chosen(sock))
+                await web.SockSite(runner, sock).start()
+        except BaseException:
+            await runner.cleanup()
+            raise
         self._runner = runner
-        for sock in sockets:
-            await web.SockSite(runner, sock).start()
-        found = tuple(chosen(sock) for sock in sockets)
         log.info("serving metrics and health", addresses=[str(address) for address in found])
-        return found
+        return tuple(found)
 
     async def stop(self) -> None:
         """Stop listening and end what is under way; harmless when not started."""

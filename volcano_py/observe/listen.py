@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
-from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -61,23 +60,6 @@ async def open_socket(address: ListenAddress) -> socket.socket:
         raise ListenError(
             error.errno, f"cannot listen on {address}: {error.strerror or error}; choose another address, or port 0"
         ) from error
-
-
-async def open_sockets(addresses: Sequence[ListenAddress]) -> list[socket.socket]:
-    """One for each address.
-
-    Raises:
-        ListenError: one of them cannot be had; then none is listened on.
-    """
-    sockets: list[socket.socket] = []
-    try:
-        for address in addresses:
-            sockets.append(await open_socket(address))  # noqa: PERF401 - those before it are closed if it fails
-    except BaseException:
-        for sock in sockets:
-            sock.close()
-        raise
-    return sockets
 
 
 def chosen(sock: socket.socket) -> ListenAddress:

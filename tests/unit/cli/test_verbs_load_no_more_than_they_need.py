@@ -8,7 +8,6 @@ import sys
 import pytest
 
 SLOW = ("aiohttp", "cryptography", "kopf", "kubernetes_asyncio", "numpy", "pydantic", "rich", "structlog", "yaml")
-LATE = {"aiohttp", "cryptography", "kopf"}
 OF_THE_SCHEDULER = {"cryptography", "kopf", "numpy", "pydantic"}
 ASK_THE_CLUSTER = {
     verb: f"import volcano_py.cli.{verb}"
@@ -67,10 +66,9 @@ def test_the_client_does_without_them_too(one_after_the_other: dict[str, set[str
     assert one_after_the_other["client"].isdisjoint(OF_THE_SCHEDULER)
 
 
-def test_the_daemon_decides_before_it_loads_these(one_after_the_other: dict[str, set[str]]) -> None:
-    """kopf and aiohttp, which answers probes, come when the first decisions have been made; certificates are for
-    admission webhooks."""
-    assert all(brought.isdisjoint(LATE) for brought in one_after_the_other.values())
+def test_the_daemon_decides_before_it_loads_kopf_and_certificates(one_after_the_other: dict[str, set[str]]) -> None:
+    """kopf comes when the first decisions have been made; certificates are for admission webhooks."""
+    assert one_after_the_other["daemon"].isdisjoint({"cryptography", "kopf"})
 
 
 def test_the_generated_models_are_not_loaded_with_the_daemon() -> None:

@@ -8,6 +8,7 @@ import binascii
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import aiohttp
 import msgspec
 
 from volcano_py.cluster.bounded_body import BodyTooLargeError, bounded_body
@@ -75,9 +76,6 @@ async def read_ports(source: UfmSource, credentials: Credentials) -> Sequence[Po
     Raises:
         UfmError: there was no answer, or none that can be used.
     """
-    # Loaded where there is UFM: it takes a tenth of the CPU of the daemon's start.
-    import aiohttp
-
     url = source.endpoint + _PORTS
     headers = {"Authorization": aiohttp.encode_basic_auth(credentials.username, credentials.password, "utf-8")}
     connector = aiohttp.TCPConnector(ssl=not source.is_insecure)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+
+import aiohttp
 
 from volcano_py.operator.kube_api import queue_path
-
-if TYPE_CHECKING:
-    import aiohttp
 
 
 class QueueWatch:

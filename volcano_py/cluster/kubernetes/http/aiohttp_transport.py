@@ -1,4 +1,4 @@
-"""Requests over aiohttp: where there is a proxy. All others go over `http1_pool.py`."""
+"""Requests over aiohttp: all but bindings, which go over `http1_pool.py` unless there is a proxy."""
 
 from __future__ import annotations
 

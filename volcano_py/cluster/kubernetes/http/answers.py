@@ -6,9 +6,8 @@ and, on their own, for the bytes they unpack to.
 
 from __future__ import annotations
 
-import asyncio
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 _MIB: Final = 2**20
@@ -24,9 +23,6 @@ BINDING: Final = 1 * _MIB
 """Success is 150 bytes; a refusal has the words of a webhook in it."""
 ERROR: Final = 1 * _MIB
 """The explanation of a refusal, whatever was asked for."""
-
-AHEAD: Final = 1 * _MIB
-"""Of a watch, before what came has been taken."""
 
 _PIECE: Final = _MIB  # bytes that are unpacked at a time
 
@@ -119,59 +115,6 @@ class Body:
         if self._came and not self._unpacker.is_complete:
             raise ConnectionError("the answer cannot be decompressed: it ended early")
         return b"".join(self._parts)
-
-
-class Stream:
-    """The body of an answer without an end: iterate over it for the bytes as they come, unpacked."""
-
-    def __init__(self, encoding: str, reading: asyncio.ReadTransport) -> None:
-        """`reading` is paused while there is more than the reader takes. Raises as `Unpacker`."""
-        self._unpacker = Unpacker(encoding)
-        self._reading = reading
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._is_paused = self._is_over = False
-        self._error: Exception | None = None
-        self._news = asyncio.Event()
-
-    def take(self, data: bytes) -> None:
-        """Another part came."""
-        self._parts.append(data)
-        self._size += len(data)
-        if self._size >= AHEAD and not self._is_paused:
-            self._reading.pause_reading()
-            self._is_paused = True
-        self._news.set()
-
-    def end(self, error: Exception | None) -> None:
-        """No more comes. Without an error, the server has ended the answer as it should."""
-        if not self._is_over:
-            self._is_over, self._error = True, error
-            self._read_on()
-            self._news.set()
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        """What came, in pieces of bounded size.
-
-        Raises:
-            OSError: the connection broke, or what came cannot be unpacked.
-        """
-        while True:
-            await self._news.wait()
-            self._news.clear()
-            came, self._parts, self._size = b"".join(self._parts), [], 0
-            self._read_on()
-            for piece in self._unpacker.pieces(came) if came else ():
-                yield piece
-            if self._is_over and not self._parts:
-                if self._error is not None:
-                    raise self._error
-                return
-
-    def _read_on(self) -> None:
-        if self._is_paused and not self._reading.is_closing():
-            self._reading.resume_reading()
-            self._is_paused = False
 
 
 def limit_of(status: int, limit: int) -> int:

@@ -1,24 +1,22 @@
-"""A small HTTP/1.1 client for the API server.
+"""A small HTTP/1.1 client for bindings, the one request that a scheduler sends by the thousand.
 
-A binding over aiohttp takes three times the CPU (figures: docs/architecture.md), and loading aiohttp takes a fifth of
-the CPU of a start. `transport.py` decides which request goes where; nothing else uses this module. httptools parses,
-aiohappyeyeballs finds an address that answers, and the event loop encrypts.
+A binding over aiohttp takes three times the CPU (figures: docs/architecture.md). `transport.py` decides which request
+goes where; nothing else uses this module. httptools parses, aiohappyeyeballs finds an address that answers, and the
+event loop encrypts.
 
 Limits:
 
 - Requests under way: one on each connection, and so many connections at most. Further requests wait, without a limit.
-  Urgent ones and watches do not count, and wait for no other request.
 - Answer: the caller's limit, 1 MiB for a binding (`answers.BINDING`), for everything that comes on the wire, headers
-  included, and once more for what it unpacks to. Beyond that `BeyondLimitError`. A watch has no such limit: its
-  connection is not read while `answers.AHEAD` bytes wait for the reader.
+  included, and once more for what it unpacks to. Beyond that `BeyondLimitError`.
 - Connections that are being opened: 16 (`OPENED_AT_ONCE`). Other requests wait for these, or for one that is free.
 - Time: 10 s to connect (`connections.CONNECT_WITHIN`), another address of the same name is tried after 250 ms. The
   caller limits the time for an answer. An idle connection is closed after 75 s (`connections.KEEP_ALIVE`).
 - Encodings: identity, gzip and deflate; any other is an error.
 
 Refused: upgrades, and bytes that no open request has asked for; both end the connection. Not supported: redirects (the
-answer is passed on), cookies, proxies, pipelining, requests without a body length. Nothing is sent twice but a GET on a
-kept connection that ends before any byte of the answer came.
+answer is passed on), cookies, proxies, pipelining, answers without an end, requests without a body length. Nothing is
+sent twice.
 """
 
 from __future__ import annotations
@@ -27,23 +25,14 @@ import asyncio
 import socket
 import ssl
 from collections import deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import Callable
 from typing import Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from aiohappyeyeballs import start_connection
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from volcano_py.cluster.kubernetes.http.answers import (
-    ERROR,
-    Answer,
-    BeyondLimitError,
-    Body,
-    Stream,
-    limit_of,
-    without_explanation,
-)
+from volcano_py.cluster.kubernetes.http.answers import Answer, BeyondLimitError, Body
 from volcano_py.cluster.kubernetes.http.connections import CONNECT_WITHIN, KEEP_ALIVE, cannot_connect, open_socket
 from volcano_py.cluster.kubernetes.http.heads import Head
 
@@ -65,11 +54,7 @@ class Server(NamedTuple):
 
 
 class Http1Pool:
-    """Connections to one server, with one request under way on each; the one that was used last is used next.
-
-    All requests share them: a watch goes over the connection on which its kind was listed. Opening one takes a
-    millisecond of CPU on both sides, and a daemon opens two dozen watches when it starts.
-    """
+    """Connections to one server, with one request under way on each; the one that was used last is used next."""
 
     def __init__(self, connections: int) -> None:
         """At most this many connections; requests beyond them wait. Create it on the loop that will use it."""
@@ -82,50 +67,28 @@ class Http1Pool:
         self._opening = 0
         self._waiting: deque[asyncio.Future[None]] = deque()  # requests without a connection, the first one first
 
-    async def exchange(
-        self, server: Server, head: Head, body: bytes | None, *, limit: int, urgent: bool = False
-    ) -> Answer:
+    async def exchange(self, server: Server, head: Head, body: bytes, *, limit: int) -> Answer:
         """Send one request and read the answer. Host and Content-Length come by themselves.
 
-        When a kept connection ends instead of answering, the request may have been carried out: only a GET is repeated.
+        Nothing is repeated: when a kept connection ends instead of answering, the request may have been carried out.
 
         Raises:
             OSError: there is no connection, or it ended before the answer did.
             BeyondLimitError: the answer is larger than `limit` bytes.
         """
-        async with nullcontext() if urgent else self._room:
-            kept = self._kept(server)
-            connection = kept or await self._connection(server, urgent=urgent)
-            try:
-                answer = await connection.exchange(head, body, limit)
-            except ConnectionError:
-                if kept is None or head.method != "GET" or kept.has_heard:
-                    raise
-                connection = await self._connection(server, urgent=urgent)
-                answer = await connection.exchange(head, body, limit)
+        async with self._room:
+            connection = self._kept(server) or await self._connection(server)
+            first = f"{head.method} {connection.below}{head.target} HTTP/1.1\r\n".encode("ascii")
+            length = b"Content-Length: %d\r\n\r\n" % len(body)
+            request = b"".join((first, connection.host, head.headers.lines, length, body))
+            answer = await connection.exchange(request, limit)
             self._keep(connection)
             return answer
 
-    @asynccontextmanager
-    async def watch(self, server: Server, head: Head) -> AsyncIterator[tuple[Stream | Answer, Callable[[], None]]]:
-        """The answer as it comes, or a refusal, and what ends it; leaving the block does so, too.
-
-        Raises:
-            OSError: the server did not answer.
-        """
-        connection = self._kept(server) or await self._connection(server, urgent=True)
-        try:
-            yield await connection.open(head), connection.abort
-        finally:
-            if connection.has_answered:
-                self._keep(connection)
-            else:
-                connection.abort()
-
-    async def _connection(self, server: Server, *, urgent: bool) -> _Connection:
+    async def _connection(self, server: Server) -> _Connection:
         """One that is kept, at once or as soon as there is one, or a new one when it is its turn to be opened."""
         while (connection := self._kept(server)) is None:
-            if urgent or self._opening < OPENED_AT_ONCE:
+            if self._opening < OPENED_AT_ONCE:
                 self._opening += 1
                 try:
                     return await self._connect(server)
@@ -227,21 +190,20 @@ class _Connection(asyncio.Protocol):
     def __init__(self, server: Server, forget: Callable[[_Connection], None]) -> None:
         url = urlsplit(server.url)
         self.server = server
+        self.host = f"Host: {url.netloc}\r\n".encode()
+        self.below = url.path
+        """A gateway has several servers below its own address."""
         self.idle_since = 0.0
-        self._host = f"Host: {url.netloc}\r\n".encode()
-        self._below = url.path  # a gateway has several servers below its own address
         self._forget = forget
         self._loop = asyncio.get_running_loop()
         self.ended = self._loop.create_future()
         """Done once the connection is no more."""
         self._parser = HttpResponseParser(self)
         self._spent = False
-        self._waiter: asyncio.Future[Answer | Stream] | None = None
-        self._streams = False  # what is asked for has no end
-        self._stream: Stream | None = None  # of a watch that is open
+        self._waiter: asyncio.Future[Answer] | None = None
         self._limit = 0
         self._came = 0  # bytes since the request that is open was sent
-        self._body: Body | None = None
+        self._body: list[bytes] = []
         self._encoding = ""
         self._retry_after: str | None = None
 
@@ -250,34 +212,13 @@ class _Connection(asyncio.Protocol):
         """Whether another request may be sent on it."""
         return not (self._spent or self._transport.is_closing())
 
-    @property
-    def has_heard(self) -> bool:
-        """Whether anything has come since the last request was sent."""
-        return self._came > 0
-
-    @property
-    def has_answered(self) -> bool:
-        """Whether nothing more of an answer is to come."""
-        return self._stream is None and not self._is_awaited
-
-    async def exchange(self, head: Head, body: bytes | None, limit: int) -> Answer:
+    async def exchange(self, request: bytes, limit: int) -> Answer:
         """Send this and wait for what comes back. A caller that stops waiting ends the connection."""
-        self._streams = False
-        answer = await self._answered(head, body, limit)
-        assert isinstance(answer, Answer)
-        return answer
-
-    async def open(self, head: Head) -> Stream | Answer:
-        """Send this and wait for the first lines of the answer. With a refusal, its whole explanation."""
-        self._streams = True
-        return await self._answered(head, None, ERROR)
-
-    async def _answered(self, head: Head, body: bytes | None, limit: int) -> Answer | Stream:
         if not self.reusable:
             raise _closed()
         self._waiter = self._loop.create_future()
         self._limit, self._came = limit, 0
-        self._transport.write(self._request(head, body))
+        self._transport.write(request)
         try:
             return await self._waiter
         except BaseException:
@@ -285,15 +226,6 @@ class _Connection(asyncio.Protocol):
             raise
         finally:
             self._waiter = None
-
-    def _request(self, head: Head, body: bytes | None) -> bytes:
-        first = f"{head.method} {self._below}{head.target} HTTP/1.1\r\n".encode("ascii")
-        length = b"\r\n" if body is None else b"Content-Length: %d\r\n\r\n" % len(body)
-        return b"".join((first, self._host, head.headers.lines, length, body or b""))
-
-    @property
-    def _is_awaited(self) -> bool:
-        return self._waiter is not None and not self._waiter.done()
 
     def abort(self) -> None:
         """End it now."""
@@ -306,15 +238,15 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._came += len(data)
-        if self._stream is None and not self._is_awaited:
+        if self._waiter is None or self._waiter.done():
             self.abort()  # the next request would take it for its answer
-            return
-        try:
-            self._parser.feed_data(data)
-        except (HttpParserError, HttpParserUpgrade) as error:
-            self._fail(ConnectionError(f"the answer is not HTTP/1.1: {error}"))
-        if self._is_awaited and self._came > self._limit:
-            self._give_up(BeyondLimitError(self._limit))
+        elif self._came > self._limit:
+            self._fail(BeyondLimitError(self._limit))
+        else:
+            try:
+                self._parser.feed_data(data)
+            except (HttpParserError, HttpParserUpgrade) as error:
+                self._fail(ConnectionError(f"the answer is not HTTP/1.1: {error}"))
 
     def connection_lost(self, error: Exception | None) -> None:
         self._spent = True
@@ -325,8 +257,8 @@ class _Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         """Of the parser: an answer begins."""
-        self._body, self._encoding, self._retry_after = None, "", None
-        if not self._is_awaited:  # a second answer, right behind the first
+        self._body, self._encoding, self._retry_after = [], "", None
+        if self._waiter is None or self._waiter.done():  # a second answer, right behind the first
             self.abort()
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -337,63 +269,29 @@ class _Connection(asyncio.Protocol):
             case b"content-encoding":
                 self._encoding = value.decode("latin-1")
 
-    def on_headers_complete(self) -> None:
-        """Of the parser: the body follows."""
-        status = self._parser.get_status_code()
-        if status < 200 or not self._is_awaited:
-            return
-        try:
-            if self._streams and status < 300:
-                self._stream = Stream(self._encoding, self._transport)
-                self._reply(self._stream)
-            else:
-                self._body = Body(limit_of(status, self._limit), self._encoding)
-        except ConnectionError as error:
-            self._fail(error)
-
     def on_body(self, part: bytes) -> None:
         """Of the parser: some of the answer's body."""
-        if self._stream is not None:
-            self._stream.take(part)
-        elif self._body is not None:
-            try:
-                self._body.take(part)
-            except (BeyondLimitError, ConnectionError) as error:
-                self._body = None
-                self._give_up(error)
+        self._body.append(part)
 
     def on_message_complete(self) -> None:
         """Of the parser: that was all."""
-        if self._parser.get_status_code() < 200:  # the answer is still to come
+        status = self._parser.get_status_code()
+        if status < 200:  # the answer is still to come
             return
         self._spent = self._spent or not self._parser.should_keep_alive()
-        if self._stream is not None:
-            self._stream.end(None)
-            self._stream = None
-        if self._body is None:
-            return
         try:
-            self._reply(Answer(self._parser.get_status_code(), self._body.whole(), self._retry_after))
-        except ConnectionError as error:
+            body = Body(self._limit, self._encoding)
+            body.take(b"".join(self._body))
+            answer = Answer(status, body.whole(), self._retry_after)
+        except (BeyondLimitError, ConnectionError) as error:
             self._fail(error)
-        self._body = None
-
-    def _give_up(self, error: Exception) -> None:
-        """The body cannot be read. Of a refusal with too many words, the status alone says enough."""
-        status = self._parser.get_status_code()
-        if isinstance(error, BeyondLimitError) and status >= 300:
-            self._reply(without_explanation(status, self._retry_after))
-        self._fail(error)
-
-    def _reply(self, answer: Answer | Stream) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(answer)
+        else:
+            if self._waiter is not None and not self._waiter.done():
+                self._waiter.set_result(answer)
 
     def _fail(self, error: Exception) -> None:
-        """There is no answer on this connection, or no more of it, and never will be."""
-        if self._stream is not None:
-            self._stream.end(error)
-        elif self._waiter is not None and not self._waiter.done():
+        """There is no answer on this connection, and never will be."""
+        if self._waiter is not None and not self._waiter.done():
             self._waiter.set_exception(error)
         self.abort()
 

@@ -1,23 +1,20 @@
-"""Sends requests to the API server: over our own client, or over aiohttp where there is a proxy."""
+"""Sends requests to the API server: bindings over our own client, all others over aiohttp."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from volcano_py.cluster.kubernetes.clock import Clock
+from volcano_py.cluster.kubernetes.http.aiohttp_transport import AiohttpTransport
 from volcano_py.cluster.kubernetes.http.answers import Answer
 from volcano_py.cluster.kubernetes.http.credentials import Credentials
 from volcano_py.cluster.kubernetes.http.heads import Head, Headers
 from volcano_py.cluster.kubernetes.http.http1_pool import Http1Pool, Server
 from volcano_py.cluster.kubernetes.http.paths import ApiPath, Params, target
 from volcano_py.cluster.kubernetes.http.watch_stream import WatchStream
-
-if TYPE_CHECKING:
-    from volcano_py.cluster.kubernetes.http.aiohttp_transport import AiohttpTransport
 
 JSON: Final = "application/json"
 
@@ -34,17 +31,16 @@ class Transport:
 
     def __init__(self, credentials: Credentials, connections: int) -> None:
         """`connections` are for requests that are not urgent. Create it on the loop that will use it."""
-        self._credentials, self._connections = credentials, connections
+        self._credentials = credentials
         self._http1 = Http1Pool(connections)
-        self._aiohttp: AiohttpTransport | None = None
+        self._aiohttp = AiohttpTransport(credentials, connections)
         self._agent = f"volcano-py/{version('volcano-py')}"
         self._headers: dict[tuple[str, str, str, str | None], Headers] = {}
 
     async def aclose(self) -> None:
         """Close all connections."""
         await self._http1.aclose()
-        if self._aiohttp is not None:
-            await self._aiohttp.aclose()
+        await self._aiohttp.aclose()
 
     async def send(
         self,
@@ -66,17 +62,18 @@ class Transport:
             BeyondLimitError: the answer is larger than `limit` bytes.
             InvalidRequestError: a header cannot be sent.
         """
+        login = self._credentials
         encoding = _GZIP if verb == "GET" else _IDENTITY
         head = Head(verb, target(path, params), self._headers_for(content_type, accept, encoding))
         async with asyncio.timeout(within):
-            if self._credentials.proxy:
-                return await self._by_proxy().exchange(head, body, limit=limit, urgent=urgent)
-            return await self._http1.exchange(self._server(), head, body, limit=limit, urgent=urgent)
+            if path.subresource != "binding" or login.proxy:
+                return await self._aiohttp.exchange(head, body, limit=limit, urgent=urgent)
+            server = Server(login.server, login.ssl, login.server_hostname)
+            return await self._http1.exchange(server, head, body or b"", limit=limit)
 
-    @asynccontextmanager
-    async def watch(
+    def watch(
         self, path: ApiPath, params: Params, *, accept: str, clock: Clock
-    ) -> AsyncIterator[WatchStream | Answer]:
+    ) -> AbstractAsyncContextManager[WatchStream | Answer]:
         """An open watch, or why there is none; leaving the block closes it.
 
         Raises:
@@ -84,24 +81,7 @@ class Transport:
             InvalidRequestError: a header cannot be sent.
         """
         head = Head("GET", target(path, params), self._headers_for(JSON, accept, _IDENTITY))
-        if self._credentials.proxy:
-            async with self._by_proxy().watch(head, str(path), clock) as opened:
-                yield opened
-            return
-        async with self._http1.watch(self._server(), head) as (answer, close):
-            yield answer if isinstance(answer, Answer) else WatchStream(aiter(answer), close, str(path), clock)
-
-    def _server(self) -> Server:
-        login = self._credentials
-        return Server(login.server, login.ssl, login.server_hostname)
-
-    def _by_proxy(self) -> AiohttpTransport:
-        """Loaded where it is needed only: aiohttp takes a tenth of the CPU of a start."""
-        if self._aiohttp is None:
-            from volcano_py.cluster.kubernetes.http.aiohttp_transport import AiohttpTransport
-
-            self._aiohttp = AiohttpTransport(self._credentials, self._connections)
-        return self._aiohttp
+        return self._aiohttp.watch(head, str(path), clock)
 
     def _headers_for(self, content_type: str, accept: str, encoding: str) -> Headers:
         authorization = self._credentials.authorization

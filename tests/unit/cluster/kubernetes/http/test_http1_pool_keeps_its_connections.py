@@ -1,6 +1,6 @@
 """Connections carry one request after the other, and none ever gets an answer that was meant for another.
 
-The same requests go by both ways to the API server: our own client, and aiohttp.
+The same requests go by both ways to the API server: the client for bindings, and aiohttp.
 """
 
 from __future__ import annotations
