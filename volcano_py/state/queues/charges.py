@@ -60,7 +60,8 @@ class Charges:
         ledger, names = self._ledger, self._queue_slots.names
         ledger.queues.reach(len(names))
         tasks = ledger.tasks
-        rows = np.flatnonzero((tasks.queue == NOWHERE) & (tasks.job >= 0) & ON_NODE_STATUSES[tasks.status])
+        rows = np.flatnonzero((tasks.queue == NOWHERE) & (tasks.job >= 0))
+        rows = rows[ON_NODE_STATUSES[tasks.status[rows]]]
         rows = rows[ledger.jobs.queue[tasks.job[rows]] != NOWHERE]
         # A pod that was deleted before it was bound is on no node, and holds nothing.
         rows = rows[(tasks.node[rows] != NOWHERE) | ALLOCATED_STATUSES[tasks.status[rows]]]

@@ -56,7 +56,7 @@ class Table:
         self._writable = self._bare()
         self._moment = 1
         """It passes with each copy of this table, and whenever this one is brought up to date."""
-        self._written = np.zeros(0, dtype=np.int64)
+        self._written = np.zeros(0, dtype=np.int32)
         """By row, the moment at which it was last written."""
         self._seen = self._clean = 0
         """Of a copy: its source's moment that it shows, and its own moment since which it may differ from that."""
@@ -129,7 +129,7 @@ class Table:
 
     def _copied(self, former: Self | None, shared: Set[str]) -> Self:
         if former is None or not former._can_become(self):
-            former = self._blank_copy()
+            former = self._blank_copy(shared)
         former._become(self, shared)
         self._moment += 1
         return former
@@ -138,14 +138,14 @@ class Table:
         is_as_large = (self._capacity, self.resources) == (source._capacity, source.resources)
         return self._source is source and is_as_large
 
-    def _blank_copy(self) -> Self:
+    def _blank_copy(self, shared: Set[str]) -> Self:
         """A copy without rows."""
         blank = self._bare()
         blank.size, blank.resources, blank._capacity = 0, self.resources, self._capacity
         blank._free, blank._source = [], self
         blank._start()
-        blank._written = np.zeros(self._capacity, dtype=np.int64)
-        for name in self.columns:
+        blank._written = np.zeros(self._capacity, dtype=np.int32)
+        for name in self.columns.keys() - shared:
             setattr(blank._writable, name, np.empty_like(getattr(self._writable, name)))
         return blank
 
@@ -154,8 +154,9 @@ class Table:
         common = min(self.size, source.size)
         differs = (source._written[:common] > self._seen) | (self._written[:common] > self._clean)
         stale = np.concatenate((np.flatnonzero(differs), np.arange(common, source.size)))
-        rows: Rows | slice = stale if common else slice(source.size)  # (all at once is faster)
-        arrays = self.change(rows)
+        # (without rows before there is no copy of this one yet that must know, and all at once is faster)
+        rows = stale if common else slice(source.size)
+        arrays = self.change(stale) if common else self._writable
         for name in self.columns:
             if name in shared:
                 setattr(arrays, name, getattr(source, name))
@@ -192,7 +193,7 @@ class Table:
                 else:
                     array[: self.size] = old[: self.size]
             setattr(arrays, name, array)
-        written = np.full(capacity, self._moment, dtype=np.int64)
+        written = np.full(capacity, self._moment, dtype=np.int32)
         written[: self.size] = self._written[: self.size]
         self._written, self._capacity = written, capacity
         self._show()
