@@ -11,13 +11,13 @@ from tests.unit.ui.users import Reviewer, token
 from volcano_py.ui.rights.sight import User
 from volcano_py.ui.rights.tokens import Holder, Tokens, UncheckedError
 
-SOON = time.time() + 600
+TOMORROW = time.time() + 86_400  # (whenever the tests were collected)
 
 
 @pytest.mark.parametrize(
     ("text", "until"),
     [
-        (token("ann", SOON), SOON),
+        (token("ann", TOMORROW), TOMORROW),
         (token("ann"), inf),
         ("opaque", inf),
         ("a.b.c", inf),
