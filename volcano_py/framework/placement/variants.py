@@ -74,11 +74,9 @@ class _Splitting:
         return made
 
     def _add(self, base: int, variant: Mapping[str, str]) -> int:
-        table, origin = self._ledger.classes, self.classes[base]
+        origin = self.classes[base]
         assert origin is not None, "a task without a class"
-        row = table.new_row()
-        columns = table.change(row)
-        columns.request[row], columns.nonzero_request[row] = table.request[base], table.nonzero_request[base]
+        row = self._ledger.classes.another(base)
         self.classes.extend([None] * (row + 1 - len(self.classes)))
         self.classes[row] = replace(origin, row=row, variant=variant)
         return row

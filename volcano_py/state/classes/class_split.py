@@ -39,9 +39,7 @@ def split_by_company(ledger: Ledger, classes: list[TaskClass | None], picture: T
         assert origin is not None, "a task without a class"
         row = base
         if base in seen:
-            row = table.new_row()
-            columns = table.change(row)
-            columns.request[row], columns.nonzero_request[row] = table.request[base], table.nonzero_request[base]
+            row = table.another(base)
             classes.extend([None] * (row + 1 - len(classes)))
         seen.add(base)
         among = picture.terms[term + NOWHERE] if term else None

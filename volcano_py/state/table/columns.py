@@ -192,6 +192,13 @@ class ClassTable(Table):
         "tasks": Column(np.int32, 0),
     }
 
+    def another(self, row: int) -> int:
+        """A new row for a class that asks for the same as the one in `row`."""
+        new = self.new_row()
+        columns = self.change(new)
+        columns.request[new], columns.nonzero_request[new] = self.request[row], self.nonzero_request[row]
+        return new
+
     def use_devices(self, rows: Rows | int) -> bool:
         """Whether tasks of any of these classes ask for more than cpu, memory and a place."""
         return bool(self.request[rows, PODS + 1 :].any())
