@@ -227,9 +227,9 @@ class Events(RuleBasedStateMachine):
         kept = {snapshot.nodes[row].name for row in snapshot.ledger.tasks.node.tolist() if row >= 0}
         assert kept <= named, "a task stands on a row that is free"
 
-    @rule(moved=st.lists(st.tuples(st.integers(0, 9), st.sampled_from(TaskStatus), st.booleans()), max_size=4))
-    def a_copy_is_used_again(self, moved: list[tuple[int, TaskStatus, bool]]) -> None:
-        """Whatever was written in it, and to the state, since it was made."""
+    @invariant()
+    def copies_that_are_used_again_are_as_new_ones(self) -> None:
+        """Whatever was written in them, and to the state, since they were made."""
         snapshot = self.state.snapshot(NOW, self.used)
         fresh = self.state.snapshot(NOW)
         assert columns(snapshot.ledger) == columns(fresh.ledger)
@@ -237,14 +237,16 @@ class Events(RuleBasedStateMachine):
             assert getattr(snapshot, name) == getattr(fresh, name)
         ledger = snapshot.ledger.for_cycle(self.used_by_cycle)
         assert columns(ledger) == columns(fresh.ledger)
-        for which, status, is_in_cycle in moved:
-            written = ledger if is_in_cycle else snapshot.ledger
-            if written.tasks.size and status is not TaskStatus.FREE:
-                written.move_one(which % written.tasks.size, status, NOWHERE)
+        self.used, self.used_by_cycle = snapshot, ledger
+
+    @rule(which=st.integers(0, 9), status=st.sampled_from(TaskStatus), in_cycle=st.booleans())
+    def a_copy_is_written_to(self, which: int, status: TaskStatus, in_cycle: bool) -> None:
+        assert self.used is not None
+        assert self.used_by_cycle is not None
+        ledger = self.used_by_cycle if in_cycle else self.used.ledger
+        if ledger.tasks.size and status is not TaskStatus.FREE:
+            ledger.move_one(which % ledger.tasks.size, status, NOWHERE)
         ledger.classes.clear(ledger.classes.new_row())
-        # (of lists, only the last copy can be used again)
-        self.used = replace(fresh, ledger=snapshot.ledger)
-        self.used_by_cycle = ledger
 
     @rule()
     def everything_is_listed_again(self) -> None:
