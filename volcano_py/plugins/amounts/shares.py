@@ -18,9 +18,10 @@ N = TypeVar("N", np.int64, np.float64)
 
 def dominant_share(held: NDArray[np.int64], base: NDArray[Any]) -> NDArray[np.float64]:
     """[K] the largest part that `held` [K, R] is of `base` [R] or [K, R], over the resources the base has any of."""
-    counted = base > 0
-    parts = np.divide(held, base, out=np.zeros(held.shape), where=counted)
-    shares: NDArray[np.float64] = parts.max(axis=-1, initial=0.0)
+    bases = np.where(base > 0, base, np.inf)
+    shares = np.zeros(len(held))
+    for dim in range(held.shape[1]):  # column by column: the largest part of each row at once takes three times as long
+        np.maximum(shares, held[:, dim] / bases[..., dim], out=shares)
     return shares
 
 
