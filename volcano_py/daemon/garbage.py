@@ -9,9 +9,9 @@ such as the 256 KiB read buffer of each TLS connection. glibc keeps such holes u
 faults, with connections that break by the dozen, they were 12 of 150 MiB after ten minutes, and grew. A mapping of its
 own for each large piece would have helped too, but made sums over ten thousand nodes five times as slow.
 
-The end of the heap, on the other hand, would go back to the system with every cycle, which frees its copy of the state,
-and be asked for again by the next one, page by page: three quarters of what a copy of 100,000 pods took (11 ms, 3 ms
-without). So glibc keeps some of it, until it is asked to return it, too.
+The end of the heap, on the other hand, would go back to the system with every cycle, which frees its arrays, and be
+asked for again by the next one, page by page: a tenth of a cycle among 100,000 single pods. So glibc keeps some of it,
+until it is asked to return it, too.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import Final
 
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 
-# glibc's names for what `mallopt` sets, and bytes: free memory at the end of the heap that is kept, a few copies of a
-# large state; and the size from which on a piece has a mapping of its own, the largest that glibc takes.
+# glibc's names for what `mallopt` sets, and bytes: free memory at the end of the heap that is kept, a few times what a
+# large cycle takes; and the size from which on a piece has a mapping of its own, the largest that glibc takes.
 _M_TRIM_THRESHOLD, _KEPT = -1, 64 << 20
 _M_MMAP_THRESHOLD, _LARGE = -3, 32 << 20
 
