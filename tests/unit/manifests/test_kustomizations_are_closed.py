@@ -62,3 +62,12 @@ def test_every_document_is_yaml_with_a_kind_and_no_key_twice(kustomization: Path
     for path in kustomization.parent.glob("*.yaml"):
         for document in yaml.load_all(path.read_text(), Loader):
             assert {"apiVersion", "kind"} <= set(document), path
+
+
+@EACH
+def test_folded_texts_are_one_line(kustomization: Path) -> None:
+    """A line in one that is indented more is no part of it: `kubectl kustomize` puts an empty line before it."""
+    for path in kustomization.parent.glob("*.yaml"):
+        for event in yaml.parse(path.read_text(), yaml.SafeLoader):
+            if isinstance(event, yaml.ScalarEvent) and event.style == ">":
+                assert "\n" not in event.value.rstrip("\n"), f"{path}, {event.start_mark}"
