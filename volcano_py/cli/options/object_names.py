@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from volcano_py.cli.options.live_names import NamesOf
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _POSITIONAL: Final = "positional_name"
 
@@ -47,14 +50,35 @@ def name_option(
 class _Kind(click.Choice[str]):
     """One of these kinds, in any spelling of kubectl's, and, after a slash, a name: `pg/train` is `podgroup/train`."""
 
+    def __init__(self, names: Mapping[str, NamesOf | None]) -> None:
+        super().__init__(tuple(names))
+        self._names = names
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         word, slash, name = str(value).partition("/")
-        if word not in self.choices:
-            from volcano_py.what_if.targets import WORDS
+        return f"{super().convert(self._meant(word), param, ctx)}{slash}{name}"
 
-            meant = WORDS.get(word.lower())
-            word = next((each for each in self.choices if WORDS[each] == meant), word)
-        return f"{super().convert(word, param, ctx)}{slash}{name}"
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        word, slash, begun = incomplete.partition("/")
+        if not slash:
+            return super().shell_complete(ctx, param, incomplete)
+        return [CompletionItem(f"{word}/{each.value}") for each in self.names(word, ctx, param, begun)]
+
+    def names(self, word: str, ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
+        """The names of this kind that begin so."""
+        known = self._names.get(self._meant(word))
+        return [] if known is None else known(ctx, param, begun)
+
+    def _meant(self, word: str) -> str:
+        """The kind of which this is a spelling, or the word as it is."""
+        if word in self.choices:
+            return word
+        from volcano_py.what_if.targets import WORDS
+
+        meant = WORDS.get(word.lower())
+        return next((each for each in self.choices if WORDS[each] == meant), word)
 
 
 def kind_and_name(names: Mapping[str, NamesOf | None], kind_of_name: click.ParamType[str]) -> Decorator:
@@ -64,10 +88,10 @@ def kind_and_name(names: Mapping[str, NamesOf | None], kind_of_name: click.Param
     Raises (from the verb):
         click.UsageError: there is no name, there are two, or it is no `kind_of_name`.
     """
+    kinds = _Kind(names)
 
-    def completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:
-        known = names.get(ctx.params.get("kind", ""))
-        return [] if known is None else known(ctx, param, incomplete)
+    def completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return kinds.names(ctx.params.get("kind", ""), ctx, param, incomplete)
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
@@ -81,7 +105,7 @@ def kind_and_name(names: Mapping[str, NamesOf | None], kind_of_name: click.Param
             argument = next(each for each in context.command.params if each.name == "name")
             return command(*args, kind=kind, name=name or kind_of_name.convert(after, argument, context), **given)
 
-        kinds = click.argument("kind", type=_Kind(tuple(names)), metavar="KIND[/NAME]")
-        return kinds(click.argument("name", type=kind_of_name, required=False, shell_complete=completed)(named))
+        first = click.argument("kind", type=kinds, metavar="KIND[/NAME]")
+        return first(click.argument("name", type=kind_of_name, required=False, shell_complete=completed)(named))
 
     return decorate

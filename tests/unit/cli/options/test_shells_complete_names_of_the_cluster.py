@@ -59,10 +59,18 @@ async def test_explain_completes_names_of_the_kind(user: UserOfCluster) -> None:
     user.api.on("GET", f"{SCHEDULING}/namespaces/ns/podgroups", page(7, pod_group("train")))
     user.api.on("GET", "/api/v1/nodes", page(7, *named("n1")))
     shell = ShellComplete(main, {}, "volcano-py", "")
-    for kind, names in (("podgroup", ["train"]), ("node", ["n1"])):
-        line = ["explain", "--kubeconfig", str(user.kubeconfig), "-n", "ns", kind]
-        items = await asyncio.to_thread(shell.get_completions, line, "")
-        assert [item.value for item in items] == names
+    line = ["explain", "--kubeconfig", str(user.kubeconfig), "-n", "ns"]
+    for words, offered in (
+        (["podgroup", ""], ["train"]),
+        (["node", ""], ["n1"]),
+        (["pg/"], ["pg/train"]),
+        (["node/n"], ["node/n1"]),
+        (["podgroup/other"], []),
+        (["service/"], []),
+        (["po"], ["podgroup", "pod"]),
+    ):
+        items = await asyncio.to_thread(shell.get_completions, [*line, *words[:-1]], words[-1])
+        assert [item.value for item in items] == offered
 
 
 async def test_a_cluster_that_refuses_offers_nothing(user: UserOfCluster) -> None:
