@@ -250,7 +250,8 @@ class Pods:
                 self._charges.put_as_written(row, pod)
             if info.unreadable and seen.status not in _FINISHED:
                 self.unreadable.put(row, info.unreadable)
-        self._date_nomination(row, info.nominated_node)
+        if info.nominated_node:
+            self._date_nomination(row, info.nominated_node)
         self.infos[row] = info
         self._entering[row] = seen, held
         return held
