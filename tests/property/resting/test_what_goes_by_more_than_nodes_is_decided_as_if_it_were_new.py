@@ -181,8 +181,10 @@ def test_what_goes_by_the_clock_is_decided_and_reported_as_if_it_were_new(name: 
 
 @pytest.mark.parametrize("name", BY_THE_CLOCK)
 def test_there_are_jobs_that_rest_for_room_in_such_histories(name: str) -> None:
-    lived = [asyncio.run(live(Random(seed), configured(*BY_THE_CLOCK[name]), ByTheClock)) for seed in range(3)]
-    assert sum(each.rested_for_room for each in lived) > 0
+    assert any(
+        asyncio.run(live(Random(seed), configured(*BY_THE_CLOCK[name]), ByTheClock)).rested_for_room
+        for seed in range(3)
+    )
 
 
 @pytest.mark.parametrize("name", IN_DOMAINS)
@@ -194,5 +196,7 @@ def test_what_waits_for_room_in_a_domain_is_decided_and_reported_as_if_it_were_n
 
 @pytest.mark.parametrize("name", IN_DOMAINS)
 def test_there_are_jobs_that_rest_for_room_in_a_domain(name: str) -> None:
-    lived = [asyncio.run(live(Random(seed), configured(*IN_DOMAINS[name]), InDomains)) for seed in range(10)]
-    assert sum(each.rested_for_domains for each in lived) > 0
+    assert any(
+        asyncio.run(live(Random(seed), configured(*IN_DOMAINS[name]), InDomains)).rested_for_domains
+        for seed in range(10)
+    )

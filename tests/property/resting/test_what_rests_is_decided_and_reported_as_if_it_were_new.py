@@ -477,7 +477,7 @@ def test_what_rests_is_decided_and_reported_as_if_it_were_new(name: str, rng: Ra
 
 @pytest.mark.parametrize("name", MORE_CONFIGURATIONS)
 def test_there_are_jobs_that_rest_in_such_histories(name: str) -> None:
-    assert sum(asyncio.run(live(Random(seed), configured(name))).rested for seed in range(3)) > 0
+    assert any(asyncio.run(live(Random(seed), configured(name))).rested for seed in range(3))
 
 
 @pytest.mark.parametrize("name", ADMITTING)
@@ -489,8 +489,9 @@ def test_what_waits_for_admission_is_decided_and_reported_as_if_it_were_new(name
 
 @pytest.mark.parametrize("name", ADMITTING)
 def test_there_are_jobs_that_rest_before_admission_in_such_histories(name: str) -> None:
-    lived = [asyncio.run(live(Random(seed), configured(name), BeforeAdmission)) for seed in range(5)]
-    assert sum(each.rested_unadmitted for each in lived) > 0
+    assert any(
+        asyncio.run(live(Random(seed), configured(name), BeforeAdmission)).rested_unadmitted for seed in range(5)
+    )
 
 
 @pytest.mark.parametrize("name", WITHOUT_EVICTIONS + WITH_EVICTIONS)
@@ -502,8 +503,7 @@ def test_what_waits_for_room_is_decided_and_reported_as_if_it_were_new(name: str
 
 @pytest.mark.parametrize("name", WITHOUT_EVICTIONS + WITH_EVICTIONS)
 def test_there_are_jobs_that_rest_for_room_in_such_histories(name: str) -> None:
-    lived = [asyncio.run(live(Random(seed), configured(name), InAFullCluster)) for seed in range(3)]
-    assert sum(each.rested_for_room for each in lived) > 0
+    assert any(asyncio.run(live(Random(seed), configured(name), InAFullCluster)).rested_for_room for seed in range(3))
 
 
 @pytest.mark.parametrize("name", WITHOUT_EVICTIONS + WITH_EVICTIONS)
@@ -520,8 +520,7 @@ def test_what_waits_for_room_in_a_network_is_decided_and_reported_as_if_it_were_
 
 
 def test_there_are_jobs_that_rest_for_room_in_a_network() -> None:
-    lived = [asyncio.run(live(Random(seed), parsed(NETWORK), InANetwork)) for seed in range(3)]
-    assert sum(each.rested_for_room for each in lived) > 0
+    assert any(asyncio.run(live(Random(seed), parsed(NETWORK), InANetwork)).rested_for_room for seed in range(3))
 
 
 @pytest.mark.parametrize("name", WITHOUT_EVICTIONS + WITH_EVICTIONS)
@@ -533,5 +532,4 @@ def test_what_waits_for_other_pods_is_decided_and_reported_as_if_it_were_new(nam
 
 @pytest.mark.parametrize("name", WITHOUT_EVICTIONS + WITH_EVICTIONS)
 def test_there_are_jobs_that_rest_for_other_pods_in_such_histories(name: str) -> None:
-    lived = [asyncio.run(live(Random(seed), configured(name), AmongOthers)) for seed in range(10)]
-    assert sum(each.rested_for_pods for each in lived) > 0
+    assert any(asyncio.run(live(Random(seed), configured(name), AmongOthers)).rested_for_pods for seed in range(10))

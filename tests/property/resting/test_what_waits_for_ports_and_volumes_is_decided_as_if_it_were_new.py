@@ -155,8 +155,9 @@ def test_what_waits_for_ports_and_volumes_is_decided_and_reported_as_if_it_were_
 
 @pytest.mark.parametrize("name", WITHOUT_EVICTIONS + WITH_EVICTIONS)
 def test_there_are_jobs_that_rest_for_ports_and_volumes_in_such_histories(name: str) -> None:
-    lived = [asyncio.run(live(Random(seed), configured(name), WithPortsAndVolumes)) for seed in range(10)]
-    assert sum(each.rested_for_pods for each in lived) > 0
+    assert any(
+        asyncio.run(live(Random(seed), configured(name), WithPortsAndVolumes)).rested_for_pods for seed in range(10)
+    )
 
 
 @FEW
