@@ -66,7 +66,7 @@ def test_every_document_is_yaml_with_a_kind_and_no_key_twice(kustomization: Path
 
 @EACH
 def test_folded_texts_are_one_line(kustomization: Path) -> None:
-    """A line in one that is indented more is no part of it: `kubectl kustomize` puts an empty line before it."""
+    """A line that is indented more than the first stays a line of its own, and kustomize adds an empty one."""
     for path in kustomization.parent.glob("*.yaml"):
         for event in yaml.parse(path.read_text(), yaml.SafeLoader):
             if isinstance(event, yaml.ScalarEvent) and event.style == ">":
