@@ -50,6 +50,13 @@ async def test_a_deployments_pods_wait_for_a_node_and_run_once_bound(
     pods = await namespace.wait_phases(Running=3)
     assert {each.node for each in pods} == {pool.names[0]}
     assert all(each.condition("Ready")["status"] == "True" and each.status["podIP"] for each in pods)
+
+    async def counted() -> None:
+        status = (await namespace.cluster.kubectl.json("get", "deployment", "web", "-n", namespace.name))["status"]
+        assert status.get("readyReplicas") == 3, status
+
+    # Its controller waits for five minutes for a pod that it has created and that is gone before it sees it.
+    await namespace.cluster.eventually("the Deployment counts its pods", counted)
     replaced = pods[0].name
     await namespace.delete_pod(replaced)
     pods = await namespace.wait_phases(Running=2, Pending=1)
