@@ -250,8 +250,7 @@ class Pods:
                 self._charges.put_as_written(row, pod)
             if info.unreadable and seen.status not in _FINISHED:
                 self.unreadable.put(row, info.unreadable)
-        if info.nominated_node:
-            self._date_nomination(row, info.nominated_node)
+        self._date_nomination(row, info.nominated_node)
         self.infos[row] = info
         self._entering[row] = seen, held
         return held
@@ -339,10 +338,8 @@ class Pods:
         """A promise keeps the date at which it was first seen; that of another node gets its date with the next
         snapshot."""
         known = self.infos[row]
-        if not node:
-            self._ledger.tasks.change(row).nominated_since[row] = 0.0
-        elif known is None or known.nominated_node != node:
-            self._ledger.tasks.change(row).nominated_since[row] = np.inf
+        if node != ("" if known is None else known.nominated_node):
+            self._ledger.tasks.change(row).nominated_since[row] = np.inf if node else 0.0
 
     def follow_clock(self, now: float) -> None:
         """Give a date to promises that are new since the last snapshot. Where the clock was set back meanwhile, older
