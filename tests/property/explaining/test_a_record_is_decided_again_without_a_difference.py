@@ -69,7 +69,7 @@ def test_a_record_may_be_cut_between_any_two_segments(name: str, rng: Random, li
 @given(rng=st.randoms(use_true_random=True))
 def test_every_segment_alone_leads_to_the_same_cluster(name: str, rng: Random) -> None:
     with TemporaryDirectory() as directory:
-        asyncio.run(record(Path(directory), rng, CONFIGURATIONS[name], steps=15, limits=SEGMENT_FOR_EACH_CYCLE))
+        asyncio.run(record(Path(directory), rng, CONFIGURATIONS[name], steps=30, limits=SEGMENT_FOR_EACH_CYCLE))
         whole, ended = Replaying(REGISTRY), 0
         for path in segments(Path(directory)):
             alone = Replaying(REGISTRY)
