@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from volcano_py.api import names
 from volcano_py.bench.bare_bindings import bind
 from volcano_py.bench.figures import AuditLog, cpu_seconds
@@ -16,7 +18,7 @@ from volcano_py.bench.loads.mixed_load import MixedWorkload
 from volcano_py.bench.loads.workload import Workload
 from volcano_py.bench.logins import all_powerful
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
-from volcano_py.cluster.kubernetes.http.errors import NotFoundError, ServerError
+from volcano_py.cluster.kubernetes.http.errors import NotFoundError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.install import install
@@ -24,7 +26,7 @@ from volcano_py.local.nodes import simulated_node
 from volcano_py.local.workdir.layout import Settings
 from volcano_py.operator.kube_api import pod_group_path, pod_path
 
-_DELETE_WITHIN = 600.0  # seconds; the API server deletes the pods of a collection one by one before it answers
+_DELETED_AT_A_TIME = 2_000  # objects; the API server deletes them before it answers, and gives up after a minute
 _LOOK_AGAIN = 0.2  # seconds
 _LAST_LINES = 2.0  # seconds until the audit log has the last bindings of a scheduler that has ended
 _MADE_AT_A_TIME = 64  # objects; more in flight adds nothing
@@ -136,15 +138,10 @@ class BenchCluster:
             return
 
     async def _delete_all(self, path: ApiPath) -> None:
-        """The API server gives up on more than some ten thousand objects after a minute, with part of them deleted."""
-        deadline = time.monotonic() + _DELETE_WITHIN
+        grace, limit = {"gracePeriodSeconds": 0}, {"limit": _DELETED_AT_A_TIME}
         while True:
-            try:
-                await self.client.delete(path, {"gracePeriodSeconds": 0}, within=_DELETE_WITHIN)
-            except ServerError:
-                if time.monotonic() > deadline:
-                    raise
-            else:
+            deleted = orjson.loads(await self.client.delete(path, grace, limit))
+            if not deleted["metadata"].get("continue"):
                 return
 
 
@@ -157,6 +154,8 @@ async def bench_cluster() -> AsyncIterator[BenchCluster]:
         simulate_nodes=False,
         apiserver_flags=(
             "--enable-priority-and-fairness=false",
+            # By default 1: 4,000 pods are deleted in 22 s, and in 6 s by 32.
+            "--delete-collection-workers=32",
             "--max-requests-inflight=0",
             # By default 200. kube-scheduler sends more at once: up to 2,300 of its 7,300 bindings were put off.
             "--max-mutating-requests-inflight=0",
