@@ -18,13 +18,13 @@ from typing import Any, Protocol
 import pytest
 import pytest_asyncio
 
-from e2e.harness.admission import Door, open_door, take_away
 from e2e.harness.cluster import EXTERNAL_BINARIES, Cluster, external_cluster, local_cluster
 from e2e.harness.daemon import Daemon, daemon_kubeconfig
 from e2e.harness.install import CONFIG_KEY, CONFIG_MAP_PATH, deployment_at_rest, give_lease_back, install
 from e2e.harness.namespace import Namespace
 from e2e.harness.networks import rack
 from e2e.harness.rights import Right
+from e2e.harness.webhooks.admission import Door, open_door, take_away
 from volcano_py.local.binaries.binaries import CONTROL_PLANE_BINARIES, ensure_binaries
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.nodes import create_nodes

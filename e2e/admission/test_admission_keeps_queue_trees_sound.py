@@ -11,7 +11,11 @@ import pytest
 import pytest_asyncio
 
 from e2e.conftest import SimulatedNodes, StartDaemon
-from e2e.harness.admission import (
+from e2e.harness.cluster import Cluster
+from e2e.harness.daemon import Daemon
+from e2e.harness.namespace import Namespace
+from e2e.harness.objects import Object, deployment, gang, pod, pod_group, queue
+from e2e.harness.webhooks.admission import (
     CONFIGURATION_PATHS,
     PROBE,
     QUEUES,
@@ -22,10 +26,6 @@ from e2e.harness.admission import (
     refusal_of,
     take_away,
 )
-from e2e.harness.cluster import Cluster
-from e2e.harness.daemon import Daemon
-from e2e.harness.namespace import Namespace
-from e2e.harness.objects import Object, deployment, gang, pod, pod_group, queue
 from volcano_py.local.kubectl import KubectlError
 from volcano_py.local.processes.ports import LOOPBACK
 from volcano_py.operator.webhooks.certificate_rotation import service_hosts

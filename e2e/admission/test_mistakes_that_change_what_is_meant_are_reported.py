@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from e2e.conftest import SimulatedNodes, StartDaemon
-from e2e.harness.admission import Door, answered
 from e2e.harness.daemon import Daemon
 from e2e.harness.jobs import Jobs
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import pod, pod_group, volcano_job
+from e2e.harness.webhooks.admission import Door, answered
 from volcano_py.api.names import IGNORED_ANNOTATION as IGNORED
 from volcano_py.local.client import APIError
 

@@ -9,8 +9,8 @@ import aiohttp
 import pytest
 
 from e2e.conftest import StartDaemon
-from e2e.harness.admission import Door, answered
-from e2e.harness.webhook_clients import API_SERVER
+from e2e.harness.webhooks.admission import Door, answered
+from e2e.harness.webhooks.clients import API_SERVER
 from volcano_py.local.processes.ports import LOOPBACK
 from volcano_py.local.workdir.certificates import CertificateAuthority, KeyPair, write_private
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+import yaml
+
 from e2e.harness import waiting
+from e2e.harness.applying import Applier
 from e2e.harness.rights import DAEMON_USERS
 from e2e.harness.views import EventView, PodGroupView, PodView, QueueView, listed
-from e2e.harness.webhook_clients import WebhookClients
+from e2e.harness.webhooks.clients import WebhookClients
 from volcano_py.local import components
 from volcano_py.local.binaries.binaries import ensure_binaries
 from volcano_py.local.client import APIClient, APIError
@@ -54,6 +56,7 @@ class Cluster:
         self.client = client
         self.control_plane = control_plane
         self.webhook_clients = webhook_clients
+        self._applier = Applier(client)
         self.diagnostics: list[Callable[[], str]] = []
         """Each adds its text to the message of a failed wait; daemons add the end of their logs."""
 
@@ -64,9 +67,10 @@ class Cluster:
 
     async def apply(self, objects: str | Iterable[dict[str, Any]], namespace: str = "") -> None:
         """Server-side apply YAML text or objects; `namespace` for those that name none."""
-        if not isinstance(objects, str):
-            objects = "\n---\n".join(json.dumps(each) for each in objects)
-        await self.kubectl.apply(objects, *([f"--namespace={namespace}"] if namespace else []))
+        if isinstance(objects, str):
+            objects = filter(None, yaml.safe_load_all(objects))
+        for each in objects:
+            await self._applier.apply(each, namespace)
 
     async def pods(self, namespace: str, selector: str = "") -> list[PodView]:
         """The pods of a namespace, by name; `selector` is a label selector."""

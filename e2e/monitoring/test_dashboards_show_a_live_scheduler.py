@@ -11,12 +11,12 @@ import pytest
 import pytest_asyncio
 
 from e2e.conftest import NodePool, SimulatedNodes, StartDaemon
-from e2e.harness.admission import Door, answered
 from e2e.harness.cluster import Cluster
 from e2e.harness.jobs import Jobs, job, task
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import gang, pod, pod_group, queue
 from e2e.harness.preemption import PREEMPTING, URGENT
+from e2e.harness.webhooks.admission import Door, answered
 from e2e.monitoring.prometheus import Prometheus, Sample
 from volcano_py.config import default_configuration_text
 from volcano_py.local.binaries.binaries import ensure_binaries

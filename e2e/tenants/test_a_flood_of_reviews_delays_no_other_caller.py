@@ -12,11 +12,11 @@ import aiohttp
 import pytest
 
 from e2e.conftest import SimulatedNodes, StartDaemon
-from e2e.harness.admission import Door, answered
 from e2e.harness.install import LEASE_PATH
 from e2e.harness.objects import Object, pod
 from e2e.harness.tenant import Tenant
 from e2e.harness.waiting import eventually
+from e2e.harness.webhooks.admission import Door, answered
 from e2e.tenants.conftest import Row, record
 from e2e.tenants.strangers import LONGEST_WAIT, standing, wait_for_node
 from volcano_py.local.client import APIError

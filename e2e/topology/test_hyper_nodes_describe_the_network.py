@@ -9,11 +9,11 @@ from typing import Any
 import pytest_asyncio
 
 from e2e.conftest import SimulatedNodes, StartDaemon
-from e2e.harness.admission import Door, answered
 from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
 from e2e.harness.networks import HYPER_NODES, exact, hyper_node, label, regex
+from e2e.harness.webhooks.admission import Door, answered
 from volcano_py.local.client import APIError
 from volcano_py.local.kubectl import KubectlError
 

@@ -21,6 +21,7 @@ _IN_FLIGHT = 64
 """Measured: creates 1,300-1,700 objects/s; more in flight adds nothing on two cores."""
 
 MERGE_PATCH = "application/merge-patch+json"
+_APPLY_PATCH = "application/apply-patch+yaml"
 
 
 class APIError(LocalError):
@@ -72,6 +73,11 @@ class APIClient:
 
     async def merge_patch(self, path: str, body: Mapping[str, Any]) -> Any:
         return await self._request("PATCH", path, body, content_type=MERGE_PATCH)
+
+    async def apply(self, path: str, body: Mapping[str, Any], *, manager: str) -> Any:
+        """Server-side apply, as the field manager `manager`; it takes fields over, and unknown ones are refused."""
+        query = {"fieldManager": manager, "force": "true", "fieldValidation": "Strict"}
+        return await self._request("PATCH", path, body, query=query, content_type=_APPLY_PATCH)
 
     async def delete(self, path: str, body: Mapping[str, Any] | None = None, **query: str) -> Any:
         """Delete what is at `path`: an object, or everything a collection lists. `body` is a DeleteOptions."""

@@ -13,11 +13,11 @@ import pytest
 import pytest_asyncio
 import yaml
 
-from e2e.harness.admission import answered, open_door
 from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon, daemon_kubeconfig
 from e2e.harness.install import SERVICE_ACCOUNT, install
 from e2e.harness.rights import ADMISSION_ACCOUNT, CONTROLLERS_ACCOUNT, Right, audited_control_plane, granted_rights
+from e2e.harness.webhooks.admission import answered, open_door
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.shipped import shipped
 

@@ -12,7 +12,7 @@ import yaml
 from volcano_py.local.workdir.certificates import CertificateAuthority, write_private
 from volcano_py.local.workdir.kubeconfig import Credentials
 
-_GUIDE: Final = Path(__file__).parents[2] / "docs" / "guide" / "admission.md"
+_GUIDE: Final = Path(__file__).parents[3] / "docs" / "guide" / "admission.md"
 _CONFIGURATION: Final = re.compile(r"```text\n(apiVersion: apiserver\.config\.k8s\.io/v1\n.*?)```", re.DOTALL)
 _KUBECONFIG: Final = "/etc/kubernetes/webhook-clients.yaml"
 """As the guide has it."""
