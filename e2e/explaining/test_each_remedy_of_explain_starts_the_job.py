@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import pytest_asyncio
 from click.testing import CliRunner
@@ -51,14 +51,6 @@ async def offers(namespace: Namespace) -> AsyncIterator[Offers]:
     yield offered
 
 
-async def recreate(namespace: Namespace, objects: list[dict[str, Any]]) -> None:
-    """Delete the pods among them that there are, and create all of it."""
-    for obj in objects:
-        if obj["kind"] == "Pod":
-            await namespace.delete_pod(obj["metadata"]["name"])
-    await namespace.apply(objects)
-
-
 async def test_pods_that_ask_for_less(
     namespace: Namespace, simulated_nodes: SimulatedNodes, daemon: Daemon, offers: Offers
 ) -> None:
@@ -66,7 +58,7 @@ async def test_pods_that_ask_for_less(
     await namespace.apply(gang("train", 4, cpu="3", node_selector=pool.selector))
     await namespace.wait_reported("train-3", saying="Insufficient cpu")
     await offers("ask for less: 2 cpu for each pod instead of 3 cpu")
-    await recreate(namespace, gang("train", 4, cpu="2", node_selector=pool.selector))
+    await namespace.recreate(*gang("train", 4, cpu="2", node_selector=pool.selector))
     await namespace.wait_phases(Running=4)
 
 
@@ -88,7 +80,7 @@ async def test_a_selector_that_is_dropped(
     await namespace.apply(gang("train", 2, node_selector={**pool.selector, "disk": "ssd"}))
     await namespace.wait_reported("train-1", saying="nodeSelector")
     await offers("drop the nodeSelector disk=ssd")
-    await recreate(namespace, gang("train", 2, node_selector=pool.selector))
+    await namespace.recreate(*gang("train", 2, node_selector=pool.selector))
     await namespace.wait_phases(Running=2)
 
 
@@ -126,7 +118,7 @@ async def test_a_higher_priority(
     await namespace.wait_reported("train-1", saying="Insufficient cpu")
     await offers("give it a PriorityClass of ")
     _, *pods = gang("train", 2, priority_class="e2e-urgent", node_selector=pool.selector, labels=TRAIN)
-    await recreate(namespace, [pod_group("train", 2, priority_class="e2e-urgent"), *pods])
+    await namespace.recreate(pod_group("train", 2, priority_class="e2e-urgent"), *pods)
     await namespace.wait_phases(selector="job=train", Running=2)
 
 

@@ -105,8 +105,8 @@ async def test_each_oddity_is_reported_and_others_go_on(
         for about in ("PodGroup/before", "Job/spoilt"):
             await namespace.wait_event("Unreadable", about, saying="counts as in its last readable version")
         # As they were when they could be read, they go on.
-        await namespace.delete_pod("before-0")
-        await namespace.apply(pod("before-0", group="before", node_selector=pool.selector, labels={"of": "before"}))
+        again = pod("before-0", group="before", node_selector=pool.selector, labels={"of": "before"})
+        await namespace.recreate(again)
         await namespace.delete_pod("spoilt-worker-0")
         await healthy_work_runs(namespace, "meanwhile", team, pool.selector)
         await namespace.wait_phases(selector="of=before", Running=4)

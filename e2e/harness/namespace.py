@@ -47,6 +47,20 @@ class Namespace:
                 each = [each]  # noqa: PLW2901 - one object is a list of one
             await self.cluster.apply(each, self.name)
 
+    async def recreate(self, *objects: dict[str, Any]) -> None:
+        """Apply objects; pods of their names are deleted before, and gone."""
+        __tracebackhide__ = True
+        names = {each["metadata"]["name"] for each in objects if each["kind"] == "Pod"}
+        for name in sorted(names):
+            await self.delete_pod(name)
+
+        async def gone() -> None:
+            left = [each for each in await self.pods() if each.name in names]
+            assert not left, listed(left)
+
+        await self.cluster.eventually(f"none of the old pods is left in {self.name}", gone)
+        await self.apply(objects)
+
     async def delete_pod(self, name: str) -> None:
         await self.cluster.delete(f"/api/v1/namespaces/{self.name}/pods/{name}")
 

@@ -92,8 +92,7 @@ async def test_an_edited_tree_moves_no_job_and_decides_where_pods_come_back(
     stays, leaves = sorted(before.values(), key=lambda each: each.node)
 
     await wire({"e2e-rack-a": [first], "e2e-rack-b": [second, third, fourth]})
-    await namespace.delete_pod(leaves.name)
-    await namespace.apply(pod(leaves.name, group="train", cpu="4", node_selector=pool.selector))
+    await namespace.recreate(pod(leaves.name, group="train", cpu="4", node_selector=pool.selector))
     await namespace.wait_reported(leaves.name, saying="its placed pods are in e2e-rack-a (rack, tier 1)")
 
     # Others go by the new tree meanwhile.
