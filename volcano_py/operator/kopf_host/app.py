@@ -97,7 +97,7 @@ class KopfApp:
     @property
     def behind(self) -> float:
         """Seconds since the queues were last known to be as the server has them: 0 while kopf's watch is open, and
-        before its first."""
+        until kopf is loaded, which is to open it."""
         if not self._watch.lost.is_set():
             return 0.0
         return time.monotonic() - max(self._watch.lost_at, self.listed_from)
@@ -119,6 +119,7 @@ class KopfApp:
         """In a thread, as the loop has more urgent things to do."""
         if self._load_after is not None:
             await self._list_until(self._load_after())
+        self._watch.expect()
         module = await asyncio.to_thread(importlib.import_module, "volcano_py.operator.kopf_host.embedded")
         kopf: EmbeddedKopf = module.EmbeddedKopf(
             self._client.credentials,

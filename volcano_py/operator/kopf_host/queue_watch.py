@@ -16,11 +16,16 @@ class QueueWatch:
 
     def __init__(self, on_open: Callable[[], None]) -> None:
         self.lost = asyncio.Event()
-        """Set while none is open, from the end of the first one on."""
+        """Set while none is open although one should be."""
         self.lost_at = float("-inf")
-        """Monotonic time at which that began."""
+        """Monotonic time at which the last one ended."""
         self._on_open = on_open
         self._open = 0
+
+    def expect(self) -> None:
+        """From now on one should be open."""
+        if not self._open:
+            self.lost.set()
 
     async def __call__(self, request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
         """An aiohttp middleware, which changes nothing."""

@@ -327,6 +327,33 @@ async def test_while_the_watch_is_lost_queues_are_listed_and_the_time_since_is_k
         assert current[-1] == 0.0
 
 
+async def test_queues_are_behind_when_the_first_watch_cannot_be_opened(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list before kopf's turn works, and nothing after it."""
+    monkeypatch.setattr(kopf_app, "_LIST_UNWATCHED_EVERY", 0.05)
+    world.list_seldom()
+    world.its_turn.clear()
+    tasks = [asyncio.create_task(each) for each in (world.app.run(), world.app.stand_in())]
+    await world.app.listed.wait()
+    world.server.refusals[QUEUES] = 503
+    world.its_turn.set()
+    await until(lambda: world.app.behind > 0.3)
+
+    # Lists alone bring what has changed, and how old it is stays small.
+    del world.server.refusals[QUEUES]
+    world.server.breaks_watches = 503
+    world.server.put(QUEUES, "late")
+    await until(lambda: "late" in world.seen.queues and world.app.behind < 0.3)
+
+    world.server.breaks_watches = 0
+    await until(lambda: world.server.watching(QUEUES) == 1 and world.app.behind == 0)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    world.server.end_watches()
+
+
 async def test_kopf_only_reads(world: World) -> None:
     """No annotation, finalizer, status or event of kopf's, even on an object with another kopf operator's finalizer."""
     foreign = {"metadata": {"finalizers": ["kopf.zalando.org/KopfFinalizerMarker"]}}

@@ -91,4 +91,5 @@ def test_answers_are_not_mixed_up(seed: int, run: Run) -> None:
 
     assert became["another's"] == 0
     assert became.total() == REQUESTS
-    assert min(became["its own"], became["broken off"]) > REQUESTS / 20
+    # On a busy machine most are given up; some of each kind there are all the same.
+    assert min(became["its own"], became["broken off"]) > REQUESTS / 100
