@@ -75,8 +75,12 @@ def has_to_wait(job: VolcanoJob, action: JobAction) -> bool:
 
 def _restart(job: VolcanoJob, *, counts: bool) -> Step:
     """At its last try what has finished is kept, so that its owner can see why it failed."""
-    last = counts and job.status.retry_count >= job.spec.max_retry - 1
-    return Step(JobPhase.RESTARTING, retries=counts, restarts_all=not last)
+    return Step(JobPhase.RESTARTING, retries=counts, restarts_all=not (counts and has_no_try_left(job)))
+
+
+def has_no_try_left(job: VolcanoJob) -> bool:
+    """Whether one more try reaches `maxRetry`: it would not be carried out, and the job would be Failed."""
+    return job.status.retry_count >= job.spec.max_retry - 1
 
 
 def by_itself(job: VolcanoJob, members: Members) -> Step | None:

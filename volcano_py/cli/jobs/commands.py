@@ -7,7 +7,7 @@ from typing import Final
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.jobs.model import BATCH_API, FINISHED, JOB_KIND, JobAction, JobPhase, VolcanoJob
-from volcano_py.jobs.phases import asked_for
+from volcano_py.jobs.phases import asked_for, has_no_try_left
 from volcano_py.operator.kube_api import BUS_API
 
 _CAN_BE_RESUMED: Final = frozenset({JobPhase.ABORTING, JobPhase.ABORTED})
@@ -27,9 +27,14 @@ RESUME: Final = Ask("resume", JobAction.RESUME, "resumed")
 
 
 def objection(ask: Ask, job: VolcanoJob) -> str:
-    """Why the controller would do nothing; empty if it would do something."""
+    """Why the controller would do nothing, or end the job instead; empty if it would do what is asked."""
     phase, who = job.status.phase, f"job {job.metadata.key}"
     if asked_for(job, ask.action) is not None:
+        if ask is RESUME and has_no_try_left(job):
+            return (
+                f"{who} would be Failed: to be resumed counts as a try, {job.status.retry_count} have been, and"
+                f" spec.maxRetry is {job.spec.max_retry}; delete it, and create it again with a larger spec.maxRetry"
+            )
         return ""
     if ask is RESUME:
         return f"{who} is {phase or 'new'}, not suspended: there is nothing to resume"

@@ -370,6 +370,22 @@ async def test_a_command_without_effect_is_not_given(
     assert (result.exit_code, result.output, api.sent("POST")) == (1, f"Error: {message}\n", [])
 
 
+async def test_a_job_that_would_fail_is_not_resumed(api: FakeApi, run: Run) -> None:
+    """To be resumed is a try, and the one that reaches maxRetry is not carried out."""
+    suspended = job("train", "Aborted")
+    suspended["status"]["retryCount"] = 2
+    api.on("GET", f"{JOBS}/train", Reply(body=suspended))
+
+    result = await run("resume", "--name", "train")
+
+    assert result.exit_code == 1
+    assert result.output == (
+        "Error: job default/train would be Failed: to be resumed counts as a try, 2 have been, and spec.maxRetry is 3;"
+        " delete it, and create it again with a larger spec.maxRetry\n"
+    )
+    assert api.sent("POST") == []
+
+
 @pytest.mark.parametrize("ask", [SUSPEND, RESUME])
 @pytest.mark.parametrize("phase", list(JobPhase))
 def test_what_is_asked_for_has_an_effect(ask: Ask, phase: JobPhase) -> None:
