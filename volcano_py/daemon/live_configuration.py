@@ -17,6 +17,7 @@ from volcano_py.config import (
     OutcomeKind,
     Reloader,
     SchedulerConfiguration,
+    Severity,
     default_configuration_text,
     format_problems,
     in_short,
@@ -177,26 +178,36 @@ class LiveConfiguration:
         self._on_outcome(outcome)
         if outcome.valid:
             self.rejected = ""
-        if outcome.kind is OutcomeKind.UNCHANGED:
+        if outcome.kind is OutcomeKind.REJECTED:
+            self._reject(outcome, about or self._map)
             return
-        problems = format_problems(outcome.problems, outcome.text, source=outcome.origin) if outcome.problems else ""
         if outcome.kind is OutcomeKind.ACCEPTED:
             digest = outcome.configuration.digest if outcome.configuration else ""
             log.info("configuration in force", origin=outcome.origin, digest=digest)
-            if problems:
-                log.warning("configuration warnings", origin=outcome.origin, warnings=problems)
             self._on_change()
             if about is not None:
                 self._record(Event(about, "Normal", "ConfigurationLoaded", f"in force, digest {digest[:12]}"))
+        self._warn(outcome, about)
+
+    def _warn(self, outcome: Outcome, about: ObjectRef | None) -> None:
+        """Also where nothing else changes: a key that is misspelt has no effect but this."""
+        warnings = [problem for problem in outcome.problems if problem.severity is Severity.WARNING]
+        if not warnings:
             return
+        rendered = format_problems(warnings, outcome.text, source=outcome.origin)
+        log.warning("configuration warnings", origin=outcome.origin, warnings=rendered)
+        if about is not None:
+            note = in_short(warnings, room=_LONGEST_NOTE)
+            self._record(Event(about, "Warning", "ConfigurationWarning", note))
+
+    def _reject(self, outcome: Outcome, about: ObjectRef | None) -> None:
         kept = "the last good one stays in force" if outcome.configuration else "nothing is scheduled until it is fixed"
-        self.rejected = problems
-        log.error("configuration rejected", origin=outcome.origin, consequence=kept, problems=problems)
-        target = about or self._map
-        if target is not None:
+        self.rejected = format_problems(outcome.problems, outcome.text, source=outcome.origin)
+        log.error("configuration rejected", origin=outcome.origin, consequence=kept, problems=self.rejected)
+        if about is not None:
             note = f"{kept}: "
             note += in_short(outcome.problems, room=_LONGEST_NOTE - len(note))
-            self._record(Event(target, "Warning", "InvalidConfiguration", note))
+            self._record(Event(about, "Warning", "InvalidConfiguration", note))
 
 
 def _origin(config_map: ObjectRef) -> str:

@@ -19,8 +19,8 @@ from volcano_py.config import Outcome, OutcomeKind, Reloader
 from volcano_py.daemon.live_configuration import LOOK_EVERY, ConfigurationError, LiveConfiguration
 
 CATALOGUE = checked_registry().catalogue()
-GOOD = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n'
-BETTER = 'actions: "enqueue, allocate"\ntiers:\n- plugins:\n  - name: gang\n'
+GOOD = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n'
+BETTER = 'actions: "enqueue, allocate"\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n'
 BAD = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gnag\n'
 
 
@@ -153,6 +153,30 @@ def test_an_invalid_edit_keeps_the_last_good_one_and_says_where_it_is_wrong() ->
     assert "gnag" in event.message
     assert "\n" not in event.message, "kubectl get events shows the first line"
     assert [entry["event"] for entry in logs] == ["configuration rejected"]
+
+
+def test_a_key_that_is_misspelt_is_reported_although_nothing_else_changes() -> None:
+    bench = Bench()
+    bench.live.replace("ConfigMap", [config_map(GOOD)])
+    bench.reported()
+    with capture_logs() as logs:
+        bench.live.upsert("ConfigMap", config_map(f"{GOOD}    enablePreemtable: true\n", "2"))
+        bench.live.upsert("ConfigMap", config_map(f"{GOOD}    enablePreemtable: true\n", "3"))
+    assert bench.changes == 1
+    (event,) = bench.events
+    assert (event.type, event.reason) == ("Warning", "ConfigurationWarning")
+    assert event.message.startswith("line 6, column 5: ")
+    assert "enablePreemtable" in event.message
+    assert [entry["event"] for entry in logs] == ["configuration warnings"]
+
+
+def test_a_new_configuration_with_warnings_is_in_force_and_they_are_reported() -> None:
+    bench = Bench()
+    bench.live.replace("ConfigMap", [config_map(GOOD)])
+    bench.reported()
+    bench.live.upsert("ConfigMap", config_map(f"{BETTER}    enablePreemtable: true\n", "2"))
+    assert bench.reported() == [("Normal", "ConfigurationLoaded"), ("Warning", "ConfigurationWarning")]
+    assert bench.changes == 2
 
 
 def test_the_same_edit_again_is_reported_once() -> None:
