@@ -124,3 +124,11 @@ async def test_the_cluster_is_captured_with_its_configuration_and_what_is_missin
     assert 'CSINode not read: User "ann" cannot list resource "csinodes"; nodes take any number' in result.stderr
     assert read(path).configuration == "actions: allocate\n"
     assert [each.what for each in read(path).unread] == ["CSINode"]
+
+
+def test_a_capture_that_is_named_as_a_manifest_is_for_the_option_from(captured: str, manifests: str) -> None:
+    result = run("simulate", "-f", manifests, "-f", captured)
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"Error: {captured}: a capture, not a manifest; simulate, explain and what-if read it with --from {captured}\n"
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ class CannotMakeError(ValueError):
     """The options or the manifest make no object; the text says why, and what to do."""
 
 
-def read_documents(filenames: Iterable[Path]) -> list[Document]:
+def read_documents(filenames: Sequence[Path]) -> list[Document]:
     """All documents of files and folders, `-` being standard input; ends the verb when one cannot be read."""
     documents: list[Document] = []
     try:
@@ -28,8 +28,17 @@ def read_documents(filenames: Iterable[Path]) -> list[Document]:
             else:
                 documents.extend(read_paths([filename]))
     except ManifestError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(_of_capture(filenames) or str(error)) from error
     return documents
+
+
+def _of_capture(filenames: Sequence[Path]) -> str:
+    """What to do with a capture among these files; "" where there is none."""
+    from volcano_py.capture.file import is_capture
+
+    found = next(filter(is_capture, filenames), None)
+    how = f"a capture, not a manifest; simulate, explain and what-if read it with --from {found}"
+    return "" if found is None else f"{found}: {how}"
 
 
 def _standard_input() -> str:

@@ -36,7 +36,7 @@ from volcano_py.standing import Standing, standings
 from volcano_py.state.cluster_state import ClusterState
 
 
-def of_manifests(filenames: Iterable[Path], conf: Path | None, rules: GroupRules) -> list[Standing]:
+def of_manifests(filenames: Sequence[Path], conf: Path | None, rules: GroupRules) -> list[Standing]:
     """The queues after the scheduler has placed what it can."""
     registry = builtin_registry().with_installed()
     configuration = load_configuration(conf, registry)
