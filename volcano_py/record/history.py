@@ -40,6 +40,7 @@ def of_pod_group(paths: Iterable[Path], key: str) -> Iterator[Happening]:
     story = _Story(key)
     for entry in in_order(paths):
         yield from story.take(entry)
+    yield from story.end()
 
 
 def of_queue(paths: Iterable[Path], name: str) -> Iterator[Figures]:
@@ -109,6 +110,8 @@ class _Story:
         self._namespace, _, self._name = key.rpartition("/")
         self._now = 0.0
         self._group: PodGroup | None = None
+        self._is_deleted = False
+        """It is gone, and no moment after its end is known yet: changes of objects have no time of their own."""
         self._pods: set[str] = set()
         self._reason = ""
 
@@ -116,6 +119,7 @@ class _Story:
         match entry:
             case Looked():
                 self._now = entry.now
+                yield from self._deleted_by(self._now)
             case Upserted(kind="PodGroup") | Upserted(kind="Pod"):
                 yield from self._object(entry)
             case Emitted():
@@ -124,6 +128,16 @@ class _Story:
                 yield Happening(entry.at, entry.what, f"{entry.pod}: {entry.error}")
             case Ended():
                 yield from self._waits(entry)
+
+    def end(self) -> Iterator[Happening]:
+        """What is left to say when the record ends."""
+        if self._is_deleted:
+            yield Happening(self._now, "deleted", "after this, the last cycle of the record")
+
+    def _deleted_by(self, at: float) -> Iterator[Happening]:
+        if self._is_deleted:
+            self._is_deleted = False
+            yield Happening(at, "deleted", "by then, since the cycle before")
 
     def _object(self, entry: Upserted) -> Iterator[Happening]:
         obj = entry.value()
@@ -134,9 +148,9 @@ class _Story:
         if not isinstance(obj, PodGroup) or obj.metadata.key != self._key:
             return
         if isinstance(entry, Deleted):
-            self._group = None
-            yield Happening(self._now, "deleted")
+            self._group, self._is_deleted = None, True
             return
+        yield from self._deleted_by(obj.metadata.created or self._now)
         before, self._group = self._group, obj
         if before is None:
             text = f"queue {obj.spec.queue or 'default'}, minMember {obj.spec.min_member}"

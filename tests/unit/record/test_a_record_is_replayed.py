@@ -8,15 +8,16 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from tests.support.sessions import gang, node, pod_group, queue
 from tests.unit.daemon.cycling import REGISTRY
-from tests.unit.record.recording import record_night
+from tests.unit.record.recording import record_night, recorded
 from volcano_py.api.effects import Evict, ObjectRef
 from volcano_py.api.report import CycleReport
 from volcano_py.config import default_configuration_text
 from volcano_py.config.parse import parse_configuration
 from volcano_py.record.comparison import Compared, Comparison, Eviction
 from volcano_py.record.entries import Ended
-from volcano_py.record.history import of_pod_group, of_queue
+from volcano_py.record.history import last_moment, of_pod_group, of_queue
 from volcano_py.record.replay import Cycle, replay
 from volcano_py.record.segments import Limits, segments
 
@@ -160,3 +161,45 @@ def test_evictions_of_one_side_alone_are_listed_with_their_reason() -> None:
     found = comparison.found()
     assert found.evicted == (Eviction("team/other", 1.0, "reclaim", "other for a pod of queue b"),)
     assert found.spared == (Eviction("team/record", 2.0, "reclaim", "record for a pod of queue b"),)
+
+
+async def test_a_deletion_is_dated_by_the_cycle_after_it(tmp_path: Path) -> None:
+    group, *pods = gang("late", cpu="1")
+    async with recorded(tmp_path, default_configuration_text()) as (bench, _):
+        bench.put(queue("default"), node("n1", cpu="4"), group, *pods)
+        await bench.after(600)
+        deleted = bench.now
+        for pod in pods:
+            bench.state.delete("Pod", pod)
+        bench.state.delete("PodGroup", group)
+        await bench.after(1)
+    *_, last = of_pod_group(segments(tmp_path), "team/late")
+    assert (last.what, last.text) == ("deleted", "by then, since the cycle before")
+    assert deleted <= last.at <= deleted + 1
+
+
+async def test_a_deletion_after_the_last_cycle_says_so(tmp_path: Path) -> None:
+    group = pod_group("late")
+    async with recorded(tmp_path, default_configuration_text()) as (bench, _):
+        bench.put(queue("default"), group)
+        await bench.after(1)
+        bench.loop.stop()
+        await bench.after(1)
+        bench.state.delete("PodGroup", group)
+    *_, last = of_pod_group(segments(tmp_path), "team/late")
+    assert (last.what, last.text) == ("deleted", "after this, the last cycle of the record")
+    assert last.at == last_moment(segments(tmp_path))
+
+
+async def test_a_podgroup_is_gone_before_another_one_of_its_name_is_created(tmp_path: Path) -> None:
+    group = pod_group("late")
+    async with recorded(tmp_path, default_configuration_text()) as (bench, _):
+        bench.put(queue("default"), group)
+        await bench.after(600)
+        bench.state.delete("PodGroup", group)
+        bench.put(replace(group, metadata=replace(group.metadata, creation_timestamp=bench.clock.now())))
+        await bench.after(1)
+    story = [*of_pod_group(segments(tmp_path), "team/late")]
+    first, deleted, second = (each for each in story if each.what in ("created", "deleted"))
+    assert (first.what, deleted.what, second.what) == ("created", "deleted", "created")
+    assert first.at < deleted.at == second.at
