@@ -16,8 +16,6 @@ from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import ForbiddenError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.manifests import VOLCANO_JOB, Stored
-from volcano_py.explain.history import moment
-from volcano_py.explain.model import Entry
 
 MOST_EVENTS: Final = 20
 """Of one object, the newest."""
@@ -35,6 +33,7 @@ class _About(msgspec.Struct, frozen=True, rename="camel"):
     kind: str = ""
     namespace: str = ""
     name: str = ""
+    uid: str = ""
 
 
 class _Reporter(msgspec.Struct, frozen=True):
@@ -59,10 +58,10 @@ class Event(ApiObject, frozen=True):
         return self.reporting_component or self.source.component
 
 
-async def events_in(client: KubernetesClient, namespace: str) -> tuple[tuple[Entry, ...], Unread | None]:
+async def events_in(client: KubernetesClient, namespace: str) -> tuple[tuple[CapturedEvent, ...], Unread | None]:
     """All events of the namespace that have a time; or, where they may not be read, what follows."""
     found, unread = await listed(client, namespace)
-    return entries(each for each in map(_captured, found) if each is not None), unread
+    return tuple(each for each in map(_captured, found) if each is not None), unread
 
 
 async def listed(client: KubernetesClient, namespace: str = "") -> tuple[list[Event], Unread | None]:
@@ -91,11 +90,6 @@ def kept(events: Iterable[Event], items: Iterable[Stored], scheduler_names: Set[
     return tuple(sorted(newest, key=_order))
 
 
-def entries(events: Iterable[CapturedEvent]) -> tuple[Entry, ...]:
-    """The events as entries of a history."""
-    return tuple(map(_entry, events))
-
-
 def _captured(event: Event, *, with_message: bool = True) -> CapturedEvent | None:
     """None for an event without a time."""
     at, about = event.last_timestamp or event.event_time or event.metadata.creation_timestamp, event.involved_object
@@ -104,15 +98,7 @@ def _captured(event: Event, *, with_message: bool = True) -> CapturedEvent | Non
     # Events of objects without a namespace are in some namespace all the same, and may name it.
     namespace = "" if about.kind in ("Queue", "Node") else about.namespace
     message = event.message[:_LONGEST_MESSAGE] if with_message else ""
-    return CapturedEvent(at, about.kind, namespace, about.name, event.reason, message, event.count or 1)
-
-
-def _entry(event: CapturedEvent) -> Entry:
-    times = f" ({event.count} times)" if event.count > 1 else ""
-    message = f": {event.message}" if event.message else ""
-    return Entry(
-        moment(event.at), f"{event.kind} {event.namespace}/{event.name}", f"event {event.reason}{times}{message}"
-    )
+    return CapturedEvent(at, about.kind, namespace, about.name, event.reason, message, event.count or 1, about.uid)
 
 
 def _order(event: CapturedEvent) -> tuple[datetime, str, str, str, str]:

@@ -44,6 +44,8 @@ class CapturedEvent(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     reason: str
     message: str = ""
     count: int = 1
+    uid: str = ""
+    """Of the object; "" where the event does not have it."""
 
 
 class Capture(msgspec.Struct, frozen=True):

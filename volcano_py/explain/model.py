@@ -145,11 +145,13 @@ class Forecast(_Part, frozen=True):
 
 
 class Entry(_Part, frozen=True):
-    """One condition or event of an object, such as `Pod team/train-0`. `at`: RFC 3339."""
+    """One condition or event of an object, such as `Pod team/train-0`, or of several pods that say the same. `at`: RFC
+    3339; `since`: of the first one, where there were several."""
 
     at: str
     object: str
     text: str
+    since: str = ""
 
 
 class WorkloadExplanation(_Part, frozen=True):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from volcano_py.capture.model import CapturedEvent
 from volcano_py.explain.forecast import forecast
 from volcano_py.explain.history import Story, history, no_story
 from volcano_py.explain.holders import holders
 from volcano_py.explain.limits import limits
-from volcano_py.explain.model import Entry, WorkloadExplanation
+from volcano_py.explain.model import WorkloadExplanation
 from volcano_py.explain.nodes import nodes
 from volcano_py.explain.now import now
 from volcano_py.explain.position import position
@@ -18,7 +19,7 @@ from volcano_py.explain.world import World
 
 
 def explain_workload(
-    world: World, kind: str, name: str, events: Sequence[Entry] = (), story: Story = no_story
+    world: World, kind: str, name: str, events: Sequence[CapturedEvent] = (), story: Story = no_story
 ) -> WorkloadExplanation:
     """`kind` is podgroup, job or pod; `name` is namespace/name. Of the events those about the workload are shown, and
     the story of its PodGroup.

@@ -12,12 +12,11 @@ from msgspec.structs import replace
 
 from volcano_py.api.objects import Pod
 from volcano_py.capture.kinds import ESSENTIAL
-from volcano_py.capture.model import Capture
+from volcano_py.capture.model import Capture, CapturedEvent
 from volcano_py.capture.start import rules_of
 from volcano_py.cluster.manifests import Document, ManifestError, bounded, read_text
 from volcano_py.cluster.memory_pods import group_of
 from volcano_py.config import SchedulerConfiguration, format_problems, parse_configuration
-from volcano_py.explain.model import Entry
 from volcano_py.explain.of_node import explain_node
 from volcano_py.explain.of_queue import explain_queue
 from volcano_py.explain.of_workload import explain_workload
@@ -159,7 +158,7 @@ def _must_see_all(sight: Sight, *more: str) -> None:
         )
 
 
-def _explanation(world: World, kind: str, name: str, events: Sequence[Entry]) -> Any:
+def _explanation(world: World, kind: str, name: str, events: Sequence[CapturedEvent]) -> Any:
     try:
         if kind == "queue":
             return explain_queue(world, name)

@@ -13,16 +13,15 @@ import structlog
 
 from volcano_py.api import names
 from volcano_py.api.objects import ApiObject, metadata_of
-from volcano_py.capture.events import entries, events_in
+from volcano_py.capture.events import events_in
 from volcano_py.capture.kinds import CONSEQUENCES, KINDS, of_namespace, unread_elsewhere
-from volcano_py.capture.model import BUILT_IN, Capture, Unread
+from volcano_py.capture.model import BUILT_IN, Capture, CapturedEvent, Unread
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import ForbiddenError, NotFoundError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath, field_selector
 from volcano_py.cluster.kubernetes.watching.informers import Informers
 from volcano_py.cluster.kubernetes.watching.kinds import VOLCANO_JOB, ConfigMap, Kind, config_map
 from volcano_py.config import default_configuration_text, parse_configuration
-from volcano_py.explain.model import Entry
 from volcano_py.framework.registry import Registry
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.ui.board.board import Seen
@@ -82,7 +81,7 @@ class Cluster:
         self._evictions: dict[str, EvictionEvent] = {}
         self._informers: Informers | None = None
         self._client: KubernetesClient | None = None
-        self._history: tuple[Entry, ...] = ()
+        self._history: tuple[CapturedEvent, ...] = ()
         self._configured(default_configuration_text(), BUILT_IN)
         if self.parsed.config is None:
             raise ClusterError(f"the built-in configuration is invalid: {self.parsed.errors[0]}")
@@ -164,7 +163,7 @@ class Cluster:
             unread=self.unread,
         )
 
-    async def events(self, namespace: str) -> tuple[tuple[Entry, ...], Unread | None]:
+    async def events(self, namespace: str) -> tuple[tuple[CapturedEvent, ...], Unread | None]:
         """The events of a namespace, for histories; or why they are missing. Of a capture, all that it has."""
         return (self._history, None) if self._client is None else await events_in(self._client, namespace)
 
@@ -189,7 +188,7 @@ class Cluster:
             now=capture.taken,
         )
         cluster.unread = capture.unread
-        cluster._history = entries(capture.events or ())
+        cluster._history = capture.events or ()
         cluster._configured(capture.configuration, capture.source)
         for kind, obj in capture.items:
             cluster.upsert(kind, obj)

@@ -14,6 +14,7 @@ from volcano_py.cli.printing.one_line import plain
 from volcano_py.explain.history import moment
 from volcano_py.explain.model import (
     Domain,
+    Entry,
     Forecast,
     Holder,
     Limit,
@@ -28,6 +29,7 @@ from volcano_py.explain.model import (
 
 _WIDTH: Final = 100
 _INDENT: Final = "  "
+_MOST_ENTRIES: Final = 20  # of a history, which must not hide what comes before it
 
 
 def drawn(explanation: WorkloadExplanation | QueueExplanation | NodeExplanation) -> Iterator[str]:
@@ -46,7 +48,7 @@ def _workload(workload: WorkloadExplanation) -> Iterator[str]:
     if workload.now.reason:
         yield from _waits(workload)
     if workload.history:
-        yield from _part("History", [f"{each.at} {each.object}: {each.text}" for each in workload.history])
+        yield from _part("History", _history(workload.history))
     if workload.unread:
         yield from _part("Not read", workload.unread)
 
@@ -187,6 +189,15 @@ def _forecast(forecast: Forecast) -> str:
     after = f", when {summarize(list(forecast.after), most=5)} end{'s' * (len(forecast.after) == 1)}"
     length = format_duration(timedelta(seconds=forecast.seconds))
     return f"in {length}, at {forecast.at}{after if forecast.after else ''}; {forecast.why}"
+
+
+def _history(history: Sequence[Entry]) -> Iterator[str]:
+    """The newest entries."""
+    earlier = len(history) - _MOST_ENTRIES
+    if earlier > 0:
+        yield f"({counted(earlier, 'earlier line')} left out: --output json has all)"
+    for each in history[-_MOST_ENTRIES:]:
+        yield f"{each.at} {each.object}: {each.text}{f' (first at {each.since})' if each.since else ''}"
 
 
 def _queue(queue: QueueExplanation) -> Iterator[str]:

@@ -20,7 +20,7 @@ from volcano_py.jobs.model import BATCH_API, JOB_KIND
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from volcano_py.capture.model import Capture, Unread
+    from volcano_py.capture.model import Capture, CapturedEvent, Unread
     from volcano_py.cluster.kubernetes.http.client import KubernetesClient
     from volcano_py.explain.model import Entry
     from volcano_py.explain.world import World
@@ -147,15 +147,13 @@ def _story_in(directory: Path, until: float) -> Callable[[str], Iterable[Entry]]
 
 def surroundings(
     source: Source, namespace: str | None, capture: Capture
-) -> tuple[str, tuple[Entry, ...], Unread | None]:
+) -> tuple[str, tuple[CapturedEvent, ...], Unread | None]:
     """The namespace, by default that of the kubeconfig's context, and its events. Files have no context; captures have
     the events."""
     if source.files:
-        from volcano_py.capture.events import entries
+        return namespace or DEFAULT_NAMESPACE, capture.events or (), None
 
-        return namespace or DEFAULT_NAMESPACE, entries(capture.events or ()), None
-
-    async def work(client: KubernetesClient) -> tuple[str, tuple[Entry, ...], Unread | None]:
+    async def work(client: KubernetesClient) -> tuple[str, tuple[CapturedEvent, ...], Unread | None]:
         from volcano_py.capture.events import events_in
 
         where = namespace_of(client, namespace)

@@ -98,7 +98,7 @@ function forecast(found) {
 
 const history = (found) =>
   part("History", html`<ol class="history">${found.map(
-    (each) => html`<li><time datetime=${each.at}>${moment(Date.parse(each.at) / 1000)}</time> ${each.object}: ${each.text}</li>`,
+    (each) => html`<li><time datetime=${each.at}>${moment(Date.parse(each.at) / 1000)}</time> ${each.object}: ${each.text}${each.since ? ` (first at ${moment(Date.parse(each.since) / 1000)})` : ""}</li>`,
   )}</ol>`);
 
 /** Squares, one a pod, by node: those without a node first. */
