@@ -29,6 +29,11 @@ class OwnerReference(ApiObject, frozen=True):
     controller: bool = False
 
     @property
+    def group(self) -> str:
+        """The API group, "" for the core."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
     def is_volcano_job(self) -> bool:
         return self.kind == "Job" and self.api_version.startswith("batch.volcano.sh/")
 

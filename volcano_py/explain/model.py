@@ -16,7 +16,8 @@ class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 class Now(_Part, frozen=True):
     """How a workload stands. `state`: Running, Partly running, Waiting, or Starting, when the scheduler's next cycles
     start it. `since`: RFC 3339, "" when no condition says it. `evictions`: why the next cycles evict pods of it.
-    `ignored`: annotations and labels of the PodGroup and its pods that cannot be read."""
+    `ignored`: annotations and labels of the PodGroup and its pods that cannot be read. `others`: how the other
+    PodGroups of a workload with several stand."""
 
     state: str
     running: int
@@ -28,6 +29,7 @@ class Now(_Part, frozen=True):
     """Node → pods of it there."""
     evictions: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    others: str = ""
 
 
 class Ahead(_Part, frozen=True):

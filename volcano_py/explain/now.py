@@ -31,7 +31,8 @@ def now(world: World, target: Target) -> Now:
         were = sum(bool(pod.spec.node_name) for pod in before)
         state = "Running" if were >= running else "Starting"
         wanted = max(len(target.pods), target.need)
-        return Now(state, running, wanted, nodes=dict(nodes), evictions=evictions, ignored=ignored)
+        others = _others(world, target, "")
+        return Now(state, running, wanted, nodes=dict(nodes), evictions=evictions, ignored=ignored, others=others)
     reason, message = _why(world, target)
     return Now(
         state="Partly running" if running else "Waiting",
@@ -43,7 +44,26 @@ def now(world: World, target: Target) -> Now:
         nodes=dict(nodes),
         evictions=evictions,
         ignored=ignored,
+        others=_others(world, target, reason),
     )
+
+
+def _others(world: World, target: Target, reason: str) -> str:
+    """How the other PodGroups of the workload stand, of which one waits for this reason."""
+    if not target.others:
+        return ""
+    reasons = {job.name: str(job.reason.value) for job in world.report.pending}
+    same = sum(reasons.get(group) == reason for group in target.others)
+    different = [group for group in target.others if group in reasons and reasons[group] != reason]
+    idle = len(target.others) - same - len(different)
+    parts = [
+        f"{same} wait{'s' * (same == 1)} for the same reason" if same else "",
+        f"{len(different)} wait{'s' * (len(different) == 1)} for another reason ({summarize(different)})"
+        if different
+        else "",
+        f"{idle} do{'es' * (idle == 1)} not wait" if idle else "",
+    ]
+    return f"its other {plural('PodGroup', len(target.others))}: {', '.join(part for part in parts if part)}"
 
 
 def _ignored(target: Target) -> tuple[str, ...]:

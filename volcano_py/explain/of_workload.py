@@ -21,8 +21,8 @@ from volcano_py.explain.world import World
 def explain_workload(
     world: World, kind: str, name: str, events: Sequence[CapturedEvent] = (), story: Story = no_story
 ) -> WorkloadExplanation:
-    """`kind` is podgroup, job or pod; `name` is namespace/name. Of the events those about the workload are shown, and
-    the story of its PodGroup.
+    """`kind` and `name` (namespace/name) are those of a workload, as `target.find` takes them. Of the events, those
+    about the workload are shown, and the story of its PodGroup.
 
     Raises:
         ExplainError: there is no such object, or it is not this scheduler's.

@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
 import msgspec
 import numpy as np
 
-from volcano_py.api.objects import Pod, PodGroup
+from volcano_py.api.objects import ObjectMeta, Pod, PodGroup
+from volcano_py.api.workloads import Workload
 from volcano_py.cluster.manifests import VOLCANO_JOB
 from volcano_py.cluster.memory_pods import group_of
 from volcano_py.explain.world import World
 from volcano_py.jobs.model import VolcanoJob
+from volcano_py.operator.podgroups.generated_group import is_live
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import TaskClass
+
+OWNERS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "job": ("batch", "Job"),
+        "deployment": ("apps", "Deployment"),
+        "statefulset": ("apps", "StatefulSet"),
+        "replicaset": ("apps", "ReplicaSet"),
+        "daemonset": ("apps", "DaemonSet"),
+        "job.batch": ("batch", "Job"),
+    }
+)
+"""Kubernetes' own workloads → API group and kind of them as owners of pods. Of `job`, Volcano's come first."""
+EXPLAINABLE: Final = ("podgroup", *OWNERS, "pod", "queue", "node")
+"""All that can be explained."""
+Owner = tuple[str, str, str]
+"""API group, kind and name."""
+_TEMPLATE_HASH: Final = "pod-template-hash"  # label of pods; ends the name of their ReplicaSet, after the Deployment's
 
 
 class ExplainError(ValueError):
@@ -26,6 +49,7 @@ class Target(msgspec.Struct, frozen=True):
         group: namespace/name of the PodGroup; there may be none of that name.
         pods: all pods of the group, or the one without a group.
         need: how many pods must have a node for the workload to count as started: the minimum, or all if that runs.
+        others: namespace/name of the other PodGroups of a workload that has several.
     """
 
     kind: str
@@ -34,6 +58,7 @@ class Target(msgspec.Struct, frozen=True):
     pods: tuple[Pod, ...]
     need: int
     found: PodGroup | None
+    others: tuple[str, ...] = ()
 
     @property
     def waiting(self) -> tuple[Pod, ...]:
@@ -41,14 +66,20 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def find(world: World, kind: str, name: str) -> Target:
-    """The workload `kind` (podgroup, job or pod) `name` (namespace/name).
+    """The workload `kind` (one of `EXPLAINABLE`, but no queue and no node) `name` (namespace/name). Of one with several
+    PodGroups, the first that waits.
 
     Raises:
-        ExplainError: the cluster has none of that name.
+        ExplainError: the cluster has none of that name, or it is not this scheduler's.
     """
-    group = _group(world, kind, name)
+    targets = [_target(world, kind, name, group) for group in _groups(world, kind, name)]
+    first = next((each for each in targets if each.waiting), targets[0])
+    _check_shard(world, kind, name, first.found)
+    return msgspec.structs.replace(first, others=tuple(each.group for each in targets if each is not first))
+
+
+def _target(world: World, kind: str, name: str, group: str) -> Target:
     found = world.group(group)
-    _check_shard(world, kind, name, found)
     pods = tuple(world.pods_of(group)) if group else ()
     if not group:
         pod = world.simulation.cluster.get("Pod", name, Pod)
@@ -98,28 +129,112 @@ def _check_shard(world: World, kind: str, name: str, group: PodGroup | None) -> 
         )
 
 
-def _group(world: World, kind: str, name: str) -> str:
-    cluster = world.simulation.cluster
+def _groups(world: World, kind: str, name: str) -> list[str]:
+    """namespace/name of its PodGroups, the oldest first; "" for a pod without one."""
+    found = None
     if kind == "podgroup":
-        if world.simulation.state.leaves_alone(name):
-            raise ExplainError(
-                f"PodGroup {name} belongs to another scheduler, by its pods or by its owner: this scheduler "
-                f"({', '.join(sorted(world.rules.scheduler_names))}) does not schedule it"
-            )
-        if world.group(name) is not None:
-            return name
+        found = _itself(world, name)
     elif kind == "pod":
-        pod = cluster.get("Pod", name, Pod)
-        if pod is not None:
-            if pod.spec.scheduler_name not in world.rules.scheduler_names:
-                raise ExplainError(
-                    f"pod {name} has schedulerName {pod.spec.scheduler_name or 'default-scheduler'}: this scheduler "
-                    f"({', '.join(sorted(world.rules.scheduler_names))}) does not place it; look at its events"
-                )
-            return group_of(pod)
-    else:
-        job = cluster.get(VOLCANO_JOB, name, VolcanoJob)
-        if job is not None:
-            owned = [each for each in world.objects("PodGroup", PodGroup) if job.owns(each.metadata)]
-            return owned[0].metadata.key if owned else f"{job.metadata.namespace}/{job.metadata.name}"
-    raise ExplainError(f"{kind} {name} does not exist, or you may not read it: check its name and --namespace")
+        found = _of_pod(world, name)
+    elif kind == "job":
+        found = _of_volcano_job(world, name)
+    if found is not None:
+        return [found]
+    if groups := _of_owner(world, kind, name) if kind in OWNERS else []:
+        return groups
+    raise _missing(kind, name)
+
+
+def _itself(world: World, name: str) -> str | None:
+    if world.simulation.state.leaves_alone(name):
+        raise ExplainError(
+            f"PodGroup {name} belongs to another scheduler, by its pods or by its owner: this scheduler "
+            f"({', '.join(sorted(world.rules.scheduler_names))}) does not schedule it"
+        )
+    return name if world.group(name) is not None else None
+
+
+def _of_pod(world: World, name: str) -> str | None:
+    pod = world.simulation.cluster.get("Pod", name, Pod)
+    if pod is None:
+        return None
+    _check_scheduler(world, f"pod {name} has", "it", pod)
+    return group_of(pod)
+
+
+def _of_volcano_job(world: World, name: str) -> str | None:
+    job = world.simulation.cluster.get(VOLCANO_JOB, name, VolcanoJob)
+    if job is None:
+        return None
+    owned = [each for each in world.objects("PodGroup", PodGroup) if job.owns(each.metadata)]
+    return owned[0].metadata.key if owned else f"{job.metadata.namespace}/{job.metadata.name}"
+
+
+def _of_owner(world: World, kind: str, name: str) -> list[str]:
+    """Those of the pods that one of Kubernetes' own workloads owns; none where there is no such workload."""
+    namespace, _, own_name = name.rpartition("/")
+    owner = (*OWNERS[kind], own_name)
+    in_namespace = (pod for pod in world.objects("Pod", Pod) if pod.metadata.namespace == namespace)
+    pods = sorted((pod for pod in in_namespace if owner in _owners(world, pod)), key=lambda pod: pod.metadata.created)
+    if not pods:
+        _check_without_pods(world, kind, name)
+        return []
+    ours = [pod for pod in pods if pod.spec.scheduler_name in world.rules.scheduler_names]
+    if not ours:
+        _check_scheduler(world, f"the pods of {kind} {name} have", "them", pods[0])
+    groups = dict.fromkeys(group_of(pod) for pod in ours if is_live(pod))
+    if not groups:
+        raise ExplainError(f"the pods of {kind} {name} have ended: there is nothing left to schedule")
+    return list(groups)
+
+
+def _owners(world: World, pod: Pod) -> Iterator[Owner | None]:
+    """The pod's controller, and the Deployment above a ReplicaSet. Where that is not read, its name says which one."""
+    owner = _controller(pod.metadata)
+    yield owner
+    if owner is None or owner[:2] != OWNERS["replicaset"]:
+        return
+    name = owner[2]
+    replica_set = world.simulation.cluster.get("ReplicaSet", f"{pod.metadata.namespace}/{name}", Workload)
+    ending = f"-{pod.metadata.labels.get(_TEMPLATE_HASH, '')}"
+    if replica_set is not None:
+        yield _controller(replica_set.metadata)
+    elif ending != "-" and name.endswith(ending):
+        yield (*OWNERS["deployment"], name.removesuffix(ending))
+
+
+def _controller(metadata: ObjectMeta) -> Owner | None:
+    owner = metadata.controller
+    return (owner.group, owner.kind, owner.name) if owner is not None else None
+
+
+def _check_without_pods(world: World, kind: str, name: str) -> None:
+    """Raise if there is such a workload, which then has no pods. Deployments are known by their ReplicaSets."""
+    namespace, _, own_name = name.rpartition("/")
+    group, owner = OWNERS[kind]
+    replica_sets = (each.metadata for each in world.objects("ReplicaSet", Workload))
+    owned = (each for each in replica_sets if each.namespace == namespace)
+    is_there = world.simulation.cluster.get(owner, name, Workload) is not None
+    if is_there or any(_controller(each) == (group, owner, own_name) for each in owned):
+        how = f"kubectl describe {owner.lower()}.{group} {own_name} --namespace {namespace}"
+        raise ExplainError(f"{kind} {name} has no pods: `{how}` says why")
+
+
+def _check_scheduler(world: World, whose: str, it: str, pod: Pod) -> None:
+    if pod.spec.scheduler_name not in world.rules.scheduler_names:
+        raise ExplainError(
+            f"{whose} schedulerName {pod.spec.scheduler_name or 'default-scheduler'}: this scheduler "
+            f"({', '.join(sorted(world.rules.scheduler_names))}) does not place {it}; look at the events"
+        )
+
+
+def _missing(kind: str, name: str) -> ExplainError:
+    """What was looked for."""
+    looked = [f"no pod belongs to a Kubernetes {OWNERS[kind][1]} of this name"] if kind in OWNERS else []
+    if kind == "job":
+        looked.insert(0, "no Volcano Job has this name")
+    why = f": {', and '.join(looked)}" if looked else ""
+    return ExplainError(
+        f"{kind} {name} does not exist, or you may not read it{why}; check its name and --namespace. "
+        f"Kinds that can be explained: {', '.join(EXPLAINABLE)}"
+    )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from volcano_py.api.names import GROUP_NAME
 from volcano_py.api.objects import ApiObject, Pod, PodGroup, metadata_of
 from volcano_py.capture.kinds import OF_NAME
+from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.kubernetes.watching.kinds import VOLCANO_JOB
 from volcano_py.cluster.manifests import Stored
 
@@ -20,6 +21,7 @@ _SHORT: Final[Mapping[str, tuple[str, ...]]] = {
     "PriorityClass": ("pc",),
     "ResourceQuota": ("quota",),
     "PodDisruptionBudget": ("pdb",),
+    "Deployment": ("deploy",),
     "ReplicaSet": ("rs",),
     "StatefulSet": ("sts",),
     "DaemonSet": ("ds",),
@@ -32,17 +34,27 @@ _SHORT: Final[Mapping[str, tuple[str, ...]]] = {
 def _words() -> dict[str, str]:
     found: dict[str, str] = {}
     for kind in OF_NAME.values():
-        group = kind.path.group_version.rpartition("/")[0]
-        words = (kind.name.lower(), kind.path.plural, *_SHORT.get(kind.name, ()))
-        for word in words:
+        for word in _spellings(kind.name, kind.path):
             found.setdefault(word, kind.name)  # nodes are Nodes, although NodeMetrics have this plural, too
-        found.update({f"{word}.{group}": kind.name for word in words if group})
     # Most Jobs that this scheduler places are Volcano's; the others are `job.batch`.
     return found | dict.fromkeys(("job", "jobs", "job.batch.volcano.sh", "vcjob", "vcjobs", "vj"), VOLCANO_JOB.name)
 
 
+def _spellings(kind: str, path: ApiPath) -> Iterator[str]:
+    group = path.group_version.rpartition("/")[0]
+    for word in (kind.lower(), path.plural, *_SHORT.get(kind, ())):
+        yield word
+        if group:
+            yield f"{word}.{group}"
+
+
 WORDS: Final[Mapping[str, str]] = _words()
 """How a kind may be written → its name."""
+WORKLOADS: Final[Mapping[str, str]] = {
+    **WORDS,
+    **dict.fromkeys(_spellings("Deployment", ApiPath("apps/v1", "deployments")), "Deployment"),
+}
+"""The same, with Deployments: a capture has none, but their ReplicaSets and pods."""
 
 
 class TargetError(ValueError):

@@ -11,7 +11,7 @@ import msgspec
 from volcano_py.api.names import SCHEDULING_API
 from volcano_py.cli.options.captured import Source, captured_configuration, say_unread, source_options
 from volcano_py.cli.options.cluster_access import DEFAULT_NAMESPACE, namespace_of, namespace_option, on_cluster
-from volcano_py.cli.options.live_names import QUEUES, names_of
+from volcano_py.cli.options.live_names import QUEUES, all_of, names_of
 from volcano_py.cli.options.names import SUBDOMAIN
 from volcano_py.cli.options.object_names import kind_and_name
 from volcano_py.cli.printing.output import log_aside, output_option, print_data
@@ -29,15 +29,20 @@ EPILOG = """\b
 Examples:
   volcano-py explain podgroup train               # the live cluster, read with your own rights
   volcano-py explain job/train -n research -o json
+  volcano-py explain deployment/web               # its pods that name this scheduler
   volcano-py explain queue team-a
   volcano-py explain node gpu-1 --from cluster.capture
   volcano-py explain podgroup train --record /var/lib/volcano-py/record
 
 The scheduler runs over a copy in memory; nothing is written. Each remedy has been tried on that copy.
 """
+_OWN_JOBS: Final = names_of("batch/v1", "Job")
+_APPS: Final = ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet")
 _NAMES: Final = {
     "podgroup": names_of(SCHEDULING_API, "PodGroup"),
-    "job": names_of(BATCH_API, JOB_KIND),
+    "job": all_of(names_of(BATCH_API, JOB_KIND), _OWN_JOBS),
+    **{kind.lower(): names_of("apps/v1", kind) for kind in _APPS},
+    "job.batch": _OWN_JOBS,
     "pod": names_of("v1", "Pod"),
     "queue": QUEUES,
     "node": names_of("v1", "Node", namespaced=False),
@@ -70,7 +75,8 @@ def explain(
 ) -> None:
     """Say why a workload waits and what would help, how a queue stands, or what a node still takes.
 
-    KIND is podgroup, job (Volcano's), pod, queue or node, and may be written as kubectl has it: explain pg/train.
+    KIND is podgroup, job (Volcano's, or else Kubernetes'), deployment, statefulset, replicaset, daemonset, job.batch
+    (Kubernetes' alone), pod, queue or node, and may be written as kubectl has it: explain pg/train, explain deploy/web.
 
     The scheduler runs over a copy of the live cluster, or over a file (--from), until nothing changes.
     """

@@ -39,6 +39,16 @@ def names_of(api_version: str, kind: str, *, namespaced: bool = True) -> NamesOf
     return complete
 
 
+def all_of(*kinds: NamesOf) -> NamesOf:
+    """The names of several kinds together."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        found = {item.value: item for names in kinds for item in names(ctx, param, incomplete)}
+        return [found[name] for name in sorted(found)]
+
+    return complete
+
+
 def no_names(_ctx: click.Context, _param: click.Parameter, _incomplete: str) -> list[CompletionItem]:
     """For the name of an object that does not exist yet."""
     return []

@@ -75,10 +75,10 @@ class _Kind(click.Choice[str]):
         """The kind of which this is a spelling, or the word as it is."""
         if word in self.choices:
             return word
-        from volcano_py.what_if.targets import WORDS
+        from volcano_py.what_if.targets import WORKLOADS
 
-        meant = WORDS.get(word.lower())
-        return next((each for each in self.choices if WORDS[each] == meant), word)
+        meant = WORKLOADS.get(word.lower())
+        return next((each for each in self.choices if WORKLOADS[each] == meant), word)
 
 
 def kind_and_name(names: Mapping[str, NamesOf | None], kind_of_name: click.ParamType[str]) -> Decorator:

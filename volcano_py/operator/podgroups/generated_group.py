@@ -138,10 +138,7 @@ def inheriting_owner(pod: Pod) -> OwnerReference | None:
 
 def _controller_to_inherit_from(pod: Pod) -> OwnerReference | None:
     owner = pod.metadata.controller
-    if owner is None:
-        return None
-    group = owner.api_version.partition("/")[0] if "/" in owner.api_version else ""
-    return owner if (group, owner.kind) in INHERITING_OWNERS else None
+    return owner if owner is not None and (owner.group, owner.kind) in INHERITING_OWNERS else None
 
 
 def _can_exist(owner: OwnerReference) -> bool:

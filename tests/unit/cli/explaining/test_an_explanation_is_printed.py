@@ -19,6 +19,7 @@ from volcano_py.capture.manifests import of_manifests
 from volcano_py.capture.model import Unread
 from volcano_py.cli.main import main
 from volcano_py.cluster.manifests import read_text
+from volcano_py.explain.target import EXPLAINABLE
 
 CLUSTER = """
 apiVersion: v1
@@ -113,7 +114,7 @@ def test_json_has_the_same(manifests: Path) -> None:
     assert [limit["name"] for limit in found["limits"] if limit.get("binding")] == ["team-a"]
 
 
-@pytest.mark.parametrize("kind", ["podgroup", "job", "pod", "queue", "node"])
+@pytest.mark.parametrize("kind", EXPLAINABLE)
 def test_what_does_not_exist_is_an_error(kind: str, manifests: Path) -> None:
     result = explained(manifests, kind, "nothing")
     assert result.exit_code == 1
@@ -258,13 +259,39 @@ def test_a_job_is_volcanos(word: str, manifests: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        (("job.batch", "jobs.batch"), "job.batch"),
+        (("deployment", "deployments", "deploy", "deployment.apps", "deploy.apps", "Deployment"), "deployment"),
+        (("statefulset", "sts", "statefulsets.apps"), "statefulset"),
+        (("replicaset", "rs"), "replicaset"),
+        (("daemonset", "ds"), "daemonset"),
+    ],
+    ids=["job", "deployment", "statefulset", "replicaset", "daemonset"],
+)
+def test_workloads_of_kubernetes_are_named_as_kubectl_has_them(
+    words: tuple[str, ...], kind: str, manifests: Path
+) -> None:
+    for word in words:
+        assert f"{kind} default/big does not exist" in explained(manifests, f"{word}/big").output
+
+
+def test_a_deployment_is_explained_by_its_pods(tmp_path: Path) -> None:
+    path, owner = tmp_path / "cluster.yaml", "apiVersion: apps/v1, kind: ReplicaSet, name: web-5d9, controller: true"
+    labels = "labels: {pod-template-hash: 5d9}"
+    path.write_text(CLUSTER.replace("{name: web}", f"{{name: web-5d9-a, {labels}, ownerReferences: [{{{owner}}}]}}"))
+    result = explained(path, "deploy/web")
+    assert result.output == "default/web: Starting, 1 of 1 pod placed\n  On n1 (1 pod)\n"
+
+
+@pytest.mark.parametrize(
     ("given", "error"),
     [
         (["job"], "name the job: main explain job/NAME"),
         (["job/"], "name the job: main explain job/NAME"),
         (["pg/big", "small"], "podgroup/big has a name already: leave out small"),
         (["pg/Big"], "'Big' is not a valid name"),
-        (["service/big"], "'service' is not one of 'podgroup', 'job', 'pod', 'queue', 'node'"),
+        (["service/big"], f"'service' is not one of {', '.join(map(repr, EXPLAINABLE))}"),
     ],
     ids=str,
 )

@@ -58,6 +58,9 @@ async def test_a_new_job_may_have_any_name(user: UserOfCluster) -> None:
 async def test_explain_completes_names_of_the_kind(user: UserOfCluster) -> None:
     user.api.on("GET", f"{SCHEDULING}/namespaces/ns/podgroups", page(7, pod_group("train")))
     user.api.on("GET", "/api/v1/nodes", page(7, *named("n1")))
+    user.api.on("GET", f"{BATCH}/namespaces/ns/jobs", page(7, *named("train")))
+    user.api.on("GET", "/apis/batch/v1/namespaces/ns/jobs", page(7, *named("render")))
+    user.api.on("GET", "/apis/apps/v1/namespaces/ns/deployments", page(7, *named("web")))
     shell = ShellComplete(main, {}, "volcano-py", "")
     line = ["explain", "--kubeconfig", str(user.kubeconfig), "-n", "ns"]
     for words, offered in (
@@ -68,6 +71,10 @@ async def test_explain_completes_names_of_the_kind(user: UserOfCluster) -> None:
         (["podgroup/other"], []),
         (["service/"], []),
         (["po"], ["podgroup", "pod"]),
+        (["job/"], ["job/render", "job/train"]),
+        (["job.batch/"], ["job.batch/render"]),
+        (["deploy/w"], ["deploy/web"]),
+        (["de"], ["deployment"]),
     ):
         items = await asyncio.to_thread(shell.get_completions, [*line, *words[:-1]], words[-1])
         assert [item.value for item in items] == offered
