@@ -297,6 +297,15 @@ class Plugin:
         """
         raise NotImplementedError
 
+    def refuses_together(self, queue: QueueInfo, tasks: Rows) -> Refusal | None:  # noqa: ARG002
+        """Why the queue cannot take these tasks of one job together; None: it can, or that is not known.
+
+        Not a point of its own, and decides nothing. Asked at the end of a cycle, of plugins with `allocatable`, about
+        the tasks that a gang needs to start if the queue had no room for one of them. The gang's places have been given
+        back by then, so the message is about what others hold, and what the whole gang asks for.
+        """
+        return None
+
     def preemptive(self, queue: QueueInfo, tasks: Rows) -> bool:
         """May the queue reclaim from others for these tasks? All must agree."""
         raise NotImplementedError

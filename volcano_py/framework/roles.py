@@ -12,7 +12,7 @@ from volcano_py.api.wording.explain_gangs import ShortRole
 from volcano_py.framework.job import Job
 from volcano_py.framework.topology.sub_groups import SubGroups
 from volcano_py.state.infos import JobInfo
-from volcano_py.state.status import PLACED_STATUSES, READY_STATUSES
+from volcano_py.state.status import PLACED_STATUSES, READY_STATUSES, TaskStatus
 from volcano_py.state.table.table import Rows
 
 if TYPE_CHECKING:
@@ -23,6 +23,15 @@ def role_minimums(info: JobInfo) -> Mapping[str, int]:
     """Role → its minimum. Empty when minMember is less than their sum: then any minMember tasks will do."""
     minimums = {name: minimum for name, minimum in info.min_task_member.items() if minimum > 0}
     return minimums if sum(minimums.values()) <= info.min_member else {}
+
+
+def needed_rows(ssn: Session, job: Job) -> Rows:
+    """The tasks that the job needs to start, of those that wait and ask for something."""
+    tasks, rows = ssn.ledger.tasks, ssn.tasks_of(job)
+    rows = rows[(tasks.status[rows] == TaskStatus.PENDING) & ~tasks.gated[rows]]
+    rows = minimums_first(ssn, job, ssn.ask.ordered_tasks(rows))
+    rows = rows[~ssn.best_effort_classes[tasks.task_class[rows]]]
+    return rows[: max(1, ssn.ask.tasks_to_ready(job))]
 
 
 def minimums_first(ssn: Session, job: Job, rows: Rows) -> Rows:

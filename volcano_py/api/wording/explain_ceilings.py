@@ -18,28 +18,28 @@ _ASK_LESS: Final = "ask for less"
 
 
 class Ceiling(Enum):
-    """What stops a queue: the word in the sentence, for what to wait, and what would help otherwise. Waiting
-    does not help a job that asks for more than the ceiling, unless the ceiling moves with what others ask for."""
+    """What stops a queue: the word in the sentence, for what to wait, what to do instead if the ceiling is too low even
+    when nothing is held, and what would help otherwise."""
 
-    CAPABILITY = ("capability", _ITS_JOBS, "raise its spec.capability", False)
+    CAPABILITY = ("capability", _ITS_JOBS, _ASK_LESS, "raise its spec.capability")
     REAL_CAPABILITY = (
         "left by other queues' guarantees",
         _ITS_JOBS,
+        _ITS_JOBS,
         "lower the guarantees of other queues",
-        True,
     )
-    CLUSTER = ("in the whole cluster", "wait until jobs finish", "add nodes", False)
-    DESERVED = ("deserved", _ITS_JOBS, "raise its weight", True)
+    CLUSTER = ("in the whole cluster", "wait until jobs finish", _ASK_LESS, "add nodes")
+    DESERVED = ("deserved", _ITS_JOBS, "wait until other queues ask for less", "raise its weight")
 
-    def __init__(self, word: str, wait: str, change: str, moves: bool) -> None:
+    def __init__(self, word: str, wait: str, if_hopeless: str, change: str) -> None:
         self.word = word
         self._wait = wait
+        self._if_hopeless = if_hopeless
         self._change = change
-        self._moves = moves
 
     def remedy(self, *, is_hopeless: bool) -> str:
         """What would help; `is_hopeless`: the ceiling is too low even if nothing were held."""
-        return f"{_ASK_LESS if is_hopeless and not self._moves else self._wait}, or {self._change}"
+        return f"{self._if_hopeless if is_hopeless else self._wait}, or {self._change}"
 
 
 def over_ceiling(
@@ -50,6 +50,7 @@ def over_ceiling(
     asked: int,
     ceiling: int,
     kind: Ceiling,
+    by_gang: bool = False,
     inqueue: int = 0,
     above: str = "",
     holder: str = "",
@@ -60,6 +61,7 @@ def over_ceiling(
 
     Args:
         queue: the queue whose ceiling it is.
+        by_gang: `asked` is what a gang needs to start, not one pod or job.
         inqueue: promised to admitted jobs that hold nothing yet.
         above: the job's own queue, when `queue` is an ancestor of it.
         holder: the job that holds most of it, ready to read (`ml/train-1 holds 10 cpu`).
@@ -71,11 +73,12 @@ def over_ceiling(
     )
     whose = f"queue {queue}, above {above}" if above else f"queue {queue}"
     waiting = f" + {promised} promised" if inqueue else ""
+    asking = " by the gang" if by_gang else ""
     held_by = f" ({holder})" if holder else ""
     kept_for = f" ({kept})" if kept else ""
     return (
-        f"{whose}: {with_name(resource, held)} allocated{held_by}{waiting} + {wanted} asked > {limit} "
-        f"{_word(kind, shard)}{kept_for}; {kind.remedy(is_hopeless=asked > ceiling)}"
+        f"{whose}: {with_name(resource, held)} allocated{held_by}{waiting} + {wanted} asked{asking} > "
+        f"{limit} {_word(kind, shard)}{kept_for}; {kind.remedy(is_hopeless=asked > ceiling)}"
     )
 
 

@@ -199,6 +199,14 @@ class CombinedAnswers:
                 tightest = room
         return tightest
 
+    def refuses_together(self, queue: QueueInfo, tasks: Rows) -> Refusal | None:
+        """Why the queue cannot take the tasks together, as the first plugin says that knows."""
+        for call in self._allocatable:
+            refusal: Refusal | None = call.ask("refuses_together", queue, tasks, otherwise=None)
+            if refusal is not None:
+                return refusal
+        return None
+
     def below_ceiling(self, room: Room, queue: QueueInfo) -> list[int]:
         """Slots of the queues whose pods count for the ceiling that leaves `queue` no room."""
         if not room.ceiling:

@@ -14,7 +14,7 @@ from volcano_py.api.wording import explain, explain_gangs
 from volcano_py.api.wording.explain_gangs import held_up, waiting_for_another_try, waiting_for_release
 from volcano_py.framework.eviction.reservations import HELD_FOR
 from volcano_py.framework.job import Job
-from volcano_py.framework.roles import short_roles
+from volcano_py.framework.roles import needed_rows, short_roles
 from volcano_py.framework.status.held_places import held_for_others
 from volcano_py.state.status import STATUS_COUNT, TaskStatus
 from volcano_py.state.table.table import Rows
@@ -39,6 +39,10 @@ _EVICTIONS_HELP: Final = frozenset(
         Reason.CLUSTER_OVERCOMMITTED,
     }
 )
+
+
+_OF_QUEUES: Final = frozenset({Reason.OVER_DESERVED, Reason.OVER_CAPABILITY})
+"""Reasons for which a queue has no room."""
 
 
 class PodVerdict(msgspec.Struct, frozen=True):
@@ -77,7 +81,7 @@ def _with_line(refusal: Refusal, sentence: str) -> Refusal:
 
 
 def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
-    note = ssn.findings.notes.get(job.row)
+    note = _note(ssn, job)
     if note is not None:
         yield note
     # Controllers create pods after the PodGroup is admitted: until then, having none is not an error.
@@ -97,6 +101,16 @@ def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
     if has_places:
         yield Refusal(Reason.GANG_INCOMPLETE, _gang(ssn, job, waiting))
     yield Refusal(Reason.NOT_YET_EVALUATED, explain.not_yet_evaluated())
+
+
+def _note(ssn: Session, job: Job) -> Refusal | None:
+    """Why the job was skipped as a whole. If its queue had no room for a pod of a gang, the gang's own places may have
+    taken that room, so it is reported what the whole gang is missing."""
+    note = ssn.findings.notes.get(job.row)
+    if note is None or note.reason not in _OF_QUEUES or job.is_pending or job.min_member <= 1:
+        return note
+    rows = needed_rows(ssn, job)
+    return (ssn.ask.refuses_together(job.queue, rows) if len(rows) > 1 else None) or note
 
 
 def _faults_of_pods(ssn: Session, waiting: Rows) -> Iterator[Refusal]:
@@ -179,7 +193,11 @@ def _gang(ssn: Session, job: Job, waiting: Iterable[int] | Rows) -> str:
     found = [int(row) for row in waiting if int(row) in ssn.findings.tentative]
     placed = job.ready + len(found)
     causes = sorted({error.refusal.message for error in ssn.findings.fit_errors.get(job.row, {}).values()})
-    cause = f"with {'it' if placed == 1 else 'them'} in place, {causes[0]}" if causes else ""
+    if causes:
+        cause = f"with {'it' if placed == 1 else 'them'} in place, {causes[0]}"
+    else:
+        note = _note(ssn, job)
+        cause = "" if note is None else note.message
     short = list(short_roles(ssn, job, np.array(found, dtype=np.intp))) if job.info.min_task_member else ()
     return explain_gangs.gang_incomplete(placed, job.tasks, job.min_member, short=short, cause=cause)
 

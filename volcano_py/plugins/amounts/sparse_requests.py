@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from volcano_py.state.table.ledger import Ledger
+from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 SparseRequest = tuple[tuple[int, int], ...]
 """(position on the resource axis, units) of what is asked for."""
+
+
+def asked_together(ledger: Ledger, tasks: Rows) -> SparseRequest:
+    """What the tasks ask for in all."""
+    total = ledger.classes.request[ledger.tasks.task_class[tasks]].sum(axis=0).tolist()
+    return tuple((dim, units) for dim, units in enumerate(total) if units)
 
 
 class RequestsByClass:

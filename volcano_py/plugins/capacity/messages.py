@@ -27,8 +27,8 @@ class Refusals:
         """What queues hold of their guarantees has changed."""
         self._reserved.changed()
 
-    def no_room(self, asking: QueueAccount, bound: Bound, wanted: int) -> Refusal:
-        """One more task of `asking` exceeds the bound."""
+    def no_room(self, asking: QueueAccount, bound: Bound, wanted: int, *, by_gang: bool) -> Refusal:
+        """One more task of `asking`, or `by_gang` a whole gang, exceeds the bound."""
         account, dim = bound.account, bound.dim
         if not bound.reserved:
             text = over_ceiling(
@@ -38,6 +38,7 @@ class Refusals:
                 asked=wanted,
                 ceiling=account.capability[dim],
                 kind=Ceiling.CAPABILITY,
+                by_gang=by_gang,
                 above=_above(asking, account),
                 holder=self._leaving(account, dim),
             )
@@ -51,6 +52,7 @@ class Refusals:
             asked=wanted,
             ceiling=max(below.held[dim] + bound.left, 0),
             kind=Ceiling.REAL_CAPABILITY,
+            by_gang=by_gang,
             above=_above(asking, below),
             holder=", ".join(filter(None, (self._leaving(below, dim), self._holding(account, dim)))),
             kept=self._reserved.from_others(asking, account, dim),

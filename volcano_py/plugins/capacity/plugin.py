@@ -18,7 +18,7 @@ from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
-from volcano_py.plugins.amounts.sparse_requests import RequestsByClass, SparseRequest
+from volcano_py.plugins.amounts.sparse_requests import RequestsByClass, SparseRequest, asked_together
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.accounts import Accounts, accounts_at_once, open_accounts
 from volcano_py.plugins.capacity.arguments import CapacityArguments
@@ -163,7 +163,13 @@ class Capacity(Plugin):
         room, *at_once = [self._room(each, account.row, asked) for each in self._accounting]
         return msgspec.structs.replace(room, meanwhile=at_once[0]) if at_once else room
 
-    def _room(self, accounting: _Accounting, row: int, asked: SparseRequest) -> Room:
+    def refuses_together(self, queue: QueueInfo, tasks: Rows) -> Refusal | None:
+        row, asked = self._account(queue).row, asked_together(self._ssn.ledger, tasks)
+        rooms = (self._room(each, row, asked, by_gang=True) for each in self._accounting)
+        return next((room.refusal for room in rooms if room.refusal is not None), None)
+
+    def _room(self, accounting: _Accounting, row: int, asked: SparseRequest, *, by_gang: bool = False) -> Room:
+        """How many more tasks, or `by_gang` equal gangs, may come, and what stops the next one."""
         account = accounting.accounts.by_row[row]
         count, bound = tightest(account, asked, self._total)
         if bound is None or count > 0:
@@ -171,7 +177,7 @@ class Capacity(Plugin):
         wanted = dict(asked)[bound.dim]
         short, ceiling = (bound.dim, wanted - bound.left), bound.account
         whose = "" if ceiling is account else ceiling.name or ROOT_QUEUE
-        return Room(0, accounting.refusals.no_room(account, bound, wanted), short, whose)
+        return Room(0, accounting.refusals.no_room(account, bound, wanted, by_gang=by_gang), short, whose)
 
     def look_ahead(self, task_class: TaskClass) -> QueueOutlook:
         shut = self._bars.shut(self._accounts.by_name.values())
@@ -234,9 +240,7 @@ class Capacity(Plugin):
         account = self._account(queue)
         if self._bars.of(account) is not None:
             return False
-        ledger = self._ssn.ledger
-        total: list[int] = ledger.classes.request[ledger.tasks.task_class[tasks]].sum(axis=0).tolist()
-        asked = tuple((dim, wanted) for dim, wanted in enumerate(total) if wanted)
+        asked = asked_together(self._ssn.ledger, tasks)
         rights = [self._right(each, asked) for each in self._both(account)]
         return all(right.entitled is not None and right.is_within_capability for right in rights)
 

@@ -27,13 +27,16 @@ class Refusals:
         self._kept_for_others = KeptForOthers(names, accounts)
 
     def over_deserved(
-        self, asking: QueueAccount, bound: QueueAccount, dim: int, wanted: int, *, at_once: bool
+        self, asking: QueueAccount, bound: QueueAccount, dim: int, wanted: int, *, at_once: bool, by_gang: bool
     ) -> Refusal:
-        """One more task exceeds what the queue deserves; `at_once`: while what is leaving is still there."""
+        """One more task, or `by_gang` a whole gang, exceeds what the queue deserves, or could ever get; `at_once`:
+        while what is leaving is still there."""
         units = bound.leaving[dim] if at_once else 0
         going = f"{amount(self._names[dim], units)} by terminating pods" if units else ""
         held = bound.used[dim] if at_once else bound.held[dim]
-        return self._refusal(asking, bound, dim, wanted, bound.ceiling[dim], allocated=held, holder=going)
+        most = bound.real_capability[dim]
+        limit = most if wanted > most else bound.ceiling[dim]
+        return self._refusal(asking, bound, dim, wanted, limit, allocated=held, holder=going, by_gang=by_gang)
 
     def over_capability(
         self, asking: QueueAccount, bound: QueueAccount, dim: int, wanted: int, inqueue: int

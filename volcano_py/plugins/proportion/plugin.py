@@ -18,7 +18,7 @@ from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
-from volcano_py.plugins.amounts.sparse_requests import RequestsByClass, SparseRequest
+from volcano_py.plugins.amounts.sparse_requests import RequestsByClass, SparseRequest, asked_together
 from volcano_py.plugins.proportion.account import QueueAccount
 from volcano_py.plugins.proportion.accounts import open_accounts
 from volcano_py.plugins.proportion.entitlements import Entitlements
@@ -175,8 +175,16 @@ class Proportion(Plugin):
             return room
         return msgspec.structs.replace(room, meanwhile=self._room(account, asked, at_once=True))
 
-    def _room(self, account: QueueAccount, asked: SparseRequest, *, at_once: bool = False) -> Room:
-        """How many more tasks may come, and what stops the next one; `at_once`: while what is leaving still counts."""
+    def refuses_together(self, queue: QueueInfo, tasks: Rows) -> Refusal | None:
+        account, asked = self._accounts[queue.name], asked_together(self._ssn.ledger, tasks)
+        rooms = (self._room(account, asked, at_once=at_once, by_gang=True) for at_once in (False, True))
+        return next((room.refusal for room in rooms if room.refusal is not None), None)
+
+    def _room(
+        self, account: QueueAccount, asked: SparseRequest, *, at_once: bool = False, by_gang: bool = False
+    ) -> Room:
+        """How many more tasks, or `by_gang` equal gangs, may come, and what stops the next one; `at_once`: while what
+        is leaving still counts."""
         room, bound, tightest = PLENTY.count, account, 0
         for each in account.limiting:
             held = each.used if at_once else each.held
@@ -193,7 +201,7 @@ class Proportion(Plugin):
         held = bound.used if at_once else bound.held
         short = wanted - (bound.ceiling[tightest] - held[tightest])
         whose = "" if bound is account else bound.name
-        refusal = self._refusals.over_deserved(account, bound, tightest, wanted, at_once=at_once)
+        refusal = self._refusals.over_deserved(account, bound, tightest, wanted, at_once=at_once, by_gang=by_gang)
         return Room(0, refusal, (tightest, short), whose)
 
     def look_ahead(self, task_class: TaskClass) -> QueueOutlook:
@@ -205,10 +213,8 @@ class Proportion(Plugin):
         account = self._accounts[queue.name]
         if self._bars.of(account) is not None:
             return False
-        ledger = self._ssn.ledger
-        total: list[int] = ledger.classes.request[ledger.tasks.task_class[tasks]].sum(axis=0).tolist()
-        asked = [(dim, wanted) for dim, wanted in enumerate(total) if wanted and dim != PODS]
-        return all(account.most(dim) + wanted <= account.ceiling[dim] for dim, wanted in asked)
+        asked = asked_together(self._ssn.ledger, tasks)
+        return all(account.most(dim) + wanted <= account.ceiling[dim] for dim, wanted in asked if dim != PODS)
 
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         """What queues hold beyond what they deserve, and are not guaranteed, one pod after the other."""

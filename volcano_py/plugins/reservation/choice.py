@@ -13,12 +13,13 @@ from volcano_py.api.names import SCHEDULED
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Job
 from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.roles import needed_rows
 from volcano_py.framework.session import Session
 from volcano_py.framework.status.wakeups import SOON
 from volcano_py.framework.votes import Vote
 from volcano_py.plugins.reservation.arguments import ReservationArguments
 from volcano_py.plugins.reservation.domains import Bounds, bounds_of
-from volcano_py.plugins.reservation.need import Need, imagined, needed_rows, needs_of
+from volcano_py.plugins.reservation.need import Need, imagined, needs_of
 from volcano_py.plugins.reservation.outlook import Outlook
 from volcano_py.plugins.reservation.places import UNKNOWN, Layout, Places, closest, earliest, exceeds, expected
 from volcano_py.plugins.reservation.turns import GAVE_WAY, HELD, LAPSED, STARTED, Turn, Turns, condition

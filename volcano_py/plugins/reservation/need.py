@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 from volcano_py.framework.job import Job
 from volcano_py.framework.placement.class_filters import DomainFilters
 from volcano_py.framework.plugin import Plugin, Reach
-from volcano_py.framework.roles import minimums_first
 from volcano_py.framework.session import Session
 from volcano_py.framework.topology.topology import WHOLE
 from volcano_py.framework.views import FITS, Counts, NodeView
 from volcano_py.plugins.reservation.outlook import Outlook
-from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.table import NOWHERE, Rows
 from volcano_py.state.task_class import Signature, TaskClass
 
@@ -49,15 +47,6 @@ class Need(msgspec.Struct, frozen=True, eq=False):
         for dim in self.task_class.requested.tolist():
             np.minimum(room, free[:, dim] // self.task_class.request[dim], out=room)
         return np.maximum(room, 0, out=room)
-
-
-def needed_rows(ssn: Session, job: Job) -> Rows:
-    """The tasks that the job needs to start, of those that wait and ask for something."""
-    tasks, rows = ssn.ledger.tasks, ssn.tasks_of(job)
-    rows = rows[(tasks.status[rows] == TaskStatus.PENDING) & ~tasks.gated[rows]]
-    rows = minimums_first(ssn, job, ssn.ask.ordered_tasks(rows))
-    rows = rows[~ssn.best_effort_classes[tasks.task_class[rows]]]
-    return rows[: max(1, ssn.ask.tasks_to_ready(job))]
 
 
 def needs_of(ssn: Session, job: Job, rows: Rows, outlook: Outlook, asking: Plugin) -> list[Need] | None:

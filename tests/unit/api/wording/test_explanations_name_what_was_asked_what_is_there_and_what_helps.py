@@ -183,6 +183,15 @@ def test_a_ceiling_above_names_both_queues_the_promises_and_the_holder() -> None
     )
 
 
+def test_what_a_whole_gang_asks_for_is_called_so() -> None:
+    message = explain_ceilings.over_ceiling(
+        "q", "cpu", allocated=0, asked=9 * CPU, ceiling=8 * CPU, kind=Ceiling.CLUSTER, by_gang=True
+    )
+    assert (
+        message == "queue q: 0 cpu allocated + 9 asked by the gang > 8 in the whole cluster; ask for less, or add nodes"
+    )
+
+
 def test_the_queues_whose_guarantees_leave_no_more_are_named() -> None:
     reported = explain_ceilings.over_ceiling(
         "q", "cpu", allocated=0, asked=1000, ceiling=0, kind=Ceiling.REAL_CAPABILITY, kept="a: 1 cpu"
@@ -339,7 +348,7 @@ def test_a_job_larger_than_the_ceiling_is_not_advised_to_wait() -> None:
         "> 4 capability; ask for less, or raise its spec.capability"
     )
     assert explain_ceilings.over_ceiling("q", "cpu", **asked, kind=Ceiling.DESERVED).endswith(
-        "> 4 deserved; wait until jobs of the queue finish, or raise its weight"
+        "> 4 deserved; wait until other queues ask for less, or raise its weight"
     ), "what a queue deserves grows when others ask for less"
     assert explain_ceilings.cluster_overcommitted(
         "cpu", used=0, inqueue=0, asked=9 * CPU, allocatable=4 * CPU, factor=1.2
