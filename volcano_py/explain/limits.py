@@ -31,6 +31,8 @@ _BINDS: Final[Mapping[str, str]] = {
     "WaitingForRelease": "nodes",
 }
 """Reason → the kind of limit that it is about; all others are about an object."""
+_QUEUE: Final = re.compile(r"\bqueue ([a-z0-9][-a-z0-9.]*)")
+"""The names of queues in a message; the first is that of the queue that refuses."""
 
 
 def limits(world: World, target: Target, stands: Now, refused: Nodes | None) -> tuple[Limit, ...]:
@@ -40,7 +42,7 @@ def limits(world: World, target: Target, stands: Now, refused: Nodes | None) -> 
     # (minResources of Jobs have names for quotas as well, such as requests.cpu, which nodes and queues do not have)
     plain = {name: amount for name, amount in asked.items() if resource_of(name) == name}
     queues = _queues(world, target, plain, _beyond_deserved if by_deserved else _excess)
-    chain = [_gang(target), *_quotas(world, target, asked), *queues, _cluster(world, plain)]
+    chain = [_gang(world, target), *_quotas(world, target, asked), *queues, _cluster(world, plain)]
     if not stands.reason:
         return tuple(chain)
     kind = _BINDS.get(stands.reason, "object")
@@ -53,8 +55,8 @@ def limits(world: World, target: Target, stands: Now, refused: Nodes | None) -> 
         name = "each on its own" if kind == "nodes" else target.group or target.name
         chain.append(Limit(kind, name, next(iter(lacks), ""), note=stands.reason, binding=True))
         return tuple(chain)
-    named = [limit for limit in candidates if re.search(rf"queue {re.escape(limit.name)}(:|, above )", stands.message)]
-    binding = named[0] if named else max(candidates, key=_beyond_deserved if by_deserved else _excess)
+    named = (limit for name in _QUEUE.findall(stands.message) for limit in candidates if limit.name == name)
+    binding = next(named, None) or max(candidates, key=_beyond_deserved if by_deserved else _excess)
     return tuple(replace(limit, binding=True) if limit is binding else limit for limit in chain)
 
 
@@ -73,9 +75,12 @@ def _beyond_deserved(limit: Limit) -> float:
     return (limit.used + limit.asked - limit.deserved) / max(limit.deserved, 1)
 
 
-def _gang(target: Target) -> Limit:
-    minimum = target.found.spec.min_member if target.found is not None else 1
-    note = f"{len(target.pods)} of the {max(minimum, 1)} pods that must start together exist"
+def _gang(world: World, target: Target) -> Limit:
+    minimum = max(target.found.spec.min_member if target.found is not None else 1, 1)
+    job = world.jobs.get(target.group)
+    existing = len(target.pods) if job is None else job.valid_tasks
+    more = f", and {existing - minimum} more" if existing > minimum else ""
+    note = f"{min(existing, minimum)} of the {minimum} pods that must start together exist{more}"
     return Limit("gang", target.group or target.name, "pods", len(target.waiting), note=note)
 
 

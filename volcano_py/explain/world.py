@@ -17,7 +17,7 @@ from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.job import Job
 from volcano_py.framework.registry import Registry
 from volcano_py.framework.session import Session
-from volcano_py.operator.podgroups.generated_group import GroupRules
+from volcano_py.operator.podgroups.generated_group import GroupRules, is_ours
 from volcano_py.simulation import Mark, Simulation
 from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.table.axis import IntVector
@@ -98,7 +98,8 @@ class World:
         return sum(bool(pod.spec.node_name) and pod.status.phase in _ALIVE for pod in self.pods_of(group))
 
     def pods_of(self, group: str) -> list[Pod]:
-        return self.simulation.cluster.pods_of(group)
+        """The pods of the PodGroup (namespace/name); those of other schedulers do not count for it."""
+        return [pod for pod in self.simulation.cluster.pods_of(group) if is_ours(pod, self.rules)]
 
     def group_of_pod(self, key: str) -> str:
         """Its PodGroup as namespace/name; a pod without one is its own."""

@@ -7,6 +7,27 @@ from tests.unit.explain.causes import CAPACITY, explained, gang, node, queue
 TWO = node("n1") + node("n2")
 
 
+def test_the_gang_counts_its_own_pods_that_have_not_ended() -> None:
+    """One has failed, and one is another scheduler's."""
+    failed = gang(1).partition("---")[2].replace("train-0", "failed").replace("---", "status: {phase: Failed}\n---")
+    foreign = gang(1).partition("---")[2].replace("train-0", "foreign").replace("schedulerName: volcano", "")
+    of_gang = explained(TWO + gang(2, "9", minimum=3) + failed + foreign).limits[0]
+    assert (of_gang.kind, of_gang.note) == ("gang", "2 of the 3 pods that must start together exist")
+
+
+def test_pods_beyond_the_minimum_of_a_gang_are_counted_apart() -> None:
+    of_gang = explained(TWO + gang(4, "9", minimum=2)).limits[0]
+    assert of_gang.note == "2 of the 2 pods that must start together exist, and 2 more"
+
+
+def test_pods_of_another_scheduler_do_not_start_a_gang() -> None:
+    """Two of three pods have nodes, but one of those is another scheduler's."""
+    bound = "nodeName: n1\n  schedulerName: default-scheduler"
+    foreign = gang(1).partition("---")[2].replace("train-0", "foreign").replace("schedulerName: volcano", bound)
+    found = explained(TWO + gang(2, "9") + foreign)
+    assert (found.now.state, found.now.running, found.now.wanted) == ("Waiting", 0, 2)
+
+
 def test_what_guarantees_keep_for_other_queues_is_a_column() -> None:
     """16 CPUs, of which 12 are guaranteed to another queue: 4 are left."""
     others = queue("other", "guarantee: {resource: {cpu: '12'}}")

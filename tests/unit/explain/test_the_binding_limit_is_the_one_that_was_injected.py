@@ -100,6 +100,19 @@ CAUSES: Sequence[tuple[str, str, str, str, str, str]] = [
         "queue",
     ),
     (
+        "a closing queue below a full one",
+        TWO
+        + queue("up", 'capability: {cpu: "2"}')
+        + queue("r", "parent: up")
+        + gang(1, "2", group="queue: r", pod="nodeName: n1").replace("train", "rival")
+        + queue("q", "parent: up", status="state: Closing")
+        + gang(group="queue: q"),
+        TREE,
+        "queue",
+        "q",
+        "",
+    ),
+    (
         "a pod above its queue's capability",
         TWO + queue("q", 'capability: {cpu: "2"}') + gang(1, "4", group="queue: q"),
         DEFAULT,
