@@ -106,7 +106,7 @@ RACES: Final = [
             (pod_group("in-dept", queue="dept"), queue("one", "dept")),
             {
                 "dept": "InvalidQueue: queue dept: has queues below it (one), and jobs run only in leaf queues; "
-                "name one in spec.queue"
+                "recreate its jobs in one of those"
             },
             {"one", "aside"},
             {"dept"},

@@ -39,19 +39,20 @@ class QueueSource(msgspec.Struct, frozen=True):
 
 
 def queue_not_found(queue: str, source: QueueSource | None = None) -> str:
-    """Names what the user has written: by default the PodGroup.
+    return f"queue {queue} does not exist: create it, or {name_queue('an existing one', source)}"
+
+
+def name_queue(which: str, source: QueueSource | None) -> str:
+    """How to give a job another queue: where its user has named the queue, by default in the PodGroup.
 
     A generated PodGroup keeps its queue: to change it, recreate what it was generated for.
     """
     if source is None:
-        return f"queue {queue} does not exist: create it or name an existing one in spec.queue of the PodGroup"
+        return f"name {which} in spec.queue of the PodGroup"
     if source.named_by is NamedBy.NAMESPACE:
-        return (
-            f"queue {queue}, which the annotation {QUEUE_NAME} of namespace {source.namespace} names, does not exist: "
-            f"create it, or name an existing one there and recreate {source.maker}"
-        )
-    fix = f"recreate {source.maker} with an existing one in {source.named_by.value}"
-    return f"queue {queue} does not exist: create it, or {fix}"
+        field = f"the annotation {QUEUE_NAME} of namespace {source.namespace}"
+        return f"name {which} in {field} and recreate {source.maker}"
+    return f"recreate {source.maker} with {which} in {source.named_by.value}"
 
 
 def invalid_queue(queue: str, problem: str) -> str:

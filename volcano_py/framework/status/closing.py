@@ -19,8 +19,8 @@ from volcano_py.framework.job import Job
 from volcano_py.framework.resting.reports import Report
 from volcano_py.framework.status.group_states import GroupState, GroupStates
 from volcano_py.framework.status.ignored_values import ignored_values
-from volcano_py.framework.status.missing_queue import queue_source
 from volcano_py.framework.status.queue_conditions import queue_conditions
+from volcano_py.framework.status.queue_source import queue_source
 from volcano_py.framework.status.verdicts import PodVerdict, gang_message, job_verdict, pod_verdicts
 from volcano_py.framework.status.wakeups import earlier
 from volcano_py.state.infos import QueueInfo, TaskInfo

@@ -35,7 +35,7 @@ from volcano_py.plugins.queues.enqueue_check import first_exceeded
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.queue_amounts import charged, promised, units_by_queue, used
 from volcano_py.plugins.queues.takings import Takings
-from volcano_py.plugins.queues.tree_messages import Bars, names_for_jobs, not_for_jobs
+from volcano_py.plugins.queues.tree_messages import Bars, names_for_jobs, not_for_job
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.table import Rows
@@ -142,7 +142,7 @@ class Capacity(Plugin):
     # -- what a queue may take ---------------------------------------------------------------------------------------
 
     def job_valid(self, job: Job) -> Refusal | None:
-        return not_for_jobs(self._account(job.queue))
+        return not_for_job(self._ssn, self._account(job.queue), job)
 
     def certainly_valid(self, rows: Rows) -> NDArray[np.bool_]:
         return self._ssn.are_in_queues(rows, names_for_jobs(self._accounts.by_name.values()))
@@ -187,7 +187,7 @@ class Capacity(Plugin):
     def job_enqueueable(self, job: Job) -> Ballot:
         """Up to the real capability of the queue and those above it, with what jobs hold or were promised."""
         account = self._account(job.queue)
-        refusal = self._bars.of(account)
+        refusal = self._bars.of_job(self._ssn, account, job)
         if refusal is not None:
             return Ballot(Vote.REJECT, refusal)
         if job.min_resources is None:

@@ -32,7 +32,7 @@ from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.queue_amounts import charged, promised, units_by_queue, used
 from volcano_py.plugins.queues.takings import Takings
 from volcano_py.plugins.queues.tree_events import tree_events
-from volcano_py.plugins.queues.tree_messages import Bars, names_for_jobs, not_for_jobs
+from volcano_py.plugins.queues.tree_messages import Bars, names_for_jobs, not_for_job
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.axis import PODS
@@ -135,7 +135,7 @@ class Proportion(Plugin):
         return self._accounts[path[-1]].share
 
     def job_valid(self, job: Job) -> Refusal | None:
-        return not_for_jobs(self._accounts[job.queue.name])
+        return not_for_job(self._ssn, self._accounts[job.queue.name], job)
 
     def certainly_valid(self, rows: Rows) -> NDArray[np.bool_]:
         return self._ssn.are_in_queues(rows, names_for_jobs(self._accounts.values()))
@@ -284,7 +284,7 @@ class Proportion(Plugin):
     def job_enqueueable(self, job: Job) -> Ballot:
         """Up to the real capability of the queue and those above it, with what jobs hold or were promised."""
         account = self._accounts[job.queue.name]
-        if (refusal := self._bars.of(account)) is not None:
+        if (refusal := self._bars.of_job(self._ssn, account, job)) is not None:
             return Ballot(Vote.REJECT, refusal)
         if job.min_resources is None:
             return PERMIT

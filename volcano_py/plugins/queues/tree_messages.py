@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording.explain import invalid_queue
+from volcano_py.api.wording.explain import invalid_queue, name_queue
 from volcano_py.api.wording.explain_ceilings import queue_closed
 from volcano_py.api.wording.summarize import summarize
+from volcano_py.framework.job import Job
+from volcano_py.framework.session import Session
+from volcano_py.framework.status.queue_source import queue_source
 from volcano_py.plugins.queues.base_account import BaseAccount
 from volcano_py.state.task_class import Refusal
 
@@ -19,9 +22,14 @@ def not_for_jobs(queue: BaseAccount) -> Refusal | None:
     """The refusal when no job can run in this queue as the tree stands."""
     if queue.fault is not None:
         return Refusal(Reason.INVALID_QUEUE, invalid_queue(queue.name, queue.fault.problem(queue.name)))
-    if queue.children:
-        return Refusal(Reason.INVALID_QUEUE, invalid_queue(queue.name, _inner(queue.children)))
-    return None
+    return _inner(queue, "recreate its jobs in one of those") if queue.children else None
+
+
+def not_for_job(ssn: Session, queue: BaseAccount, job: Job) -> Refusal | None:
+    """The same to one job of the queue, with where its queue is named."""
+    if queue.fault is not None or not queue.children:
+        return not_for_jobs(queue)
+    return _inner(queue, name_queue("one", queue_source(ssn, job.row, job.info)))
 
 
 def names_for_jobs(queues: Iterable[BaseAccount]) -> list[str]:
@@ -29,8 +37,9 @@ def names_for_jobs(queues: Iterable[BaseAccount]) -> list[str]:
     return [queue.name for queue in queues if not_for_jobs(queue) is None]
 
 
-def _inner(children: Sequence[str]) -> str:
-    return f"has queues below it ({summarize(children)}), and jobs run only in leaf queues; name one in spec.queue"
+def _inner(queue: BaseAccount, fix: str) -> Refusal:
+    problem = f"has queues below it ({summarize(queue.children)}), and jobs run only in leaf queues; {fix}"
+    return Refusal(Reason.INVALID_QUEUE, invalid_queue(queue.name, problem))
 
 
 def closed(queue: BaseAccount) -> Refusal | None:
@@ -56,6 +65,11 @@ class Bars:
         if queue.name not in self._known:
             self._known[queue.name] = not_for_jobs(queue) or closed(queue)
         return self._known[queue.name]
+
+    def of_job(self, ssn: Session, queue: BaseAccount, job: Job) -> Refusal | None:
+        """The same to one job of the queue."""
+        bar = self.of(queue)
+        return bar and (not_for_job(ssn, queue, job) or bar)
 
     def shut(self, queues: Iterable[BaseAccount]) -> set[str]:
         """The leaves among them in which nothing starts."""

@@ -243,13 +243,13 @@ def test_an_overcommitted_cluster_says_what_evictions_could_free_for_the_job(fre
         ),
         (
             explain.queue_not_found("team-x"),
-            "queue team-x does not exist: create it or name an existing one in spec.queue of the PodGroup",
+            "queue team-x does not exist: create it, or name an existing one in spec.queue of the PodGroup",
         ),
         (
             explain.queue_not_found("x", explain.QueueSource(explain.NamedBy.NAMESPACE, "Pod hello", "ml")),
             (
-                "queue x, which the annotation scheduling.volcano.sh/queue-name of namespace ml names, does not exist: "
-                "create it, or name an existing one there and recreate Pod hello"
+                "queue x does not exist: create it, or name an existing one in the annotation "
+                "scheduling.volcano.sh/queue-name of namespace ml and recreate Pod hello"
             ),
         ),
         (

@@ -298,7 +298,7 @@ def test_a_gang_whose_pods_are_just_being_created_is_not_reproached() -> None:
 
 def test_a_group_whose_queue_does_not_exist_gets_a_reason_like_its_pods() -> None:
     done = closed(node("n1"), gang("g", cpu="1", queue="nowhere"))
-    sentence = "queue nowhere does not exist: create it or name an existing one in spec.queue of the PodGroup"
+    sentence = "queue nowhere does not exist: create it, or name an existing one in spec.queue of the PodGroup"
     condition = done.conditions("g")["Unschedulable"]
     assert (condition.reason, condition.message) == ("NotEnoughResources", f"QueueNotFound: {sentence}")
     assert done.pods() == {"g-0": ("Undetermined", f"QueueNotFound: {sentence}")}
@@ -317,12 +317,12 @@ OWNED_BY_SPARK = OwnerReference(
 @pytest.mark.parametrize(
     ("name", "owner", "fix"),
     [
-        ("train-0d3", OWNED_BY_JOB, ", or recreate Job train with an existing one in its spec.queue"),
-        ("s", OWNED_BY_SPARK, " or name an existing one in spec.queue of the PodGroup"),
+        ("train-0d3", OWNED_BY_JOB, "recreate Job train with an existing one in its spec.queue"),
+        ("s", OWNED_BY_SPARK, "name an existing one in spec.queue of the PodGroup"),
         (
             "podgroup-1",
             OWNED_BY_POD,
-            ", or recreate Pod hello with an existing one in its annotation scheduling.volcano.sh/queue-name",
+            "recreate Pod hello with an existing one in its annotation scheduling.volcano.sh/queue-name",
         ),
     ],
 )
@@ -330,7 +330,7 @@ def test_a_missing_queue_is_reported_where_it_was_named(name: str, owner: OwnerR
     """A PodGroup without pods, too: those of Volcano Jobs come later. The queue is here the default one."""
     group = with_meta(pod_group(name), owner_references=[owner])
     (reported,) = closed(node("n1"), group, default_queue=False).conditions(name).values()
-    assert reported.message == f"QueueNotFound: queue default does not exist: create it{fix}"
+    assert reported.message == f"QueueNotFound: queue default does not exist: create it, or {fix}"
 
 
 def test_a_queue_that_is_a_moment_late_is_not_missed() -> None:

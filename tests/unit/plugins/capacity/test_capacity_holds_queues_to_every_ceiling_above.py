@@ -271,7 +271,7 @@ def test_a_job_in_a_queue_with_queues_below_it_waits_and_the_jobs_below_go_on() 
     )
     assert notes(session) == {
         "stray": "InvalidQueue: queue a: has queues below it (a1, a2), and jobs run only in leaf queues; name one in "
-        "spec.queue"
+        "spec.queue of the PodGroup"
     }
     assert cpus(session, "allocated") == {"root": 1, "a": 1, "a1": 1}
 

@@ -50,7 +50,7 @@ def test_a_cycle_is_reported_on_all_of_its_queues() -> None:
 @pytest.mark.parametrize(("phase", "is_reported"), [("Inqueue", True), ("Pending", True), ("Completed", False)])
 def test_jobs_in_an_inner_queue_are_reported_on_it_unless_they_are_finished(phase: str, is_reported: bool) -> None:
     found = events(queue("a"), queue("a1", "a"), jobs("stray", "a", running=0, group_phase=phase))
-    text = "has queues below it (a1), and jobs run only in leaf queues; name one in spec.queue"
+    text = "has queues below it (a1), and jobs run only in leaf queues; recreate its jobs in one of those"
     assert found == ({"a": [f"InvalidQueue: queue a: {text}"]} if is_reported else {})
 
 

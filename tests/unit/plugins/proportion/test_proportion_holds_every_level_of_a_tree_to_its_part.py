@@ -243,7 +243,7 @@ def test_a_missing_parent_is_reported_on_the_queue_that_names_it() -> None:
 
 def test_a_job_in_an_inner_queue_waits_and_the_queue_says_so() -> None:
     session = opened(queue("dept"), queue("team", "dept"), jobs("stray", "dept", running=0))
-    only_leaves = "jobs run only in leaf queues; name one in spec.queue"
+    only_leaves = "jobs run only in leaf queues; recreate its jobs in one of those"
     assert events(session) == {"dept": [f"InvalidQueue: queue dept: has queues below it (team), and {only_leaves}"]}
     assert room(session, "stray-0").count == 0
     assert not session.ssn.ask.preemptive(session.ssn.queues["dept"], session.rows("stray-0"))

@@ -1,4 +1,4 @@
-"""Where the name of a missing queue comes from. Most users never write a PodGroup: controllers create them."""
+"""Where a PodGroup has the name of its queue from. Most users never write a PodGroup: controllers create them."""
 
 from __future__ import annotations
 
