@@ -106,7 +106,7 @@ class FieldUse(msgspec.Struct, frozen=True):
         if queue.parent not in ("", ROOT_QUEUE) and QueueField.PARENT not in self.read:
             yield IgnoredField(QueueField.PARENT, cut(queue.parent, _LONGEST_VALUE), self._parent())
         if queue.deserved and QueueField.DESERVED not in self.read and not self._is_guaranteed(queue):
-            yield IgnoredField(QueueField.DESERVED, _shown(queue.deserved), self._deserved())
+            yield IgnoredField(QueueField.DESERVED, _shown(queue.deserved), self._deserved(queue))
         if queue.guarantee and QueueField.GUARANTEE not in self.read:
             yield IgnoredField(QueueField.GUARANTEE, _shown(queue.guarantee), self._guarantee())
         if QueueField.HIERARCHY not in self.read and not queue.annotations.keys().isdisjoint(
@@ -132,11 +132,18 @@ class FieldUse(msgspec.Struct, frozen=True):
             return f"{self.owner} with enableHierarchy reads the path in the annotation {HIERARCHY}; write it there"
         return f"{self.owner} treats all queues as siblings; set enableHierarchy: true for {self.owner}"
 
-    def _deserved(self) -> str:
+    def _deserved(self, queue: SharingFields) -> str:
+        # The CRD refuses a queue that deserves less than it is guaranteed.
+        if not queue.guarantee:
+            fix = "remove the field"
+        elif QueueField.GUARANTEE in self.read:
+            fix = f"lower it to {QueueField.GUARANTEE}"
+        else:
+            fix = f"remove it together with {QueueField.GUARANTEE}"
         if not self.owner:
-            return f"{_NO_OWNER}; configure capacity, or remove the field"
+            return f"{_NO_OWNER}; configure capacity, or {fix}"
         weights = f"the weights in the annotation {HIERARCHY_WEIGHTS}" if self.owner == "drf" else "spec.weight"
-        return f"{self.owner} divides by {weights}; configure capacity in its place, or remove the field"
+        return f"{self.owner} divides by {weights}; configure capacity in its place, or {fix}"
 
     def _guarantee(self) -> str:
         if not self.owner:

@@ -148,6 +148,21 @@ def test_what_is_deserved_and_guaranteed_as_well_is_had(guarantee: int, is_repor
     assert bool(reported(queue(deserved=4, guarantee=guarantee), "proportion")) is is_reported
 
 
+@pytest.mark.parametrize(
+    ("owner", "fix"),
+    [
+        ("proportion", "lower it to spec.guarantee"),
+        ("hdrf", "remove it together with spec.guarantee"),
+        ("none", "remove it together with spec.guarantee"),
+    ],
+)
+def test_no_advice_would_leave_a_queue_that_deserves_less_than_it_is_guaranteed(owner: str, fix: str) -> None:
+    """The CRD refuses that."""
+    about_deserved = reported(queue(deserved=4, guarantee=3), owner).partition("; spec.guarantee")[0]
+    assert about_deserved.startswith("spec.deserved (cpu 4) has no effect: ")
+    assert about_deserved.endswith(f", or {fix}")
+
+
 @pytest.mark.parametrize("owner", ["proportion", "proportion in a tree", "capacity", "capacity in a tree"])
 def test_a_guarantee_is_kept_by_proportion_and_capacity(owner: str) -> None:
     assert reported(queue(guarantee=4), owner) == ""
