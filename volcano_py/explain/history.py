@@ -10,10 +10,9 @@ import msgspec
 from volcano_py.api.objects import Condition, Pod, PodGroup
 from volcano_py.api.wording.summarize import plural, summarize
 from volcano_py.capture.model import CapturedEvent
-from volcano_py.cluster.manifests import VOLCANO_JOB
 from volcano_py.explain.model import Entry
 from volcano_py.explain.now import as_captured, captured_group
-from volcano_py.explain.target import Target
+from volcano_py.explain.target import Target, job_of
 from volcano_py.explain.world import World
 from volcano_py.jobs.model import VolcanoJob
 
@@ -44,16 +43,16 @@ def history(
     them, and the story, oldest first. What several pods say alike is one entry. Conditions without a time are left
     out."""
     group, pods = captured_group(world, target), as_captured(world, target)
-    jobs = [*_jobs(world, target)]
+    job = job_of(world, target)
     found: list[_Happened] = []
     if group is not None:
         found += _conditions("PodGroup", group.metadata.key, group.status.conditions)
-    for job in jobs:
+    if job is not None:
         found += _phases(job)
     for pod in pods:
         found += _conditions("Pod", pod.metadata.key, pod.status.conditions)
     uids = {("Pod", pod.metadata.key): "" for pod in target.pods}  # those that only the copy has
-    uids |= {(kind, obj.metadata.key): obj.metadata.uid for kind, obj in _captured(group, jobs, pods)}
+    uids |= {(kind, obj.metadata.key): obj.metadata.uid for kind, obj in _captured(group, job, pods)}
     found += [_reported(event) for event in events if _is_theirs(event, uids, group)]
     entries = sorted(_merged(found), key=lambda entry: (entry.at, entry.object, entry.text))
     return tuple(sorted((*entries, *story(target.group)), key=lambda entry: entry.at))
@@ -65,12 +64,13 @@ def moment(at: datetime) -> str:
 
 
 def _captured(
-    group: PodGroup | None, jobs: Iterable[VolcanoJob], pods: Iterable[Pod]
+    group: PodGroup | None, job: VolcanoJob | None, pods: Iterable[Pod]
 ) -> Iterator[tuple[str, PodGroup | VolcanoJob | Pod]]:
     """Kind in events, and object."""
     if group is not None:
         yield "PodGroup", group
-    yield from (("Job", job) for job in jobs)
+    if job is not None:
+        yield "Job", job
     yield from (("Pod", pod) for pod in pods)
 
 
@@ -101,15 +101,6 @@ def _merged(found: Iterable[_Happened]) -> Iterator[Entry]:
             text=f"{what}{times}{f': {text}' if text else ''}",
             since=moment(first) if first < last else "",
         )
-
-
-def _jobs(world: World, target: Target) -> Iterator[VolcanoJob]:
-    """The Job of the PodGroup."""
-    for kind, job in world.items:
-        if kind == VOLCANO_JOB and isinstance(job, VolcanoJob):
-            owns = target.found is not None and job.owns(target.found.metadata)
-            if owns or (target.kind == "job" and job.metadata.key == target.name):
-                yield job
 
 
 def _phases(job: VolcanoJob) -> Iterator[_Happened]:

@@ -13,10 +13,13 @@ from volcano_py.explain.asked import still_asked
 from volcano_py.explain.model import Limit, Nodes, Now
 from volcano_py.explain.target import Target
 from volcano_py.explain.world import World
+from volcano_py.jobs.refusal import INVALID, REFUSED
 from volcano_py.state.queues.quotas import resource_of
 
 _BINDS: Final[Mapping[str, str]] = {
     "NotEnoughTasks": "gang",
+    INVALID: "gang",
+    **dict.fromkeys(REFUSED, "gang"),
     "OverQuota": "quota",
     "QueueNotFound": "queue",
     "InvalidQueue": "queue",

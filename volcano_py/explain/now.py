@@ -12,7 +12,7 @@ from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.api.wording.summarize import counted, plural, summarize
 from volcano_py.cluster.memory_pods import group_of
 from volcano_py.explain.model import Now
-from volcano_py.explain.target import Target
+from volcano_py.explain.target import Target, refused_job
 from volcano_py.explain.world import World
 
 _MOST_VALUES: Final = 10  # that are different; each pod may have its own
@@ -80,6 +80,8 @@ def _ignored(target: Target) -> tuple[str, ...]:
 
 
 def _why(world: World, target: Target) -> tuple[str, str]:
+    if (found := refused_job(world, target)) is not None:
+        return found[1].reason, found[1].message
     for job in world.report.pending:
         if job.name == target.group:
             return str(job.reason.value), job.message

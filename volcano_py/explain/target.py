@@ -15,6 +15,8 @@ from volcano_py.cluster.manifests import VOLCANO_JOB
 from volcano_py.cluster.memory_pods import group_of
 from volcano_py.explain.world import World
 from volcano_py.jobs.model import VolcanoJob
+from volcano_py.jobs.names import group_name
+from volcano_py.jobs.refusal import Refusal, refusal_of
 from volcano_py.operator.podgroups.generated_group import is_live
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import TaskClass
@@ -109,6 +111,23 @@ def first_waiting(world: World, target: Target) -> tuple[Pod, TaskClass] | None:
     return None
 
 
+def job_of(world: World, target: Target) -> VolcanoJob | None:
+    """The Volcano Job of the PodGroup, as the cluster has it."""
+    for kind, job in world.items:
+        if kind == VOLCANO_JOB and isinstance(job, VolcanoJob):
+            owns = target.found is not None and job.owns(target.found.metadata)
+            if owns or (target.kind == "job" and job.metadata.key == target.name):
+                return job
+    return None
+
+
+def refused_job(world: World, target: Target) -> tuple[VolcanoJob, Refusal] | None:
+    """The Job whose controller could not create the pods that it lacks, and why; None where that is not so."""
+    job = job_of(world, target) if len(target.pods) < target.need else None
+    refusal = refusal_of(job.status.state) if job is not None else None
+    return (job, refusal) if job is not None and refusal is not None else None
+
+
 def queues_below(world: World, queue: str) -> set[str]:
     """The queue and all queues below it."""
     names = {queue}
@@ -167,7 +186,8 @@ def _of_volcano_job(world: World, name: str) -> str | None:
     if job is None:
         return None
     owned = [each for each in world.objects("PodGroup", PodGroup) if job.owns(each.metadata)]
-    return owned[0].metadata.key if owned else f"{job.metadata.namespace}/{job.metadata.name}"
+    own = f"{job.metadata.namespace}/{group_name(job.metadata.name, job.metadata.uid)}"
+    return owned[0].metadata.key if owned else own
 
 
 def _of_owner(world: World, kind: str, name: str) -> list[str]:

@@ -142,8 +142,9 @@ class World:
             self._before = mark
 
     def settle(self, until: Callable[[], bool] = lambda: False) -> None:
-        """Run the scheduler until nothing changes. When `until` holds, it stops in the middle of a cycle, and the world
-        has to go back to how it was before."""
+        """Run the scheduler and the controllers until nothing changes. A Volcano Job whose status says that its pods
+        could not be created gets none (`operator.jobs.in_memory`). When `until` holds, it stops in the middle of a
+        cycle, and the world has to go back to how it was before."""
         simulation = self.simulation
 
         def holds() -> bool:

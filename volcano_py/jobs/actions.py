@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from volcano_py.api.effects import JsonObject
@@ -55,3 +57,6 @@ class DeleteJob(msgspec.Struct, frozen=True):
 
 
 Action = WriteStatus | Prepare | CreateGroup | UpdateGroup | DeleteGroup | CreatePods | DeletePods | DeleteJob
+
+CREATING: Final = (Prepare, CreateGroup, CreatePods)
+"""Actions that create objects, which the API server may refuse."""

@@ -40,6 +40,7 @@ from volcano_py.jobs.pods import claim_of, pod_of
 from volcano_py.jobs.policies.edits import Edit
 from volcano_py.jobs.policies.evaluation import TARGETED, Lost, Occurrence, Verdict, judge
 from volcano_py.jobs.policies.losses import has_more_to_note, losses
+from volcano_py.jobs.refusal import INVALID, Refusal
 from volcano_py.jobs.status import TARGET, counted, is_target, stepped, target_of
 
 MOST_AT_ONCE: Final = 500
@@ -62,8 +63,9 @@ class World(msgspec.Struct, frozen=True):
 
     `pods`: those that the job owns. `now`: seconds since the epoch. `priorities`: value of each PriorityClass.
     `prepared`: plugins' objects and claims are known to exist. `problem`: why nothing can be created for the
-    job as it is written, or "". `request`: what a Command asks for. `gone`: the last state of pods that the scheduler
-    evicted and that do not exist any more, as far as it is known.
+    job as it is written, or "". `refused`: the last answer of an API server that refuses what the job creates.
+    `request`: what a Command asks for. `gone`: the last state of pods that the scheduler evicted and that do not exist
+    any more, as far as it is known.
     """
 
     job: VolcanoJob
@@ -74,6 +76,7 @@ class World(msgspec.Struct, frozen=True):
     priorities: Mapping[str, int] = msgspec.field(default_factory=dict)
     prepared: bool = True
     problem: str = ""
+    refused: Refusal | None = None
     request: Request | None = None
     gone: Sequence[Pod] = ()
 
@@ -104,8 +107,8 @@ def plan(world: World) -> Plan:
     stepping = _step(world, members, verdicts, edit, lost)
     if stepping is not None:
         return stepping
-    problem = world.problem if job.status.phase in ACTIVE else ""
-    status = counted(job, members, problem, _noted(job, edit, verdicts), lost)
+    refusal = _refusal(world, members) if job.status.phase in ACTIVE else None
+    status = counted(job, members, refusal, _noted(job, edit, verdicts), lost)
     if has_more_to_note(job, lost):
         return Plan((WriteStatus(status, decides=True),))  # before the pods are created again
     # First of all: the counts are written even if a pod is refused.
@@ -118,6 +121,14 @@ def plan(world: World) -> Plan:
     if job.status.phase in FINISHED:
         later = _expiry(job) or 0.0
     return Plan(tuple(actions), look_again_at=later, waiting=waiting)
+
+
+def _refusal(world: World, members: Members) -> Refusal | None:
+    """Why what the job lacks is not created."""
+    if world.problem:
+        return Refusal(INVALID, world.problem)
+    lacks = world.group is None or any(members.is_short_of(task) for task in world.job.spec.tasks)
+    return world.refused if lacks else None
 
 
 def _expiry(job: VolcanoJob) -> float | None:

@@ -26,29 +26,26 @@ from volcano_py.jobs.policies.edits import NOTE, Edit
 from volcano_py.jobs.policies.evaluation import Lost, Verdict, crashes_noted
 from volcano_py.jobs.policies.losses import NOTE as LOSSES
 from volcano_py.jobs.policies.losses import note_of
+from volcano_py.jobs.refusal import LONGEST_MESSAGE, Refusal, with_refusal
 
 TARGET: Final = "restarting"
 """Key in `controlledResources` that says which parts of the job are being restarted: the next controller finishes a
 restart that was begun."""
-INVALID: Final = "InvalidJob"
-"""`state.reason` of a job for which nothing can be created as it is written."""
-
-_LONGEST_MESSAGE: Final = 1024  # characters, as in conditions of Kubernetes
 
 
 def counted(
-    job: VolcanoJob, members: Members, problem: str = "", edit: Edit | None = None, lost: Sequence[Lost] = ()
+    job: VolcanoJob,
+    members: Members,
+    refusal: Refusal | None = None,
+    edit: Edit | None = None,
+    lost: Sequence[Lost] = (),
 ) -> JobStatus:
-    """The status with everything that is counted brought up to date; `problem` is what is wrong with the job, `edit`
+    """The status with everything that is counted brought up to date; `refusal` is why nothing more is created, `edit`
     what is noted of edits, `lost` the pods that have not come back yet."""
-    phases, state = members.phases, job.status.state
-    if problem:
-        state = msgspec.structs.replace(state, reason=INVALID, message=problem[:_LONGEST_MESSAGE])
-    elif state.reason == INVALID:
-        state = msgspec.structs.replace(state, reason="", message="")
+    phases = members.phases
     return msgspec.structs.replace(
         job.status,
-        state=state,
+        state=with_refusal(job.status.state, refusal),
         min_available=job.spec.min_available,
         task_status_count={
             task.name: TaskState(phase=dict(sorted(members.phases_of(task.name).items())))
@@ -82,7 +79,7 @@ def stepped(
     status = counted(job, members, edit=edit, lost=lost)
     moment = datetime.fromtimestamp(now, UTC).replace(microsecond=0)
     state = JobState(
-        phase=step.phase.value, reason=step.reason, message=step.why[:_LONGEST_MESSAGE], last_transition_time=moment
+        phase=step.phase.value, reason=step.reason, message=step.why[:LONGEST_MESSAGE], last_transition_time=moment
     )
     others = [condition for condition in status.conditions if condition.status != step.phase]
     controlled = {key: value for key, value in status.controlled_resources.items() if key != TARGET}

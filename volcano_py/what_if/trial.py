@@ -10,6 +10,7 @@ from volcano_py.capture.start import simulation_of
 from volcano_py.config import SchedulerConfiguration
 from volcano_py.framework.registry import Registry
 from volcano_py.what_if.changes import Change, applied
+from volcano_py.what_if.controllers import tried_again
 from volcano_py.what_if.difference import Difference, difference
 from volcano_py.what_if.outcome import outcome_of
 
@@ -31,7 +32,7 @@ def tried(
     Raises:
         ChangeError: a change cannot be made.
     """
-    items = applied(changes, capture.items, capture.taken)
+    items = tried_again(applied(changes, capture.items, capture.taken), capture.items)
     before = simulation_of(capture, configuration, registry)
     after = simulation_of(capture, new_configuration or configuration, registry, items=items)
     return difference(outcome_of(before, most_cycles), outcome_of(after, most_cycles))

@@ -23,6 +23,7 @@ from volcano_py.jobs.model import JobAction, JobStatus, VolcanoJob
 from volcano_py.jobs.plan import MOST_AT_ONCE, Plan, Request, World, plan
 from volcano_py.jobs.plugins import JobPlugin, PluginObject
 from volcano_py.jobs.policies.losses import losses
+from volcano_py.jobs.refusal import Refusal
 
 RUNNING = {"worker-0": "Running", "worker-1": "Running"}
 
@@ -108,6 +109,18 @@ def test_an_impossible_job_gets_a_reason_and_creates_nothing() -> None:
     assert (status.state.reason, status.state.message) == ("InvalidJob", "spec.tasks: nothing to run")
     fixed = plan(world(msgspec.structs.replace(job(phase="Pending"), status=status), group=None))
     assert only(fixed, WriteStatus).status.state.message == ""
+
+
+def test_what_the_api_server_refuses_is_in_the_status_and_tried_again() -> None:
+    of, refusal = job(task(replicas=1), phase="Pending"), Refusal("FailedCreate", "exceeded quota: small")
+    made = plan(world(of, group=group(of, "Inqueue"), refused=refusal))
+    status = only(made, WriteStatus).status
+    assert (status.state.reason, status.state.message) == ("FailedCreate", "exceeded quota: small")
+    assert names(only(made, CreatePods).bodies) == ["train-worker-0"]
+    accepted = plan(
+        world(msgspec.structs.replace(of, status=status), {"worker-0": "Pending"}, group=group(of, "Inqueue"))
+    )
+    assert only(accepted, WriteStatus).status.state.reason == ""
 
 
 def test_a_plugin_that_raises_spoils_only_its_pods() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tests.unit.what_if.clusters import NEW_JOB, captured
+from tests.unit.what_if.clusters import NEW_JOB, captured, documents
 from volcano_py.api.objects import OwnerReference, Pod
 from volcano_py.capture.model import Capture
 from volcano_py.capture.start import configuration_of
 from volcano_py.config import SchedulerConfiguration, parse_configuration
 from volcano_py.scheduler import builtin_registry
-from volcano_py.what_if.changes import AddNodes, Change, Delete, RemoveNode, SetField, applied
+from volcano_py.what_if.changes import AddNodes, Change, Cordon, Delete, RemoveNode, SetField, Submit, applied
 from volcano_py.what_if.difference import Difference, Finding
 from volcano_py.what_if.trial import tried
 
@@ -43,6 +43,54 @@ def trial(
         new_configuration=new,
         most_cycles=cycles,
     )
+
+
+REFUSED_JOB = """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: refused, namespace: team, uid: refused}
+spec:
+  queue: web.front
+  minAvailable: 1
+  tasks:
+  - {name: main, replicas: 1, template: {spec: {containers: [{name: main, resources: {requests: {cpu: "2"}}}]}}}
+status: {state: {phase: Pending, reason: FailedCreate, message: "exceeded quota: small"}}
+---
+kind: PodGroup
+apiVersion: scheduling.volcano.sh/v1beta1
+metadata: {name: refused-refused, namespace: team, ownerReferences: [&job {kind: Job, name: refused, uid: refused,
+  apiVersion: batch.volcano.sh/v1alpha1, controller: true}]}
+spec: {minMember: 1, queue: web.front}
+status: {phase: Inqueue}
+---
+{kind: ResourceQuota, apiVersion: v1, metadata: {name: small, namespace: team}, spec: {hard: {pods: "3"}},
+  status: {hard: {pods: "3"}, used: {pods: "3"}}}
+"""
+
+
+def test_a_job_whose_pods_are_refused_takes_no_place_from_others() -> None:
+    """Its pod would take 2 of the 8 CPUs of the node that is not cordoned."""
+    refused = captured(REFUSED_JOB)
+    found = [trial(Cordon("gpu-1"), capture=each).as_json() for each in (captured(), refused)]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        SetField("resourcequota/small.spec.hard.pods=4"),
+        SetField("job/refused.spec.minAvailable=1"),
+        Submit(documents("kind: PriorityClass\nmetadata: {name: high}\nvalue: 100\n")),
+    ],
+)
+def test_a_job_whose_pods_may_be_accepted_with_a_change_gets_them(change: Change) -> None:
+    [work] = trial(change, capture=captured(REFUSED_JOB)).work
+    assert (work.name, work.placed) == ("team/refused-refused", (0, 1))
+
+
+def test_a_job_that_is_submitted_gets_its_pods_whatever_its_status_says() -> None:
+    [work] = trial(Submit(documents(REFUSED_JOB.split("---")[0]))).work
+    assert (work.name, work.placed) == ("team/refused-refused", (0, 1))
 
 
 def test_without_a_difference_nothing_is_found() -> None:

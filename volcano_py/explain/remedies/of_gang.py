@@ -15,9 +15,10 @@ from volcano_py.cluster.manifests import VOLCANO_JOB
 from volcano_py.explain.asked import asked, asks
 from volcano_py.explain.model import Remedy
 from volcano_py.explain.remedies.candidate import Candidate, helps
-from volcano_py.explain.target import Target
+from volcano_py.explain.target import Target, refused_job
 from volcano_py.explain.world import Change, World
 from volcano_py.jobs.model import VolcanoJob
+from volcano_py.jobs.refusal import INVALID, Refusal, with_refusal
 from volcano_py.state.table.units import canonical
 
 T = TypeVar("T")
@@ -73,7 +74,10 @@ def smaller_pods(world: World, target: Target) -> Iterator[Candidate]:
 
 
 def missing_pods(world: World, target: Target) -> Iterator[Candidate]:
-    """Copies of a pod until there are as many as the gang needs."""
+    """Copies of a pod until there are as many as the gang needs; or the pods that a Job's controller cannot create."""
+    if (refused := refused_job(world, target)) is not None:
+        yield _accepted(*refused)
+        return
     missing = target.need - len(target.pods)
     if missing <= 0 or not target.pods or target.found is None or world.placed(target.group) > 0:
         return
@@ -84,6 +88,20 @@ def missing_pods(world: World, target: Target) -> Iterator[Candidate]:
     )
     text = f"create the {counted(missing, 'pod')} that the gang lacks, each as large as {like.metadata.name}"
     yield Candidate(Remedy("missing-pods", text), tuple(Change("Pod", copy.metadata.key, copy) for copy in copies))
+
+
+def _accepted(job: VolcanoJob, refusal: Refusal) -> Candidate:
+    """What is wrong with the Job, or with what it creates, is corrected."""
+    state = with_refusal(job.status.state, None)
+    accepted = replace(job, status=replace(job.status, state=state))
+    if refusal.reason == INVALID:
+        text = f"correct Job {job.metadata.key}: its pods are created as soon as it is valid"
+    else:
+        text = (
+            f"remove what the API server refuses of Job {job.metadata.key}: its controller tries again, and its pods "
+            "start when they are accepted"
+        )
+    return Candidate(Remedy("missing-pods", text), (Change(VOLCANO_JOB, job.metadata.key, accepted),))
 
 
 def _fits(world: World, target: Target, with_size: Callable[[int], Candidate], size: int) -> bool:

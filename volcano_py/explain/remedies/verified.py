@@ -10,7 +10,7 @@ from volcano_py.explain.remedies.of_gang import fewer_pods, missing_pods, smalle
 from volcano_py.explain.remedies.of_jobs import jobs_that_end
 from volcano_py.explain.remedies.of_queue import larger_quotas, other_queues
 from volcano_py.explain.remedies.of_terms import other_terms
-from volcano_py.explain.target import Target
+from volcano_py.explain.target import Target, refused_job
 from volcano_py.explain.world import World
 
 _SORTS: Final = (
@@ -32,7 +32,7 @@ _FINDS_ITS_SIZE: Final = frozenset({fewer_pods, smaller_pods, more_nodes, jobs_t
 def verified(world: World, target: Target) -> list[Candidate]:
     """What helps; empty when nothing of this does."""
     found: list[Candidate] = []
-    if not target.pods and target.found is None:
+    if not target.pods and target.found is None and refused_job(world, target) is None:
         return found
     world.tries_left = world.affordable(least=16, most=1000)
     for sort in _SORTS:

@@ -26,6 +26,7 @@ from volcano_py.cluster.kubernetes.writing.sharing import Sharing
 from volcano_py.cluster.kubernetes.writing.turns import namespace_of
 from volcano_py.jobs import names
 from volcano_py.jobs.actions import (
+    CREATING,
     Action,
     CreateGroup,
     CreatePods,
@@ -42,6 +43,7 @@ from volcano_py.jobs.model import JobAction, JobStatus, VolcanoJob
 from volcano_py.jobs.phases import has_to_wait
 from volcano_py.jobs.plan import Plan, Request, World, plan
 from volcano_py.jobs.plugins import BUILTIN, JobPlugin, JobPlugins, PluginArgumentError
+from volcano_py.jobs.refusal import REFUSED, Refusal
 from volcano_py.operator.controller import Controller
 from volcano_py.operator.jobs.effects import JobEffects
 from volcano_py.operator.jobs.index import JobIndex
@@ -216,6 +218,8 @@ class JobController(Controller[str]):
             if not await self._carry_out(world, action, memory):
                 return  # the world has changed: plan again
         self._consumed(world, memory)
+        if any(isinstance(action, CREATING) for action in made.actions):
+            memory.refused = None
         for event in made.events:
             self._record_event(world.job, event)
 
@@ -358,6 +362,7 @@ class JobController(Controller[str]):
             priorities=self._index.priorities,
             prepared=memory.prepared == attempt_of(job),
             problem=problem,
+            refused=memory.refused,
             request=memory.request,
             gone=there.gone,
         )
@@ -391,8 +396,11 @@ class JobController(Controller[str]):
                 self._record_event(job, EventNote("Warning", error.reason, str(error)))
             self._work.add(key, _LOOK_AGAIN)
             return False
+        reason = _reason_of(error)
+        if refused and reason in REFUSED:
+            self._memories.of(job).refused = Refusal(reason, str(error))
         if self._log_failure("job reconciliation failed", error, failures, job=key) and refused:
-            self._record_event(job, EventNote("Warning", _reason_of(error), f"{error}"))
+            self._record_event(job, EventNote("Warning", reason, str(error)))
         if 0 <= self._max_requeues < failures and isinstance(error, UnprocessableError):
             why = f"failed {failures} times: {error}"
             self._memories.of(job).request = Request(JobAction.TERMINATE, why)

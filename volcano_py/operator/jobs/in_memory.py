@@ -3,6 +3,10 @@
 Why not the real `JobController`: it sends JSON, and works with timers and threads of an event loop. For it, `simulate`
 would need an API server in memory with merge patches and status subresources, and an event loop of virtual time. That
 is more code than this module, which keeps only what differs: how an action is carried out.
+
+Nothing is created for a Job whose status has a refusal (`jobs.refusal`): the live controller has tried, and the cause,
+such as a quota, a missing ServiceAccount or a webhook, is not known here. A change that may remove the cause takes the
+refusal out of the status. All else goes on: pods that are there run and end, and the phase follows them.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from volcano_py.cluster.manifests import VOLCANO_JOB, ManifestError, made
 from volcano_py.cluster.memory import MemoryCluster
 from volcano_py.jobs import names
 from volcano_py.jobs.actions import (
+    CREATING,
     Action,
     CreateGroup,
     CreatePods,
@@ -32,9 +37,10 @@ from volcano_py.jobs.actions import (
     WriteStatus,
 )
 from volcano_py.jobs.defaults import JobRules, with_defaults
-from volcano_py.jobs.model import VolcanoJob
+from volcano_py.jobs.model import JobStatus, VolcanoJob
 from volcano_py.jobs.plan import World, plan
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins, PluginArgumentError
+from volcano_py.jobs.refusal import refusal_of, with_refusal
 from volcano_py.operator.podgroups.generated_group import GroupRules
 
 log = structlog.get_logger(__name__)
@@ -81,12 +87,14 @@ class JobsInMemory:
             job = self._cluster.get(VOLCANO_JOB, key, VolcanoJob)
             if job is None:
                 return
+            refusal = refusal_of(job.status.state)
             next_ = plan(self._world(job, pods, evicted, now))
             if next_.look_again_at:
                 self.look_again_at = min(self.look_again_at or next_.look_again_at, next_.look_again_at)
             if next_.waiting is not None and next_.waiting.type == "Warning":
                 self._record_event(job, next_.waiting.reason, next_.waiting.message)
-            done = [self._carry_out(job, action, now) for action in next_.actions]
+            actions = [each for each in next_.actions if refusal is None or not isinstance(each, CREATING)]
+            done = [self._carry_out(job, action, now) for action in actions]
             if not done or not all(done):
                 return
             pods = [pod for pod in self._cluster.objects("Pod", Pod) if job.owns(pod.metadata)]
@@ -109,6 +117,7 @@ class JobsInMemory:
             priorities={each.metadata.name: each.value for each in self._classes()},
             prepared=job.metadata.uid in self._prepared,
             problem=problem,
+            refused=refusal_of(job.status.state),
             gone=evicted,
         )
 
@@ -119,9 +128,10 @@ class JobsInMemory:
         """Whether the job can continue."""
         cluster, namespace = self._cluster, job.metadata.namespace
         match action:
-            case WriteStatus(status):
+            case WriteStatus(status, decides):
                 known = cluster.get(VOLCANO_JOB, job.metadata.key, VolcanoJob)
                 if known is not None:
+                    status = _still(known, status) if decides else status
                     cluster.put(VOLCANO_JOB, msgspec.structs.replace(known, status=status))
             case Prepare():
                 return self._prepare(job, action, now)
@@ -189,6 +199,12 @@ class JobsInMemory:
             self._cluster.events.append(event)
             # Events of a cluster in memory are not shown, and a Job without pods has no other place for its reason.
             log.warning("job waiting", job=metadata.key, reason=reason, message=message)
+
+
+def _still(known: VolcanoJob, status: JobStatus) -> JobStatus:
+    """The new status, with the refusal of the known one, which a new phase does not end."""
+    refusal = refusal_of(known.status.state)
+    return status if refusal is None else msgspec.structs.replace(status, state=with_refusal(status.state, refusal))
 
 
 def _by_owner(pods: Iterable[Pod]) -> dict[str, list[Pod]]:

@@ -11,6 +11,7 @@ from volcano_py.jobs.model import JobStatus, VolcanoJob
 from volcano_py.jobs.plan import Request
 from volcano_py.jobs.plugins import JobPlugin
 from volcano_py.jobs.plugins.plugin import PluginObject
+from volcano_py.jobs.refusal import Refusal
 
 # A plan for a job of this size takes about 5 ms.
 _LARGE_SPEC: Final = 32 * 1024  # bytes
@@ -33,6 +34,8 @@ class JobMemory(msgspec.Struct):
     """The status with counts that are not written yet."""
     written: float = float("-inf")
     waiting: str = ""
+    refused: Refusal | None = None
+    """The API server's answer to the last attempt, until something is created."""
     plugins: tuple[int, Sequence[JobPlugin], str] = msgspec.field(default=(-1, (), ""))
     size: tuple[int, int] = (-1, 0)
     """The generation, and bytes of its spec."""

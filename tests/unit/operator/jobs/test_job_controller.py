@@ -94,6 +94,43 @@ async def test_one_pod_that_is_refused_does_not_keep_the_others_from_being_creat
     assert len(cluster.pods()) == 4
 
 
+async def test_a_refusal_is_in_the_status_until_all_pods_are_accepted(cluster: JobCluster) -> None:
+    answered = cluster.api.post
+
+    async def refuse(path: ApiPath, body: Any) -> bytes:
+        if str(path) == PODS:
+            message = b'{"reason": "Forbidden", "message": "no PriorityClass with name high"}'
+            raise api_error("POST", PODS, 403, message)
+        answer: bytes = await answered(path, body)
+        return answer
+
+    cluster.api.post = refuse
+    cluster.submit(job(task("worker", 1)))
+    await cluster.live(5)
+    state = cluster.status()["state"]
+    assert (state["phase"], state["reason"]) == ("Pending", "FailedCreate")
+    [(path, group)] = cluster.of(GROUPS).items()
+    cluster.admits = False
+    cluster.api.put(path, {**group, "status": {"phase": "Pending"}})  # the promise of its place has lapsed
+    await cluster.live(60)
+    assert cluster.status()["state"] == state
+    cluster.admits = True
+    assert state["message"] == f"POST {PODS}: 403 Forbidden: no PriorityClass with name high"
+    cluster.api.post = answered
+    await cluster.live(60)
+    state = cluster.status()["state"]
+    assert (state["phase"], state.get("reason", ""), state.get("message", "")) == ("Running", "", "")
+
+
+async def test_a_job_whose_queue_refuses_its_pod_group_has_that_in_its_status(cluster: JobCluster) -> None:
+    refusal = api_error("POST", GROUPS, 403, b'{"reason": "Forbidden", "message": "queue old is closed"}')
+    cluster.api.refuse_all("POST", "/podgroups", refusal)
+    cluster.submit(job(task("worker", 1)))
+    await cluster.live(5)
+    state = cluster.status()["state"]
+    assert (state["reason"], state["message"]) == ("PodGroupError", str(refusal))
+
+
 async def test_counts_are_written_while_some_pods_are_refused(cluster: JobCluster) -> None:
     """PodSecurity forbids the pods of one task; the other's run and end."""
     original = cluster.api.post

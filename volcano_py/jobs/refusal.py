@@ -1,0 +1,36 @@
+"""Why nothing more of a Job is created: `status.state` says it until the cause is gone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from volcano_py.jobs.model import JobState
+from volcano_py.jobs.names import FAILED_CREATE, POD_GROUP_ERROR
+
+INVALID: Final = "InvalidJob"
+"""Reason of a job for which nothing can be created as it is written."""
+REFUSED: Final = frozenset({FAILED_CREATE, POD_GROUP_ERROR})
+"""Reasons of a job whose pods or PodGroup the API server refuses, as in the events that report it."""
+LONGEST_MESSAGE: Final = 1024  # characters, as in conditions of Kubernetes
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """`reason`: one of those above. `message`: the field that is wrong, or the API server's answer; "" where a capture
+    leaves messages out."""
+
+    reason: str
+    message: str
+
+
+def refusal_of(state: JobState) -> Refusal | None:
+    """What the status says; None for a job whose pods can be created."""
+    return Refusal(state.reason, state.message) if state.reason == INVALID or state.reason in REFUSED else None
+
+
+def with_refusal(state: JobState, refusal: Refusal | None) -> JobState:
+    """The state that says this; None takes back what an earlier refusal has left."""
+    if refusal is not None:
+        return msgspec.structs.replace(state, reason=refusal.reason, message=refusal.message[:LONGEST_MESSAGE])
+    return state if refusal_of(state) is None else msgspec.structs.replace(state, reason="", message="")
