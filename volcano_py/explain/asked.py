@@ -9,7 +9,7 @@ from volcano_py.api.objects import Pod
 from volcano_py.api.quantity import Rounding
 from volcano_py.api.requests import RequestError, pod_requests
 from volcano_py.explain.target import Target
-from volcano_py.state.queues.quotas import quota_units
+from volcano_py.state.queues.quotas import quota_units, resource_of
 from volcano_py.state.table.units import whole_units
 
 
@@ -31,9 +31,24 @@ def asked(pods: Iterable[Pod]) -> dict[str, int]:
 
 
 def still_asked(target: Target) -> dict[str, int]:
-    """Of as many of its waiting pods as it needs to start; its minResources while no pod exists."""
+    """Of as many of its waiting pods as it needs to start, or its minResources where they are more: until it is
+    admitted, or while no pod exists."""
     group = target.found
-    if not target.pods and group is not None:
-        return {**quota_units(group.spec.min_resources or {}, Rounding.UP), "pods": target.need}
     placed = sum(bool(pod.spec.node_name) for pod in target.pods)
-    return asked(target.waiting[: max(target.need - placed, 1)])
+    pods = asked(target.waiting[: max(target.need - placed, 1)]) if target.pods else {"pods": target.need}
+    if group is None or (target.pods and group.status.phase not in ("", "Pending")):
+        return pods
+    least = quota_units(group.spec.min_resources or {}, Rounding.UP)
+    return {name: max(pods.get(name, 0), least.get(name, 0)) for name in {**least, **pods}}
+
+
+def asked_of_quota(target: Target, names: Iterable[str]) -> dict[str, int]:
+    """What of that counts against each name of a quota, such as requests.cpu, and is not in its use yet, as pods that
+    exist are. minResources may have such names themselves."""
+    whole, there = still_asked(target), asked(target.pods)
+    by_name = ((name, resource_of(name)) for name in names)
+    return {
+        name: max(whole.get(name, 0) - there.get(resource, 0), whole.get(resource, 0) - there.get(resource, 0), 0)
+        for name, resource in by_name
+        if name in whole or resource in whole
+    }

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from volcano_py.api.report import Amounts, QueueReport
-from volcano_py.explain.asked import still_asked
+from volcano_py.explain.asked import asked_of_quota, still_asked
 from volcano_py.explain.model import Limit, Nodes, Now
 from volcano_py.explain.target import Target
 from volcano_py.explain.world import World
@@ -45,7 +45,7 @@ def limits(world: World, target: Target, stands: Now, refused: Nodes | None) -> 
     # (minResources of Jobs have names for quotas as well, such as requests.cpu, which nodes and queues do not have)
     plain = {name: amount for name, amount in asked.items() if resource_of(name) == name}
     queues = _queues(world, target, plain, _beyond_deserved if by_deserved else _excess)
-    chain = [_gang(world, target), *_quotas(world, target, asked), *queues, _cluster(world, plain)]
+    chain = [_gang(world, target), *_quotas(world, target), *queues, _cluster(world, plain)]
     if not stands.reason:
         return tuple(chain)
     kind = _BINDS.get(stands.reason, "object")
@@ -87,13 +87,12 @@ def _gang(world: World, target: Target) -> Limit:
     return Limit("gang", target.group or target.name, "pods", len(target.waiting), note=note)
 
 
-def _quotas(world: World, target: Target, asked: Amounts) -> Iterator[Limit]:
+def _quotas(world: World, target: Target) -> Iterator[Limit]:
     namespace = target.name.partition("/")[0]
     for quota in world.session.snapshot.quotas.get(namespace, ()):
         found = [
-            Limit("quota", quota.name, name, asked.get(resource_of(name), 0), quota.used.get(name, 0), hard)
-            for name, hard in quota.hard.items()
-            if resource_of(name) in asked
+            Limit("quota", quota.name, name, amount, quota.used.get(name, 0), quota.hard[name])
+            for name, amount in asked_of_quota(target, quota.hard).items()
         ]
         if found:
             yield max(found, key=_excess)

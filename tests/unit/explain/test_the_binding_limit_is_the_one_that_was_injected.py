@@ -88,7 +88,7 @@ CAUSES: Sequence[tuple[str, str, str, str, str, str]] = [
         DEFAULT,
         "object",
         "",
-        "",
+        "claim",
     ),
     ("a queue that does not exist", TWO + gang(group="queue: nowhere"), DEFAULT, "queue", "nowhere", "queue"),
     (

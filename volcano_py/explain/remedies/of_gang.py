@@ -1,4 +1,4 @@
-"""Fewer pods at once, smaller pods, and the pods that are missing."""
+"""Fewer pods at once, smaller pods, the pods that are missing, and no more minResources than pods ask for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from volcano_py.api.objects import Pod, PodGroup, ResourceList, ResourceRequirements
-from volcano_py.api.wording.amounts import amount
+from volcano_py.api.quantity import Rounding
+from volcano_py.api.wording.amounts import amount, amounts
 from volcano_py.api.wording.summarize import counted
 from volcano_py.cluster.manifests import VOLCANO_JOB
 from volcano_py.explain.asked import asked, asks
@@ -19,6 +20,7 @@ from volcano_py.explain.target import Target, refused_job
 from volcano_py.explain.world import Change, World
 from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.refusal import INVALID, Refusal, with_refusal
+from volcano_py.state.queues.quotas import REQUESTS, quota_units, resource_of
 from volcano_py.state.table.units import canonical
 
 T = TypeVar("T")
@@ -35,12 +37,13 @@ def fewer_pods(world: World, target: Target) -> Iterator[Candidate]:
     def with_minimum(minimum: int) -> Candidate:
         changes = [Change("PodGroup", target.group, _smaller_gang(target, group, minimum))]
         field, owner = "minMember", f"PodGroup {target.group}"
+        matching = ", with minResources to match" if _has_minimum(target) else ""
         for job in world.objects(VOLCANO_JOB, VolcanoJob):
             if job.owns(group.metadata):
-                field, owner = "minAvailable", f"Job {job.metadata.key}"
+                field, owner, matching = "minAvailable", f"Job {job.metadata.key}", ""
                 spec = replace(job.spec, min_available=minimum)
                 changes.append(Change(VOLCANO_JOB, job.metadata.key, replace(job, spec=spec)))
-        text = f"start with fewer pods: lower {field} of {owner} from {group.spec.min_member} to {minimum}"
+        text = f"start with fewer pods: lower {field} of {owner} from {group.spec.min_member} to {minimum}{matching}"
         return Candidate(Remedy("fewer-pods", text), tuple(changes))
 
     sizes = range(group.spec.min_member - 1, 0, -1)
@@ -90,6 +93,21 @@ def missing_pods(world: World, target: Target) -> Iterator[Candidate]:
     yield Candidate(Remedy("missing-pods", text), tuple(Change("Pod", copy.metadata.key, copy) for copy in copies))
 
 
+def lower_minimum(world: World, target: Target) -> Iterator[Candidate]:  # noqa: ARG001
+    """minResources of what the pods that must start together ask for, where they are more than that."""
+    group = target.found
+    if group is None or group.spec.min_resources is None or len(target.pods) < group.spec.min_member:
+        return
+    enough = _written(asked(target.pods[: max(group.spec.min_member, 1)]), group.spec.min_resources)
+    before = quota_units(group.spec.min_resources, Rounding.UP)
+    now = quota_units(enough, Rounding.UP)
+    less = {resource_of(name): value for name, value in now.items() if value < before.get(name, 0)}
+    if less:
+        text = f"lower minResources of PodGroup {target.group} to what its pods ask for: {amounts(less)}"
+        lowered = replace(group, spec=replace(group.spec, min_resources=enough))
+        yield Candidate(Remedy("min-resources", text), (Change("PodGroup", target.group, lowered),))
+
+
 def _accepted(job: VolcanoJob, refusal: Refusal) -> Candidate:
     """What is wrong with the Job, or with what it creates, is corrected."""
     state = with_refusal(job.status.state, None)
@@ -119,8 +137,9 @@ def _has_minimum(target: Target) -> bool:
     return target.found is not None and target.found.spec.min_resources is not None
 
 
-def _written(amounts: dict[str, int], like: ResourceList) -> ResourceList:
-    return {name: canonical(name, amounts[name]) for name in like if name in amounts}
+def _written(asked_for: dict[str, int], like: ResourceList) -> ResourceList:
+    requests = {name: name.removeprefix(REQUESTS) for name in like}
+    return {name: canonical(of, asked_for[of]) for name, of in requests.items() if of in asked_for}
 
 
 def _resized(target: Target, name: str, size: str) -> Iterator[Change]:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from volcano_py.api.objects import ObjectMeta, Queue, ResourceQuota
 from volcano_py.api.wording.amounts import number
-from volcano_py.explain.asked import still_asked
+from volcano_py.explain.asked import asked_of_quota, still_asked
 from volcano_py.explain.model import Remedy
 from volcano_py.explain.remedies.candidate import Candidate
 from volcano_py.explain.target import Target
@@ -47,12 +47,12 @@ def other_queues(world: World, target: Target) -> Iterator[Candidate]:
 
 def larger_quotas(world: World, target: Target) -> Iterator[Candidate]:
     """Every quota of the namespace that is too small, raised at once."""
-    asked = still_asked(target)
     changes: list[Change] = []
     texts: list[str] = []
     namespace = target.name.partition("/")[0]
     for quota in world.session.snapshot.quotas.get(namespace, ()):
-        needs = {name: quota.used.get(name, 0) + asked.get(resource_of(name), 0) for name in quota.hard}
+        asked = asked_of_quota(target, quota.hard)
+        needs = {name: quota.used.get(name, 0) + amount for name, amount in asked.items()}
         short = {name: value for name, value in needs.items() if value > quota.hard[name]}
         stored = world.simulation.cluster.get("ResourceQuota", f"{namespace}/{quota.name}", ResourceQuota)
         if short and stored is not None:

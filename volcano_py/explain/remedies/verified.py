@@ -6,16 +6,20 @@ from typing import Final
 
 from volcano_py.explain.remedies.candidate import Candidate, helps
 from volcano_py.explain.remedies.of_cluster import higher_priority, more_nodes, other_actions
-from volcano_py.explain.remedies.of_gang import fewer_pods, missing_pods, smaller_pods
+from volcano_py.explain.remedies.of_gang import fewer_pods, lower_minimum, missing_pods, smaller_pods
 from volcano_py.explain.remedies.of_jobs import jobs_that_end
+from volcano_py.explain.remedies.of_missing import missing_claims, missing_group
 from volcano_py.explain.remedies.of_queue import larger_quotas, other_queues
 from volcano_py.explain.remedies.of_terms import other_terms
 from volcano_py.explain.target import Target, refused_job
 from volcano_py.explain.world import World
 
 _SORTS: Final = (
+    missing_group,
+    missing_claims,
     other_terms,
     missing_pods,
+    lower_minimum,
     fewer_pods,
     smaller_pods,
     other_queues,
