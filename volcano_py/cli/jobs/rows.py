@@ -12,7 +12,8 @@ import msgspec
 from volcano_py.api.effects import JsonObject
 from volcano_py.cli.printing.listing import Cells, age_text, phase_text
 from volcano_py.cli.printing.one_line import plain
-from volcano_py.jobs.model import JobPhase, VolcanoJob
+from volcano_py.jobs.model import JobPhase, JobState, VolcanoJob
+from volcano_py.jobs.refusal import refusal_of
 
 NUMBERS: Final = ("REPLICAS", "MIN", "PENDING", "RUNNING", "SUCCEEDED", "FAILED", "UNKNOWN", "RETRIES")
 HEADER: Final = ("NAMESPACE", "NAME", "PHASE", "QUEUE", *NUMBERS, "AGE", "WHY IT WAITS")
@@ -43,13 +44,14 @@ class Chosen:
 
 def job_row(found: JsonObject, now: float, waits: str = "") -> Cells:
     """The cells below `HEADER`; `waits` says what its PodGroup waits for. Without that, a pending job may itself say
-    what is wrong.
+    what is wrong. Where the API server refuses its pods, that says more than that its PodGroup waits for them.
 
     Raises:
         msgspec.ValidationError: it cannot be read.
     """
     job = msgspec.convert(found, VolcanoJob)
     status = job.status
+    own = status.state.message if status.state.phase == JobPhase.PENDING else ""
     counts = (status.pending, status.running, status.succeeded, status.failed, status.unknown, status.retry_count)
     return (
         cell(job.metadata.namespace),
@@ -60,8 +62,13 @@ def job_row(found: JsonObject, now: float, waits: str = "") -> Cells:
         cell(job.spec.min_available or status.min_available),
         *(cell(count) for count in counts),
         age_of(job.metadata.creation_timestamp, now),
-        cell(waits or (status.state.message if status.state.phase == JobPhase.PENDING else "")),
+        cell(_refused(status.state) or waits or own),
     )
+
+
+def _refused(state: JobState) -> str:
+    refusal = refusal_of(state)
+    return "" if refusal is None else f"{refusal.reason}: {refusal.message}"
 
 
 def task_rows(job: VolcanoJob) -> list[Cells]:

@@ -79,3 +79,9 @@ def test_the_list_shows_what_the_job_says_of_itself_where_its_pod_group_says_not
     job = {**JOB, "status": {"state": {"phase": phase, "message": "cpu: -1 is negative"}}}
     cells = rows.job_row(job, 0.0, waits)
     assert str(cells[rows.HEADER.index("WHY IT WAITS")]) == shown
+
+
+def test_the_list_shows_what_the_api_server_refuses_although_the_pod_group_waits_for_pods() -> None:
+    state = {"phase": "Pending", "reason": "FailedCreate", "message": "no PriorityClass with name high"}
+    cells = rows.job_row({**JOB, "status": {"state": state}}, 0.0, "NotEnoughTasks: wait until Job train creates 2")
+    assert str(cells[rows.HEADER.index("WHY IT WAITS")]) == "FailedCreate: no PriorityClass with name high"
