@@ -49,7 +49,7 @@ def test_the_remedy_is_that_its_pods_are_accepted() -> None:
     [remedy] = explained(node() + refused_job() + GROUP).remedies
     assert remedy.kind == "missing-pods"
     assert remedy.text == (
-        "remove what the API server refuses of Job default/train: its controller tries again, and its pods start when "
+        "correct what the API server refuses of Job default/train: its controller tries again, and its pods start when "
         "they are accepted"
     )
 

@@ -116,7 +116,7 @@ def _accepted(job: VolcanoJob, refusal: Refusal) -> Candidate:
         text = f"correct Job {job.metadata.key}: its pods are created as soon as it is valid"
     else:
         text = (
-            f"remove what the API server refuses of Job {job.metadata.key}: its controller tries again, and its pods "
+            f"correct what the API server refuses of Job {job.metadata.key}: its controller tries again, and its pods "
             "start when they are accepted"
         )
     return Candidate(Remedy("missing-pods", text), (Change(VOLCANO_JOB, job.metadata.key, accepted),))
