@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -155,3 +156,14 @@ def test_the_processes_do_not_see_what_our_environment_says_to_others(
     assert "ETCD_NAME" not in environment
     assert environment["GOMAXPROCS"] == "1"
     assert environment["HOME"] == str(tmp_path)
+
+
+def test_garbage_is_collected_less_often_while_there_is_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GOGC", "GOMEMLIMIT"):
+        monkeypatch.delenv(name, raising=False)
+    environment = clean_environment(tmp_path)
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert environment["GOGC"] == "400"
+    assert 0 < int(environment["GOMEMLIMIT"]) < total / 3
+    monkeypatch.setenv("GOGC", "100")
+    assert clean_environment(tmp_path)["GOGC"] == "100", "what our environment says goes first"
