@@ -121,6 +121,12 @@ async def test_no_panel_is_empty_and_every_alert_is_evaluated(
     high = pod("high-0", group="high", cpu="2", priority_class="e2e-urgent", node_selector=victims.selector)
     await namespace.apply(pod_group("high", 1, priority_class="e2e-urgent"), high)
     await namespace.wait_pod_group("high", "Running")
+
+    async def placed() -> None:
+        """Before more is: rates are of what has changed since a scrape."""
+        assert await prometheus.query("volcano_task_scheduling_duration_seconds_count > 0")
+
+    await installed.eventually("the first placements are scraped", placed)
     await configure(default_configuration_text())
     team = f"team-{secrets.token_hex(2)}"
     await create_queues(queue(team))
