@@ -35,7 +35,8 @@ class OwnerReference(ApiObject, frozen=True):
 
     @property
     def is_volcano_job(self) -> bool:
-        return self.kind == "Job" and self.api_version.startswith("batch.volcano.sh/")
+        """Whether it is a Job of Volcano's, not one of `batch/v1`."""
+        return self.kind == "Job" and self.group == "batch.volcano.sh"
 
 
 class ObjectMeta(ApiObject, frozen=True):

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from volcano_py.api.go_values import parse_duration
-from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference
+from volcano_py.api.objects import ApiObject, ObjectMeta
 
 BATCH_API: Final = "batch.volcano.sh/v1alpha1"
 JOB_KIND: Final = "Job"
@@ -288,8 +288,3 @@ class VolcanoJob(ApiObject, frozen=True):
         """Whether an object is this very job's, not a namesake's."""
         owner = metadata.controller
         return owner is not None and owner.uid == self.metadata.uid
-
-
-def is_volcano_job(reference: OwnerReference) -> bool:
-    """Whether a reference is to a Job of ours, not to one of `batch/v1`."""
-    return reference.kind == JOB_KIND and reference.api_version.partition("/")[0] == "batch.volcano.sh"

@@ -17,7 +17,7 @@ from volcano_py.api.objects import ApiObject, Namespace, ObjectMeta, Pod, PodGro
 from volcano_py.cluster.kubernetes.watching.kinds import NAMESPACE, POD, POD_GROUP, PRIORITY_CLASS, VOLCANO_JOB
 from volcano_py.cluster.kubernetes.watching.versions import is_older
 from volcano_py.jobs.members import is_victim
-from volcano_py.jobs.model import VolcanoJob, is_volcano_job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.names import group_name
 
 Changed = Callable[[str, float], None]
@@ -131,7 +131,7 @@ class JobIndex:
         """The pod is as given, unless something newer is known."""
         metadata = pod.metadata
         owner = metadata.controller
-        if owner is None or not is_volcano_job(owner):
+        if owner is None or not owner.is_volcano_job:
             return
         pods = self._pods.setdefault(owner.uid, {})
         known = pods.get(metadata.uid)
@@ -150,7 +150,7 @@ class JobIndex:
         """The group is as given, unless something newer is known."""
         metadata = group.metadata
         owner = metadata.controller
-        if owner is None or not is_volcano_job(owner):
+        if owner is None or not owner.is_volcano_job:
             return
         if metadata.name != group_name(owner.name, owner.uid):
             return  # not created by the job

@@ -84,7 +84,7 @@ def controller_key(kind: str, group: str) -> KeyOf:
 
     def key_of(job: VolcanoJob) -> str:
         owner = job.metadata.controller
-        if owner is None or owner.kind != kind or owner.api_version.partition("/")[0] != group:
+        if owner is None or owner.kind != kind or owner.group != group:
             return ""
         return f"{job.metadata.namespace}/{owner.name}"
 

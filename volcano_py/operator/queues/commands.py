@@ -15,7 +15,7 @@ from volcano_py.api.dns_names import is_subdomain
 from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference
 from volcano_py.cluster.kubernetes.http.errors import ApiError, RequestError
 from volcano_py.cluster.kubernetes.watching.versions import version_of
-from volcano_py.jobs.model import JobAction, is_volcano_job
+from volcano_py.jobs.model import JobAction
 from volcano_py.operator.controller import Controller
 from volcano_py.operator.kube_api import IsActive, KubeApi, command_path, delete_options, is_another_object
 from volcano_py.operator.queues.states import QueueAction
@@ -58,7 +58,7 @@ class Jobs(Protocol):
 
 def is_for_queues(command: Command) -> bool:
     """Whether the command's target is a queue."""
-    return command.target.kind == "Queue" and command.target.api_version.partition("/")[0] == _GROUP
+    return command.target.kind == "Queue" and command.target.group == _GROUP
 
 
 class CommandController(Controller[_Key]):
@@ -95,7 +95,7 @@ class CommandController(Controller[_Key]):
     def _is_ours(self, command: Command) -> bool:
         if self._queues is not None and is_for_queues(command):
             return True
-        return self._jobs is not None and is_volcano_job(command.target)
+        return self._jobs is not None and command.target.is_volcano_job
 
     def delete(self, uid: str) -> None:
         """A command is gone, carried out here or by another client."""
@@ -135,7 +135,7 @@ class CommandController(Controller[_Key]):
                 command=metadata.key,
                 target=target.name[:_LONGEST_SHOWN],
             )
-        elif self._jobs is not None and is_volcano_job(target) and action in set(JobAction):
+        elif self._jobs is not None and target.is_volcano_job and action in set(JobAction):
             log.info("command accepted", command=metadata.key, action=action, job=f"{metadata.namespace}/{target.name}")
             self._jobs.request(f"{metadata.namespace}/{target.name}", JobAction(action), asked_by, target.uid)
         elif self._queues is not None and is_for_queues(command) and action in set(QueueAction):
