@@ -95,11 +95,11 @@ def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
     has_places = any(row in ssn.findings.tentative for row in waiting.tolist())
     for error in ssn.findings.fit_errors.get(job.row, {}).values():
         # Free amounts were counted with the gang's own pods in place, which the message has to say.
-        yield Refusal(error.refusal.reason, _gang(ssn, job, waiting)) if has_places else error.refusal
+        yield Refusal(error.refusal.reason, _gang(ssn, job, waiting, note)) if has_places else error.refusal
     if job.waiting:
         yield _waits_for_release(ssn, rows[tasks.status[rows] == TaskStatus.PIPELINED].tolist())
     if has_places:
-        yield Refusal(Reason.GANG_INCOMPLETE, _gang(ssn, job, waiting))
+        yield Refusal(Reason.GANG_INCOMPLETE, _gang(ssn, job, waiting, note))
     yield Refusal(Reason.NOT_YET_EVALUATED, explain.not_yet_evaluated())
 
 
@@ -146,7 +146,7 @@ def pod_verdicts(ssn: Session, job: Job, verdict: Refusal) -> Iterator[tuple[int
             yield row, PodVerdict.of(names.POD_REASON_UNSCHEDULABLE, _waits_for_release(ssn, [row]))
         elif status == _ALLOCATED or row in tentative:
             if found is None:
-                text = _gang(ssn, job, rows)
+                text = _gang(ssn, job, rows, _note(ssn, job))
                 found = PodVerdict.of(names.POD_REASON_SCHEDULABLE, Refusal(Reason.GANG_INCOMPLETE, text))
             yield row, found
         else:
@@ -189,14 +189,14 @@ def _for_others(ssn: Session, job: Job, rows: Rows, verdict: Refusal) -> PodVerd
     return PodVerdict.of(names.POD_REASON_UNDETERMINED, verdict)
 
 
-def _gang(ssn: Session, job: Job, waiting: Iterable[int] | Rows) -> str:
+def _gang(ssn: Session, job: Job, waiting: Iterable[int] | Rows, note: Refusal | None) -> str:
+    """What the gang lacks, and why: what refuses its other pods with its places taken, or else its `_note`."""
     found = [int(row) for row in waiting if int(row) in ssn.findings.tentative]
     placed = job.ready + len(found)
     causes = sorted({error.refusal.message for error in ssn.findings.fit_errors.get(job.row, {}).values()})
     if causes:
         cause = f"with {'it' if placed == 1 else 'them'} in place, {causes[0]}"
     else:
-        note = _note(ssn, job)
         cause = "" if note is None else note.message
     short = list(short_roles(ssn, job, np.array(found, dtype=np.intp))) if job.info.min_task_member else ()
     return explain_gangs.gang_incomplete(placed, job.tasks, job.min_member, short=short, cause=cause)
