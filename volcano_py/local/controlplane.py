@@ -278,8 +278,8 @@ def clean_environment(home: Path) -> dict[str, str]:
     """What the processes get of our environment: where programs are, and what tunes Go's runtime.
 
     Nothing else, because etcd reads each flag from a variable too, and KWOK a configuration below $HOME. As long as
-    there is memory, garbage is collected a quarter as often as by default: with 20,000 pods, each collection of the API
-    server takes most of two cores for one to two seconds.
+    there is memory, garbage is collected a quarter as often as by default: with 30,000 pods, a collection of the API
+    server takes half a core for two seconds, which two full cores do not have.
     """
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     tuning = {"GOGC": "400", "GOMEMLIMIT": str(memory // 4)}
