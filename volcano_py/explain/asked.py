@@ -48,7 +48,7 @@ def asked_of_quota(target: Target, names: Iterable[str]) -> dict[str, int]:
     whole, there = still_asked(target), asked(target.pods)
     by_name = ((name, resource_of(name)) for name in names)
     return {
-        name: max(whole.get(name, 0) - there.get(resource, 0), whole.get(resource, 0) - there.get(resource, 0), 0)
+        name: max(max(whole.get(name, 0), whole.get(resource, 0)) - there.get(resource, 0), 0)
         for name, resource in by_name
         if name in whole or resource in whole
     }

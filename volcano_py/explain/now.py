@@ -103,12 +103,11 @@ def _since(world: World, target: Target) -> str:
 
 def as_captured(world: World, target: Target) -> list[Pod]:
     """Its pods as the cluster has them, before the scheduler ran over the copy."""
-    keys = {pod.metadata.key for pod in target.pods}
-    pods = (obj for kind, obj in world.items if kind == "Pod" and isinstance(obj, Pod))
+    keys, pods = {pod.metadata.key for pod in target.pods}, world.captured("Pod", Pod)
     return [pod for pod in pods if pod.metadata.key in keys or (target.group and group_of(pod) == target.group)]
 
 
 def captured_group(world: World, target: Target) -> PodGroup | None:
     """Its PodGroup as the cluster has it."""
-    groups = (obj for kind, obj in world.items if kind == "PodGroup" and isinstance(obj, PodGroup))
+    groups = world.captured("PodGroup", PodGroup)
     return next((group for group in groups if group.metadata.key == target.group), None)

@@ -113,11 +113,10 @@ def first_waiting(world: World, target: Target) -> tuple[Pod, TaskClass] | None:
 
 def job_of(world: World, target: Target) -> VolcanoJob | None:
     """The Volcano Job of the PodGroup, as the cluster has it."""
-    for kind, job in world.items:
-        if kind == VOLCANO_JOB and isinstance(job, VolcanoJob):
-            owns = target.found is not None and job.owns(target.found.metadata)
-            if owns or (target.kind == "job" and job.metadata.key == target.name):
-                return job
+    for job in world.captured(VOLCANO_JOB, VolcanoJob):
+        owns = target.found is not None and job.owns(target.found.metadata)
+        if owns or (target.kind == "job" and job.metadata.key == target.name):
+            return job
     return None
 
 

@@ -85,6 +85,10 @@ class World:
     def objects(self, kind: str, of: type[T]) -> list[T]:
         return self.simulation.cluster.objects(kind, of)
 
+    def captured(self, kind: str, of: type[T]) -> Iterator[T]:
+        """The objects of a kind as the cluster has them, before the scheduler ran over the copy."""
+        return (obj for each, obj in self.items if each == kind and isinstance(obj, of))
+
     def affordable(self, *, least: int, most: int) -> int:
         """How many trials a cluster of this size allows."""
         size = int(self.session.ledger.nodes.present.sum()) + sum(map(len, self.pods_by_group.values()))

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.jobs.model import JobState
+from volcano_py.jobs.model import JobState, VolcanoJob
 from volcano_py.jobs.names import FAILED_CREATE, POD_GROUP_ERROR
 
 INVALID: Final = "InvalidJob"
@@ -34,3 +34,9 @@ def with_refusal(state: JobState, refusal: Refusal | None) -> JobState:
     if refusal is not None:
         return msgspec.structs.replace(state, reason=refusal.reason, message=refusal.message[:LONGEST_MESSAGE])
     return state if refusal_of(state) is None else msgspec.structs.replace(state, reason="", message="")
+
+
+def accepted(job: VolcanoJob) -> VolcanoJob:
+    """The job as if nothing of it had been refused."""
+    status = msgspec.structs.replace(job.status, state=with_refusal(job.status.state, None))
+    return msgspec.structs.replace(job, status=status)

@@ -12,7 +12,7 @@ from volcano_py.api.objects import ApiObject, ObjectMeta, Pod, PodStatus, metada
 from volcano_py.cluster.manifests import VOLCANO_JOB, Stored
 from volcano_py.cluster.memory import MemoryCluster
 from volcano_py.jobs.model import VolcanoJob
-from volcano_py.jobs.refusal import with_refusal
+from volcano_py.jobs.refusal import accepted
 
 _REPLACING: Final = frozenset({"ReplicaSet", "StatefulSet", "ReplicationController", "Job"})
 """Kinds whose controllers create another pod elsewhere. Volcano Jobs are looked after by the simulation itself."""
@@ -42,7 +42,7 @@ def tried_again(items: Sequence[Stored], before: Sequence[Stored]) -> list[Store
 
     def again(kind: str, obj: ApiObject) -> Stored:
         if isinstance(obj, VolcanoJob) and any(_may_help(*each, obj) for each in changed):
-            obj = replace(obj, status=replace(obj.status, state=with_refusal(obj.status.state, None)))
+            obj = accepted(obj)
         return kind, obj
 
     return [again(kind, obj) for kind, obj in items]

@@ -19,7 +19,7 @@ from volcano_py.explain.remedies.candidate import Candidate, helps
 from volcano_py.explain.target import Target, refused_job
 from volcano_py.explain.world import Change, World
 from volcano_py.jobs.model import VolcanoJob
-from volcano_py.jobs.refusal import INVALID, Refusal, with_refusal
+from volcano_py.jobs.refusal import INVALID, Refusal, accepted
 from volcano_py.state.queues.quotas import REQUESTS, quota_units, resource_of
 from volcano_py.state.table.units import canonical
 
@@ -110,8 +110,6 @@ def lower_minimum(world: World, target: Target) -> Iterator[Candidate]:  # noqa:
 
 def _accepted(job: VolcanoJob, refusal: Refusal) -> Candidate:
     """What is wrong with the Job, or with what it creates, is corrected."""
-    state = with_refusal(job.status.state, None)
-    accepted = replace(job, status=replace(job.status, state=state))
     if refusal.reason == INVALID:
         text = f"correct Job {job.metadata.key}: its pods are created as soon as it is valid"
     else:
@@ -119,7 +117,7 @@ def _accepted(job: VolcanoJob, refusal: Refusal) -> Candidate:
             f"correct what the API server refuses of Job {job.metadata.key}: its controller tries again, and its pods "
             "start when they are accepted"
         )
-    return Candidate(Remedy("missing-pods", text), (Change(VOLCANO_JOB, job.metadata.key, accepted),))
+    return Candidate(Remedy("missing-pods", text), (Change(VOLCANO_JOB, job.metadata.key, accepted(job)),))
 
 
 def _fits(world: World, target: Target, with_size: Callable[[int], Candidate], size: int) -> bool:

@@ -87,13 +87,13 @@ class JobsInMemory:
             job = self._cluster.get(VOLCANO_JOB, key, VolcanoJob)
             if job is None:
                 return
-            refusal = refusal_of(job.status.state)
-            next_ = plan(self._world(job, pods, evicted, now))
+            world = self._world(job, pods, evicted, now)
+            next_ = plan(world)
             if next_.look_again_at:
                 self.look_again_at = min(self.look_again_at or next_.look_again_at, next_.look_again_at)
             if next_.waiting is not None and next_.waiting.type == "Warning":
                 self._record_event(job, next_.waiting.reason, next_.waiting.message)
-            actions = [each for each in next_.actions if refusal is None or not isinstance(each, CREATING)]
+            actions = [each for each in next_.actions if world.refused is None or not isinstance(each, CREATING)]
             done = [self._carry_out(job, action, now) for action in actions]
             if not done or not all(done):
                 return
