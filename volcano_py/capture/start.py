@@ -29,8 +29,8 @@ def configuration_of(capture: Capture, registry: Registry) -> SchedulerConfigura
     parsed = parse_configuration(text, registry.catalogue(), source=capture.source)
     if parsed.config is None:
         raise CaptureError(
-            f"{capture.source} is invalid, so the live scheduler decides by an earlier one, or not at all; name one "
-            f"with --scheduler-conf:\n{format_problems(parsed.errors, text, source=capture.source)}"
+            f"the configuration in {capture.source} is invalid:\n"
+            f"{format_problems(parsed.errors, text, source=capture.source)}"
         )
     return parsed.config
 

@@ -91,5 +91,5 @@ def test_its_own_scheduler_names_and_default_queue_count() -> None:
 def test_a_configuration_that_is_invalid_is_named_with_its_faults() -> None:
     capture = Capture(taken=TAKEN, items=(), configuration="actions: 7\ntiers: x\n", source="ConfigMap a/b")
 
-    with pytest.raises(CaptureError, match=r"ConfigMap a/b is invalid, (.|\n)*error: tiers: must be a list"):
+    with pytest.raises(CaptureError, match=r"in ConfigMap a/b is invalid:(.|\n)*error: tiers: must be a list"):
         configuration_of(capture, builtin_registry())

@@ -114,6 +114,7 @@ def _write(
     found: Capture, cycle: int, capture_file: Path | None, scenario_file: Path | None, registry: Registry
 ) -> None:
     from volcano_py.capture.file import written
+    from volcano_py.capture.model import CaptureError
     from volcano_py.capture.start import configuration_of
     from volcano_py.record.moment import scenario_of
 
@@ -126,6 +127,8 @@ def _write(
             scenario_file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from error
+    except CaptureError as error:
+        raise click.ClickException(str(error)) from error
 
 
 def _ask(context: click.Context, found: Capture, verb: tuple[str, ...], directory: Path) -> None:

@@ -7,6 +7,7 @@ import gzip
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
@@ -144,6 +145,20 @@ def test_another_configuration_is_compared_in_tables(record: Path, tmp_path: Pat
     assert result.output.endswith("3 cycles decided by the other configuration\n")
     as_json = json.loads(run("replay", record, "--with-scheduler-conf", conf, "-o", "json").stdout)
     assert [wait["pod_group"] for wait in as_json["waits"]] == ["team/early", "team/late"]
+
+
+def test_a_configuration_that_is_invalid_here_makes_no_scenario(
+    record: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from volcano_py.record import moment
+
+    then = msgspec.structs.replace(moment.capture_at(segments(record), 2), configuration="tiers: 7\n")
+    monkeypatch.setattr(moment, "capture_at", lambda *_: then)
+
+    result = run("replay", record, "--at", "2", "--export", tmp_path / "scenario.yaml")
+
+    assert result.exit_code == 1
+    assert "Error: the configuration in the record is invalid:\nthe record:1:1: error: " in result.stderr
 
 
 def test_a_moment_is_handed_on_without_names(record: Path, tmp_path: Path) -> None:
