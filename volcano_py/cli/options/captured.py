@@ -12,7 +12,7 @@ import msgspec
 
 from volcano_py.api.names import DEFAULT_QUEUE, DEFAULT_SCHEDULER_NAME
 from volcano_py.cli.options.cluster_access import cluster_options, namespace_of, on_cluster
-from volcano_py.cli.options.cluster_configuration import config_namespace_option
+from volcano_py.cli.options.cluster_configuration import config_namespace_option, configuration_or_built_in
 from volcano_py.cli.options.sharding import sharding_of, sharding_options
 from volcano_py.cli.printing.one_line import plain
 
@@ -121,17 +121,16 @@ def say_unread(capture: Capture) -> None:
 
 
 def captured_configuration(capture: Capture, conf: Path | None, registry: Registry) -> SchedulerConfiguration:
-    """That of the file, else the capture's; ends the verb with every problem, line and column, when it is invalid."""
-    from volcano_py.capture.model import CaptureError
-    from volcano_py.capture.start import configuration_of
+    """That of the file `conf`, which must be valid; else the capture's, or the built-in one where that is invalid.
+
+    Raises:
+        click.ClickException: the file is invalid.
+    """
     from volcano_py.cli.options.configuration import load_configuration
 
     if conf is not None:
         return load_configuration(conf, registry)
-    try:
-        return configuration_of(capture, registry)
-    except CaptureError as error:
-        raise click.ClickException(str(error)) from error
+    return configuration_or_built_in(capture.configuration, capture.source, registry)
 
 
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,19 +15,19 @@ from volcano_py.api.objects import ApiObject
 from volcano_py.capture.model import Capture
 from volcano_py.capture.start import rules_of
 from volcano_py.cli.options.captured import captured_configuration
-from volcano_py.cli.options.cluster_configuration import configuration_of_cluster, source_name
+from volcano_py.cli.options.cluster_configuration import (
+    built_in,
+    configuration_of_cluster,
+    configuration_or_built_in,
+    source_name,
+)
 from volcano_py.cli.options.configuration import load_configuration
 from volcano_py.cli.options.manifests import read_documents
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.unreadable import Identity
 from volcano_py.cluster.kubernetes.watching.kinds import NODE, POD, POD_GROUP, QUEUE, Kind
 from volcano_py.cluster.manifests import ManifestError, Stored, stored
-from volcano_py.config import (
-    SchedulerConfiguration,
-    default_configuration_text,
-    format_problems,
-    parse_configuration,
-)
+from volcano_py.config import SchedulerConfiguration
 from volcano_py.framework.registry import Registry
 from volcano_py.operator.podgroups.generated_group import GroupRules
 from volcano_py.scheduler import Scheduler, builtin_registry
@@ -95,20 +95,11 @@ async def readable(client: KubernetesClient, kind: Kind) -> list[ApiObject]:
 
 
 async def _configuration_of(client: KubernetesClient, namespace: str, registry: Registry) -> SchedulerConfiguration:
-    """That of the scheduler's ConfigMap; the built-in one, with a note on standard error, when it cannot be read."""
-    source = source_name(namespace)
+    """That of the scheduler's ConfigMap; the built-in one, with a warning, when it cannot be read or is invalid."""
     text, why = await configuration_of_cluster(client, namespace)
-    if text is not None:
-        parsed = parse_configuration(text, registry.catalogue(), source=source)
-        if parsed.config is not None:
-            return parsed.config
-        why = f"the configuration is invalid:\n{format_problems(parsed.errors, text, source=source)}"
-    click.echo(
-        f"{why}\nThe queues are shown by the built-in configuration; name another with --scheduler-conf.", err=True
-    )
-    built_in = parse_configuration(default_configuration_text(), registry.catalogue()).config
-    assert built_in is not None, "the built-in configuration is valid"
-    return built_in
+    if text is None:
+        return built_in(f"{why}\nThe built-in configuration is used instead.", registry)
+    return configuration_or_built_in(text, source_name(namespace), registry)
 
 
 def _carry_out_nothing(effects: Sequence[Effect]) -> None:

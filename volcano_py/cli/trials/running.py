@@ -9,7 +9,8 @@ from typing import Final
 import click
 
 from volcano_py.capture.kinds import ESSENTIAL
-from volcano_py.cli.options.captured import Source, captured_configuration
+from volcano_py.cli.options.captured import Source
+from volcano_py.cli.options.cluster_configuration import configuration_or_built_in
 from volcano_py.cli.options.configuration import load_configuration
 from volcano_py.cli.printing.output import log_aside, print_data
 from volcano_py.cli.trials.drawing import print_difference
@@ -49,7 +50,7 @@ def run_trial(
         found = tried(
             capture,
             registry,
-            captured_configuration(capture, None, registry),
+            configuration_or_built_in(capture.configuration, capture.source, registry, can_be_named=False),
             changes=changes,
             new_configuration=new,
             most_cycles=cycles,

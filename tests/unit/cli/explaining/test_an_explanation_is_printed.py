@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from tests.unit.capture.clusters import CONFIG_MAP, config_map
 from tests.unit.cli.cluster import UserOfCluster
 from tests.unit.cluster.fakes import page, refusal
 from volcano_py.api.objects import metadata_of
@@ -19,6 +21,7 @@ from volcano_py.capture.manifests import of_manifests
 from volcano_py.capture.model import Unread
 from volcano_py.cli.main import main
 from volcano_py.cluster.manifests import read_text
+from volcano_py.config import default_configuration_text
 from volcano_py.explain.target import EXPLAINABLE
 
 CLUSTER = """
@@ -171,6 +174,7 @@ def served(user: UserOfCluster) -> None:
         objects[document["kind"]].append(document)
     for kind in KINDS:
         user.api.on("GET", kind.path, page(7, *objects[kind.name]))
+    user.api.on("GET", "/api/v1/namespaces/default/events", page(8))
 
 
 def event(about: str, name: str, at: str, message: str, **more: Any) -> dict[str, Any]:
@@ -229,6 +233,64 @@ async def test_events_that_may_not_be_read_are_said_to_be_missing(user: UserOfCl
     found = json.loads(await user.prints("explain", "podgroup", "train", "-o", "json"))
 
     assert "Event not read: not yours; the history has conditions only" in found["unread"]
+
+
+BROKEN = "actions: allocate\ntiers: 7\n"
+
+
+@pytest.mark.real_time
+async def test_where_the_clusters_configuration_is_invalid_the_built_in_one_explains(user: UserOfCluster) -> None:
+    served(user)
+    by_the_built_in_one = await user.run("explain", "podgroup", "train")
+    user.api.on("GET", CONFIG_MAP, config_map(BROKEN))
+
+    result = await user.run("explain", "podgroup", "train")
+
+    assert (result.exit_code, result.stdout) == (0, by_the_built_in_one.stdout)
+    assert result.stderr == (
+        "The configuration in ConfigMap volcano-system/volcano-scheduler-configmap is invalid; the built-in one is used"
+        " instead:\n"
+        "ConfigMap volcano-system/volcano-scheduler-configmap:2:1: error: tiers: must be a list of tiers, each with"
+        " `plugins:`, found 7\n"
+        "    2 | tiers: 7\n"
+        "      | ^\n"
+        "1 error\n"
+        "The scheduler may decide otherwise: it keeps the last valid configuration that it had, or decides nothing.\n"
+        "--scheduler-conf FILE uses another configuration here.\n"
+    )
+
+
+@pytest.mark.real_time
+async def test_a_configuration_file_replaces_the_clusters_and_must_be_valid(
+    user: UserOfCluster, tmp_path: Path
+) -> None:
+    served(user)
+    user.api.on("GET", CONFIG_MAP, config_map(BROKEN))
+    conf = tmp_path / "own.conf"
+    explain = ("explain", "podgroup", "train", "--scheduler-conf", str(conf))
+
+    conf.write_text(default_configuration_text(), encoding="utf-8")
+    assert (await user.run(*explain)).stderr == ""
+
+    conf.write_text(BROKEN, encoding="utf-8")
+    assert (await user.is_refused(*explain)).startswith(
+        f"the scheduler configuration is invalid:\n{conf}:2:1: error: tiers"
+    )
+
+
+def test_a_plugin_that_only_the_scheduler_may_have_is_pointed_out(tmp_path: Path) -> None:
+    conf = "actions: allocate\ntiers: [{plugins: [{name: ours}]}]\n"
+    path = tmp_path / "cluster.capture"
+    path.write_bytes(
+        file.written(msgspec.structs.replace(of_manifests(read_text(CLUSTER, "cluster")), configuration=conf))
+    )
+
+    result = explained(path, "podgroup", "train")
+
+    assert result.exit_code == 0
+    assert 'unknown plugin "ours"' in result.stderr
+    assert "If the scheduler has that plugin or action, it decides by this configuration: " in result.stderr
+    assert "last valid" not in result.stderr
 
 
 def test_a_queue_and_a_node_are_explained(manifests: Path) -> None:

@@ -249,16 +249,19 @@ async def test_the_clusters_own_configuration_is_used(capsys: pytest.CaptureFixt
     ("text", "why"),
     [
         (None, "ConfigMap volcano-system/volcano-scheduler-configmap cannot be read"),
-        ('actions: "alocate"', "the configuration is invalid:"),
+        (
+            'actions: "alocate"',
+            "volcano-scheduler-configmap is invalid; the built-in one is used instead:\n",
+        ),
     ],
 )
-async def test_else_the_built_in_one_with_a_word(
+async def test_else_the_built_in_one_with_a_warning(
     text: str | None, why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "proportion" in await plugins_of(Server(text))
     reported = capsys.readouterr().err
     assert why in reported
-    assert "shown by the built-in configuration; name another with --scheduler-conf" in reported
+    assert reported.endswith("--scheduler-conf FILE uses another configuration here.\n")
 
 
 # -- odd trees ----------------------------------------------------------------------------------------------------

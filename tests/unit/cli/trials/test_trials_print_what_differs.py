@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
@@ -12,9 +13,11 @@ from tests.unit.capture.clusters import forbid, serve, waiting
 from tests.unit.cli.cluster import UserOfCluster
 from tests.unit.what_if.clusters import CLUSTER, NEW_JOB
 from volcano_py.capture.file import written
+from volcano_py.capture.manifests import of_manifests
 from volcano_py.cli.main import main
 from volcano_py.cli.options.trials import FINDINGS
 from volcano_py.cluster.kubernetes.watching import kinds
+from volcano_py.cluster.manifests import read_text
 from volcano_py.what_if.difference import Finding
 from volcano_py.what_if.trial import MOST_CYCLES
 
@@ -155,17 +158,33 @@ def test_what_cannot_be_tried_is_an_error(cluster: str, arguments: tuple[str, ..
     assert message in result.stderr
 
 
-def test_a_configuration_of_the_cluster_that_is_invalid_is_an_error(tmp_path: Path) -> None:
-    from volcano_py.capture.model import Capture
+@pytest.mark.parametrize("verb", [("what-if", *RAISE), ("config", "plan", "new.conf")], ids=["what-if", "config plan"])
+def test_where_the_clusters_configuration_is_invalid_the_built_in_one_is_the_basis(
+    verb: tuple[str, ...], cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("new.conf").write_text(RECLAIM, encoding="utf-8")
+    broken = msgspec.structs.replace(
+        of_manifests(read_text(CLUSTER, cluster)), configuration="tiers: 7\n", source="ConfigMap a/b"
+    )
+    Path("cluster.capture").write_bytes(written(broken))
 
-    path = tmp_path / "cluster.capture"
-    path.write_bytes(written(Capture(taken=1.0, items=(), configuration="tiers: 7\n", source="ConfigMap a/b")))
+    valid, result = run(*verb, "--from", cluster), run(*verb, "--from", "cluster.capture")
 
-    result = run("what-if", "--from", str(path), "--submit", str(tmp_path / "none.yaml"))
-    assert "none.yaml: no such file or folder" in result.stderr
-    result = run("what-if", "--from", str(path), "--add-nodes", "a=1")
+    assert (result.exit_code, result.stdout) == (valid.exit_code, valid.stdout)
+    assert "The configuration in ConfigMap a/b is invalid; the built-in one is used instead:\n" in result.stderr
+    assert "ConfigMap a/b:1:1: error: tiers: must be a list" in result.stderr
+    assert "--scheduler-conf" not in result.stderr  # it names what is tried, not what it is compared with
+
+
+def test_a_configuration_to_try_that_is_invalid_is_an_error(cluster: str, tmp_path: Path) -> None:
+    conf = tmp_path / "new.conf"
+    conf.write_text("tiers: 7\n", encoding="utf-8")
+
+    result = run("what-if", "--from", cluster, "--scheduler-conf", str(conf))
+
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "ConfigMap a/b is invalid" in result.stderr
+    assert "the scheduler configuration is invalid" in result.stderr
 
 
 def test_options_and_findings_agree() -> None:
