@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from volcano_py.api.report import Amounts, QueueReport
 from volcano_py.explain.asked import asked_of_quota, still_asked
 from volcano_py.explain.model import Limit, Nodes, Now
-from volcano_py.explain.target import Target
+from volcano_py.explain.target import Target, queue_of, queues_above
 from volcano_py.explain.world import World
 from volcano_py.jobs.refusal import INVALID, REFUSED
 from volcano_py.state.queues.quotas import resource_of
@@ -100,16 +100,9 @@ def _quotas(world: World, target: Target) -> Iterator[Limit]:
 
 def _queues(world: World, target: Target, asked: Amounts, excess: Callable[[Limit], float]) -> Iterator[Limit]:
     """The queue and, where a plugin has queues in a tree, each queue above it."""
-    job = world.jobs.get(target.group)
-    name = target.found.spec.queue if job is None and target.found is not None else job.queue.name if job else ""
-    reports, paths = world.report.queues, world.session.ask.queue_paths() or {}
-    while name:
-        report = reports.get(name)
-        if report is None:
-            yield Limit("queue", name, note="does not exist")
-            return
-        yield _queue(world, report, asked, excess)
-        name = report.parent if report.parent != name and name in paths else ""
+    for name in queues_above(world, queue_of(world, target)):
+        report = world.report.queues.get(name)
+        yield Limit("queue", name, note="does not exist") if report is None else _queue(world, report, asked, excess)
 
 
 def _queue(world: World, report: QueueReport, asked: Amounts, excess: Callable[[Limit], float]) -> Limit:

@@ -16,8 +16,9 @@ class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 class Now(_Part, frozen=True):
     """How a workload stands. `state`: Running, Partly running, Waiting, or Starting, when the scheduler's next cycles
     start it. `since`: RFC 3339, "" when no condition says it. `evictions`: why the next cycles evict pods of it.
-    `ignored`: annotations and labels of the PodGroup and its pods that cannot be read. `others`: how the other
-    PodGroups of a workload with several stand."""
+    `ignored`: annotations and labels of the PodGroup and its pods that cannot be read; `ignored_of_queues`: the same,
+    and fields, of its queue and of those above it. `others`: how the other PodGroups of a workload with several
+    stand."""
 
     state: str
     running: int
@@ -29,6 +30,7 @@ class Now(_Part, frozen=True):
     """Node → pods of it there."""
     evictions: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    ignored_of_queues: tuple[str, ...] = ()
     others: str = ""
 
 
@@ -207,6 +209,8 @@ class QueueExplanation(_Part, frozen=True):
     short: Amounts = {}
     borrowers: tuple[Borrower, ...] = ()
     note: str = ""
+    ignored: tuple[str, ...] = ()
+    """What cannot be read or used of it and of the queues above it."""
     unread: tuple[str, ...] = ()
 
 
@@ -222,5 +226,5 @@ class NodeExplanation(_Part, frozen=True):
     pods: Mapping[str, int] = {}
     """PodGroup, or pod without one → its pods there."""
     ignored: tuple[str, ...] = ()
-    """Its annotations and labels that cannot be read."""
+    """Its annotations, labels and amounts that cannot be read."""
     unread: tuple[str, ...] = ()

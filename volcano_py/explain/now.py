@@ -6,13 +6,12 @@ from collections import Counter
 from typing import Final
 
 from volcano_py.api.annotations.known import unreadable_of_pod, unreadable_of_pod_group
-from volcano_py.api.annotations.reading import Unreadable
 from volcano_py.api.objects import Pod, PodGroup
 from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.api.wording.summarize import counted, plural, summarize
 from volcano_py.cluster.memory_pods import group_of
 from volcano_py.explain.model import Now
-from volcano_py.explain.target import Target, refused_job
+from volcano_py.explain.target import Target, queue_of, queues_above, refused_job
 from volcano_py.explain.world import World
 
 _MOST_VALUES: Final = 10  # that are different; each pod may have its own
@@ -25,14 +24,23 @@ def now(world: World, target: Target) -> Now:
     evictions = tuple(effect.message for effect in world.evictions if effect.pod.uid in theirs)
     nodes = Counter(pod.spec.node_name for pod in target.pods if pod.spec.node_name)
     running = sum(nodes.values())
-    ignored = _ignored(target)
+    ignored, of_queues = _ignored(world, target), ignored_of_queues(world, queue_of(world, target))
     waits = bool(target.waiting) or running < target.need
     if not waits:
         were = sum(bool(pod.spec.node_name) for pod in before)
         state = "Running" if were >= running else "Starting"
         wanted = max(len(target.pods), target.need)
         others = _others(world, target, "")
-        return Now(state, running, wanted, nodes=dict(nodes), evictions=evictions, ignored=ignored, others=others)
+        return Now(
+            state=state,
+            running=running,
+            wanted=wanted,
+            nodes=dict(nodes),
+            evictions=evictions,
+            ignored=ignored,
+            ignored_of_queues=of_queues,
+            others=others,
+        )
     reason, message = _why(world, target)
     return Now(
         state="Partly running" if running else "Waiting",
@@ -44,6 +52,7 @@ def now(world: World, target: Target) -> Now:
         nodes=dict(nodes),
         evictions=evictions,
         ignored=ignored,
+        ignored_of_queues=of_queues,
         others=_others(world, target, reason),
     )
 
@@ -66,17 +75,24 @@ def _others(world: World, target: Target, reason: str) -> str:
     return f"its other {plural('PodGroup', len(target.others))}: {', '.join(part for part in parts if part)}"
 
 
-def _ignored(target: Target) -> tuple[str, ...]:
+def _ignored(world: World, target: Target) -> tuple[str, ...]:
     """What cannot be read of the PodGroup and its pods, as their events say it; equal values of pods together."""
-    group = () if target.found is None else unreadable_of_pod_group(target.found.metadata)
-    of_group = [f"PodGroup {target.group}: {value.message}" for value in group]
-    names: dict[Unreadable, list[str]] = {}
+    unreadable = () if target.found is None else unreadable_of_pod_group(target.found.metadata)
+    group = dict.fromkeys((*(each.message for each in unreadable), *world.ignored("PodGroup", target.group)))
+    names: dict[str, list[str]] = {}
     for pod in target.pods:
-        for value in unreadable_of_pod(pod.metadata):
-            names.setdefault(value, []).append(pod.metadata.name)
-    of_pods = [f"{plural('pod', len(pods))} {summarize(pods)}: {value.message}" for value, pods in names.items()]
+        values = (each.message for each in unreadable_of_pod(pod.metadata))
+        for message in dict.fromkeys((*values, *world.ignored("Pod", pod.metadata.key))):
+            names.setdefault(message, []).append(pod.metadata.name)
+    of_group = [f"PodGroup {target.group}: {message}" for message in group]
+    of_pods = [f"{plural('pod', len(pods))} {summarize(pods)}: {message}" for message, pods in names.items()]
     more = len(of_pods) - _MOST_VALUES
     return (*of_group, *of_pods[:_MOST_VALUES], *([f"{counted(more, 'more value')} of pods"] if more > 0 else ()))
+
+
+def ignored_of_queues(world: World, queue: str) -> tuple[str, ...]:
+    """What cannot be read or used of the queue and those above it."""
+    return tuple(text for name in queues_above(world, queue) for text in world.ignored_of_queue(name))
 
 
 def _why(world: World, target: Target) -> tuple[str, str]:

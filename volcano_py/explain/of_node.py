@@ -11,6 +11,7 @@ from volcano_py.cluster.memory_pods import group_of
 from volcano_py.explain.model import NodeExplanation
 from volcano_py.explain.target import ExplainError
 from volcano_py.explain.world import World
+from volcano_py.state.readers import read_node
 from volcano_py.state.shards.shards import ShardView
 
 
@@ -26,7 +27,8 @@ def explain_node(world: World, name: str) -> NodeExplanation:
     if not found:
         raise ExplainError(f"node {name} does not exist, or you may not read it: `kubectl get nodes` lists them")
     row, info = found[0], ssn.snapshot.nodes[found[0]]
-    unreadable = ssn.snapshot.unreadable_objects.get(("Node", name))
+    node = world.simulation.cluster.get("Node", name, Node)
+    amounts = () if node is None else read_node(node).problems
     there = (pod for pod in world.objects("Pod", Pod) if pod.spec.node_name == name)
     pods = Counter(group_of(pod) or pod.metadata.key for pod in there if pod.status.phase in ("Pending", "Running"))
     return NodeExplanation(
@@ -37,7 +39,7 @@ def explain_node(world: World, name: str) -> NodeExplanation:
         closed="it is cordoned" if info.unschedulable else "",
         taints=tuple(f"{taint.key}={taint.value}:{taint.effect}" for taint in info.taints),
         pods=dict(sorted(pods.items())),
-        ignored=() if unreadable is None else tuple(value.message for value in unreadable.values),
+        ignored=(*world.ignored("Node", name), *amounts),
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from volcano_py.api.report import Amounts, QueueReport
 from volcano_py.explain.model import Borrower, QueueExplanation, Standing
+from volcano_py.explain.now import ignored_of_queues
 from volcano_py.explain.target import ExplainError
 from volcano_py.explain.world import World
 from volcano_py.framework.eviction.starving import RECLAIMING
@@ -32,6 +33,7 @@ def explain_queue(world: World, name: str) -> QueueExplanation:
         short=_beyond(_least(report.request, report.deserved), report.allocated),
         borrowers=borrowers,
         note="" if reclaims or not borrowers else "nothing is reclaimed: the configuration has no action reclaim",
+        ignored=ignored_of_queues(world, name),
     )
 
 

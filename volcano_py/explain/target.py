@@ -127,6 +127,23 @@ def refused_job(world: World, target: Target) -> tuple[VolcanoJob, Refusal] | No
     return (job, refusal) if job is not None and refusal is not None else None
 
 
+def queue_of(world: World, target: Target) -> str:
+    """The name of its queue; "" for none."""
+    job = world.jobs.get(target.group)
+    if job is not None:
+        return job.queue.name
+    return "" if target.found is None else target.found.spec.queue
+
+
+def queues_above(world: World, queue: str) -> Iterator[str]:
+    """The queue and, where a plugin has queues in a tree, each queue above it; the last one may not exist."""
+    reports, paths = world.report.queues, world.session.ask.queue_paths() or {}
+    while queue:
+        yield queue
+        report = reports.get(queue)
+        queue = report.parent if report is not None and report.parent != queue and queue in paths else ""
+
+
 def queues_below(world: World, queue: str) -> set[str]:
     """The queue and all queues below it."""
     names = {queue}

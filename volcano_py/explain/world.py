@@ -9,8 +9,10 @@ from typing import Final, TypeVar
 import msgspec
 import numpy as np
 
+from volcano_py.api.names import IGNORED_ANNOTATION
 from volcano_py.api.objects import ApiObject, Pod, PodGroup
 from volcano_py.api.report import CycleReport
+from volcano_py.api.wording.explain import invalid_queue
 from volcano_py.cluster.manifests import Stored
 from volcano_py.cluster.memory_pods import group_of
 from volcano_py.config.model import SchedulerConfiguration
@@ -61,6 +63,10 @@ class World:
         self.report: CycleReport = self.simulation.reports[-1]
         self.evictions = tuple(self.simulation.cluster.evict_effects)
         """What the scheduler evicts next."""
+        self._ignored: dict[tuple[str, str], dict[str, None]] = {}
+        for event in self.simulation.cluster.events:
+            if event.reason == IGNORED_ANNOTATION:
+                self._ignored.setdefault((event.about.kind, event.about.key), {})[event.message] = None
         self.session = self._open()
         self.simulation.only_try()
         self.pods_by_group: dict[str, list[Pod]] = {}
@@ -88,6 +94,16 @@ class World:
     def captured(self, kind: str, of: type[T]) -> Iterator[T]:
         """The objects of a kind as the cluster has them, before the scheduler ran over the copy."""
         return (obj for each, obj in self.items if each == kind and isinstance(obj, of))
+
+    def ignored(self, kind: str, key: str) -> tuple[str, ...]:
+        """What the events of the object say that the scheduler ignores of it, as it cannot be read."""
+        return tuple(self._ignored.get((kind, key), ()))
+
+    def ignored_of_queue(self, name: str) -> tuple[str, ...]:
+        """The same of a queue, and its fields that cannot be used as they are; each names the queue."""
+        queue = self.session.queues.get(name)
+        problems = () if queue is None else queue.problems
+        return tuple(invalid_queue(name, each) for each in (*problems, *self.ignored("Queue", name)))
 
     def affordable(self, *, least: int, most: int) -> int:
         """How many trials a cluster of this size allows."""

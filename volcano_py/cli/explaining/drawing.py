@@ -65,8 +65,8 @@ def _now(workload: WorkloadExplanation) -> Iterator[str]:
         yield from _wrapped(f"On {_counts(now.nodes)}")
     if now.evictions:
         yield from _part("Evicted next", now.evictions)
-    if now.ignored:
-        yield from _part("Ignored", now.ignored)
+    if now.ignored or now.ignored_of_queues:
+        yield from _part("Ignored", [*now.ignored, *now.ignored_of_queues])
 
 
 def _waits(workload: WorkloadExplanation) -> Iterator[str]:
@@ -209,6 +209,8 @@ def _queue(queue: QueueExplanation) -> Iterator[str]:
         yield from _part("Queues below it", _standings(queue.children), wrap=False)
     if queue.lent:
         yield from _part("What it can reclaim", [*_lent(queue), *([queue.note] if queue.note else [])])
+    if queue.ignored:
+        yield from _part("Ignored", queue.ignored)
     if queue.unread:
         yield from _part("Not read", queue.unread)
 

@@ -92,10 +92,13 @@ def explain(
     collect_seldom()
     registry = builtin_registry().with_installed()
     capture = source.capture(namespace=namespace, says_unread=False)
+    about = None if kind in ("queue", "node") else surroundings(source, namespace, capture)
     configuration = captured_configuration(capture, scheduler_conf, registry)
+    # Warnings are about objects of the whole cluster; the explanation has those about what is asked for.
+    log_aside(only_errors=True)
     world = World(capture.items, configuration, registry, rules=rules_of(capture), live=capture.taken)
     try:
-        explanation = _explained(world, kind, name, namespace, source, capture, record)
+        explanation = _explained(world, kind, name, capture, about, record)
     except (ExplainError, RecordError) as error:
         say_unread(capture)
         raise click.ClickException(str(error)) from error
@@ -110,9 +113,8 @@ def _explained(
     world: World,
     kind: str,
     name: str,
-    namespace: str | None,
-    source: Source,
     capture: Capture,
+    about: tuple[str, tuple[CapturedEvent, ...], Unread | None] | None,
     record: Path | None,
 ) -> Any:
     from volcano_py.explain.history import no_story
@@ -121,12 +123,10 @@ def _explained(
     from volcano_py.explain.of_workload import explain_workload
 
     unread = list(capture.unread)
-    if kind == "queue":
-        found: Any = explain_queue(world, name)
-    elif kind == "node":
-        found = explain_node(world, name)
+    if about is None:
+        found: Any = explain_queue(world, name) if kind == "queue" else explain_node(world, name)
     else:
-        where, events, refused = surroundings(source, namespace, capture)
+        where, events, refused = about
         unread += [refused] if refused is not None else []
         story = no_story if record is None else _story_in(record, capture.taken)
         found = explain_workload(world, kind, f"{where}/{name}", events, story)

@@ -57,10 +57,14 @@ def print_data(data: Any, output: str) -> None:
         click.echo(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), nl=False)
 
 
-def log_aside() -> None:
+def log_aside(*, only_errors: bool = False) -> None:
     """What is logged goes to standard error from now on: standard output is for what was asked for."""
+    import logging
+
     import structlog
 
     structlog.reset_defaults()  # a chain that is in force may need its own kind of logger
     # Looked up for each logger, as standard error may be another one by then.
     structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
+    if only_errors:
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))

@@ -10,6 +10,7 @@ from volcano_py.explain.model import (
     Forecast,
     NodeExplanation,
     Nodes,
+    Now,
     Position,
     QueueExplanation,
     WorkloadExplanation,
@@ -49,7 +50,7 @@ def reduced(found: Explanation, sight: Sight) -> Explanation:
 def _workload(found: WorkloadExplanation, sight: Sight) -> WorkloadExplanation:
     return replace(
         found,
-        now=replace(found.now, evictions=()),  # they name what the pods go for
+        now=_now(found.now, sight),
         position=_position(found.position, sight),
         limits=tuple(each for each in found.limits if _may(_LIMITS.get(each.kind), sight)),
         nodes=_nodes(found.nodes, sight),
@@ -64,6 +65,11 @@ def _workload(found: WorkloadExplanation, sight: Sight) -> WorkloadExplanation:
         forecast=_forecast(found.forecast, sight),
         unread=(REDUCED,),
     )
+
+
+def _now(found: Now, sight: Sight) -> Now:
+    """Evictions name what the pods go for."""
+    return replace(found, evictions=(), ignored_of_queues=found.ignored_of_queues if sight.may(QUEUES) else ())
 
 
 def _may(resource: str | None, sight: Sight) -> bool:

@@ -293,6 +293,27 @@ def test_a_plugin_that_only_the_scheduler_may_have_is_pointed_out(tmp_path: Path
     assert "last valid" not in result.stderr
 
 
+@pytest.mark.parametrize("asked", [("podgroup", "train"), ("queue", "team-a"), ("node", "n1")])
+def test_values_of_other_objects_are_not_mentioned(asked: tuple[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "cluster.yaml"
+    others = """
+---
+{kind: Node, metadata: {name: n2, labels: {volcano.sh/oversubscription: odd}}, status: {allocatable: {cpu: odd}}}
+---
+{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: other}, spec: {weight: 0}}
+---
+{kind: ResourceQuota, metadata: {name: odd, namespace: other}, spec: {hard: {volcano.sh/namespace.weight: odd}}}
+"""
+    path.write_text(CLUSTER + others, encoding="utf-8")
+
+    result = explained(path, *asked)
+
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    assert "Ignored" not in result.stdout
+    assert "odd" not in result.stdout
+
+
 def test_a_queue_and_a_node_are_explained(manifests: Path) -> None:
     assert "Queue team-a: Open, 1 job waiting" in explained(manifests, "queue", "team-a").output
     assert "Node n1 still takes 7 cpu" in explained(manifests, "node", "n1").output

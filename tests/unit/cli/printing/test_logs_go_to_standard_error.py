@@ -32,3 +32,14 @@ def test_a_remark_goes_to_standard_error(already: bool, capsys: pytest.CaptureFi
     assert said.out == ""
     assert "a queue is odd" in said.err
     assert elsewhere.getvalue() == b""
+
+
+def test_warnings_can_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    log_aside(only_errors=True)
+    structlog.get_logger(__name__).warning("a queue is odd", queue="q")
+    structlog.get_logger(__name__).error("plugin failed", plugin="p")
+
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "odd" not in captured.err
+    assert "plugin failed" in captured.err

@@ -154,7 +154,10 @@ async def test_a_stream_has_only_what_the_user_may_see() -> None:
 def explanation() -> WorkloadExplanation:
     return WorkloadExplanation(
         name="team/waits",
-        now=Now("Waiting", 0, 1, "OverCapability", "no room", evictions=("team/waits-1 makes room for others/secret",)),
+        now=Now(
+            "Waiting", 0, 1, "OverCapability", "no room", evictions=("team/waits-1 makes room for others/secret",),
+            ignored=("PodGroup team/waits: odd",), ignored_of_queues=("queue vision: odd",),
+        ),
         position=Position(
             "vision", 2, 2, 0, 1, 1, 0.5, ahead=(Ahead("others/secret", 1, 0.0, 1), Ahead("team/x", 0, 0.0, 1)),
             before={"cpu": 5},
@@ -174,6 +177,7 @@ def test_an_explanation_names_no_work_of_others() -> None:
     found = reduced(explanation(), TEAM_AND_QUEUES)
     assert isinstance(found, WorkloadExplanation)
     assert "secret" not in msgspec.json.encode(found).decode()
+    assert found.now.ignored_of_queues == ("queue vision: odd",)
     assert found.position is not None
     assert ([each.name for each in found.position.ahead], found.position.before) == (["team/x"], {})
     assert [each.kind for each in found.limits] == ["gang", "queue"]
@@ -187,6 +191,7 @@ def test_an_explanation_names_no_work_of_others() -> None:
     assert ([each.kind for each in alone.limits], alone.position, [each.kind for each in alone.remedies]) == (
         ["gang"], None, ["fewer-pods"],
     )  # fmt: skip
+    assert (alone.now.ignored, alone.now.ignored_of_queues) == (("PodGroup team/waits: odd",), ())
     assert alone.nodes == Nodes("waits-0", 2, 0, {"full": 2})
     assert alone.holders[0].queue_allocated == {}
 
