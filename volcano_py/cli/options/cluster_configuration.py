@@ -84,6 +84,7 @@ def _at_the_scheduler(errors: Sequence[Problem]) -> str:
     """What the scheduler of the cluster does about it."""
     from volcano_py.config import Code
 
-    if errors and all(error.code in (Code.UNKNOWN_PLUGIN, Code.UNKNOWN_ACTION) for error in errors):
-        return "If the scheduler has that plugin or action, it decides by this configuration: install it here, too."
-    return "The scheduler may decide otherwise: it keeps the last valid configuration that it had, or decides nothing."
+    keeps = "The scheduler may decide otherwise: it keeps the last valid configuration that it had, or decides nothing."
+    if all(error.code in (Code.UNKNOWN_PLUGIN, Code.UNKNOWN_ACTION) for error in errors):
+        return f"{keeps}\nIf it has that plugin or action, this configuration is valid there: install it here, too."
+    return keeps
