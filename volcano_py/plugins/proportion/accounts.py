@@ -13,9 +13,10 @@ from volcano_py.framework.session import Session
 from volcano_py.plugins.amounts.shares import saturated, sums_by_group
 from volcano_py.plugins.proportion.account import QueueAccount
 from volcano_py.plugins.proportion.division import Amounts, Claims, Flags, divide_levels
+from volcano_py.plugins.proportion.water_filling import Division
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
-from volcano_py.plugins.queues.levels import QueueRows
-from volcano_py.plugins.queues.queue_amounts import allocated, leaving, pending, promised, surplus
+from volcano_py.plugins.queues.levels import Levels, QueueRows
+from volcano_py.plugins.queues.queue_amounts import allocated, leaving, pending, promised, startable, surplus
 from volcano_py.plugins.queues.reach import Reach, reach
 
 
@@ -48,8 +49,8 @@ def open_accounts(ssn: Session, promises: InqueueRequests, *, hierarchy: bool) -
     own, going = rows.alone(*allocated(ssn)), rows.alone(*leaving(ssn))
     used, beyond = saturated(own, going), rows.alone(*surplus(ssn))
     request = saturated(used, rows.alone(*pending(ssn)))
-    claims = _claims(ssn, rows, limits, used, request)
-    division = divide_levels(levels, claims)
+    claims = _claims(ssn, rows, limits, used, saturated(used, rows.alone(*startable(ssn))))
+    division = _division(levels, claims, _claims(ssn, rows, limits, used, request))
     columns = (
         levels.add_up(own),
         levels.add_up(going),
@@ -88,6 +89,18 @@ def _claims(ssn: Session, rows: QueueRows, limits: Reach, used: Amounts, request
     most = limits.real_capability.copy()
     most[0] = np.minimum(most[0], ssn.available)
     return Claims(weights, asked, fixed, limits.guarantee, most, stuck, is_busy)
+
+
+def _division(levels: Levels, claims: Claims, all_claims: Claims) -> Division:
+    """What queues deserve if only those pods claim something that hold it or could start, as the rest would lie idle.
+
+    But no queue deserves less than if all its pods did, as in Volcano: what those cannot use takes nothing from others.
+    """
+    division = divide_levels(levels, claims)
+    if (claims.request == all_claims.request).all():
+        return division
+    by_all = divide_levels(levels, all_claims)
+    return Division(np.maximum(division.exact, by_all.exact), np.maximum(division.whole, by_all.whole))
 
 
 def _stuck(rows: QueueRows) -> Flags:

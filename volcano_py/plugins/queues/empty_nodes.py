@@ -11,12 +11,14 @@ from volcano_py.framework.session import Session
 from volcano_py.plugins.predicates.verdicts import Questions, judge, verdict_key
 from volcano_py.state.task_class import TaskClass
 
+_KNOWN: Final = "known"
 _PLENTY: Final = 2**31  # pods on one node
 _encode = msgspec.msgpack.Encoder().encode
 
 
 class EmptyNodes:
-    """Answers follow from nodes alone, and are kept between cycles with the node index."""
+    """Answers follow from nodes alone. They are kept between cycles: with the node index, and those of the classes that
+    the cycle before asked for also by class, as there may be thousands. Share one in a cycle."""
 
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
@@ -25,10 +27,32 @@ class EmptyNodes:
             if plugin.name == "predicates":
                 arguments: Any = plugin.arguments
                 self._questions = Questions(arguments.node_affinity, arguments.taints)
+        memory = ssn.memory(__name__)
+        index, questions, before = memory.get(_KNOWN, (None, None, {}))
+        self._before: dict[TaskClass, int] = before if index is ssn.nodes and questions == self._questions else {}
+        self._known: dict[TaskClass, int] = {}
+        memory[_KNOWN] = ssn.nodes, self._questions, self._known
 
-    def room(self, task_class: TaskClass) -> int:
-        """Pods of the class; 0 also for those that cannot be placed as they are, or whose claims are not ready."""
-        if task_class.problem is not None or self._ssn.ask.pre_predicate(task_class) is not None:
+    def room(self, row: int) -> int:
+        """Pods of the class in this row; 0 also for those that cannot be placed as they are."""
+        task_class = self._ssn.snapshot.classes[row]
+        if task_class is None:
+            return 0
+        room = self._known.get(task_class)
+        if room is None:
+            room = self._before.get(task_class)
+            self._known[task_class] = room = self._room(task_class) if room is None else room
+        return room
+
+    def room_if_ready(self, row: int) -> int:
+        """The same; 0 also for those whose claims are not ready."""
+        task_class = self._ssn.snapshot.classes[row]
+        if task_class is None or self._ssn.ask.pre_predicate(task_class) is not None:
+            return 0
+        return self.room(row)
+
+    def _room(self, task_class: TaskClass) -> int:
+        if task_class.problem is not None:
             return 0
         asked = _encode((self._questions is None, task_class.request.tolist()))
         key = ("room on empty nodes", asked, *verdict_key(task_class, self._questions or Questions()))

@@ -6,18 +6,16 @@ job that stays within its namespace's part need not wait for promises beyond the
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
-from volcano_py.plugins.amounts.shares import place_in_group, sums_by_group
+from volcano_py.plugins.amounts.shares import sums_by_group
 from volcano_py.plugins.queues.empty_nodes import EmptyNodes
 from volcano_py.plugins.queues.queue_parts import parts_of_queues
+from volcano_py.plugins.queues.useful_requests import UsefulRequests
 from volcano_py.state.snapshot import Phase
-from volcano_py.state.status import VALID_STATUSES, TaskStatus
 from volcano_py.state.table.axis import PODS
 from volcano_py.state.table.table import Rows
 
@@ -41,7 +39,7 @@ class PromiseBounds:
         size, slots = len(sides), len(ssn.snapshot.queue_names)
         self._parts = _parts(ssn, sides)
         self._held = sums_by_group(self._side_of[active], jobs.allocated[active], size)
-        self._useful = _Useful(ssn)
+        self._useful = UsefulRequests(ssn, ssn.shared(EmptyNodes).room_if_ready)
         self._asked: tuple[int, Amounts] | None = None
         """The row of the job asked for last, and the answer: each plugin that votes on it asks."""
         useful = self._useful.of(rows, promised)
@@ -108,69 +106,3 @@ def _parts(ssn: Session, sides: NDArray[np.int32]) -> Amounts:
     together = np.bincount(places.reshape(-1), weights=own)[places.reshape(-1)]
     parts: Amounts = np.floor(of_queues * (own / together)[:, None]).astype(np.int64)
     return parts
-
-
-class _Useful:
-    """What of promises is for pods that some node could take."""
-
-    def __init__(self, ssn: Session) -> None:
-        self._ssn = ssn
-        self._empty = EmptyNodes(ssn)
-        self._room: dict[int, int] = {}
-
-    def of(self, rows: Rows, amounts: Amounts) -> Amounts:
-        """[K, R] of `amounts` for the jobs in `rows` [K]: less what is for pods that no node could take, and nothing
-        where the gang cannot be complete without those."""
-        tasks, jobs = self._ssn.ledger.tasks, self._ssn.ledger.jobs
-        is_asked = np.zeros(jobs.size, dtype=np.bool_)
-        is_asked[rows] = True
-        waiting = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0) & ~tasks.gated)
-        useless = self._that_never_fit(waiting[is_asked[tasks.job[waiting]]])
-        if not len(useless):
-            return amounts
-        requests = sums_by_group(tasks.job[useless], self._requests(useless), jobs.size)[rows]
-        return self._less(rows, amounts, requests, np.bincount(tasks.job[useless], minlength=jobs.size)[rows])
-
-    def of_one(self, row: int, amounts: Amounts) -> Amounts:
-        """[R] the same of one job."""
-        tasks, rows = self._ssn.ledger.tasks, self._ssn.tasks_of_row(row)
-        waiting = rows[(tasks.status[rows] == TaskStatus.PENDING) & ~tasks.gated[rows]]
-        classes = Counter(tasks.task_class[waiting].tolist())
-        if all(count <= self._room_for(each) for each, count in classes.items()):
-            return amounts  # as nearly always, and much faster than what follows
-        useless = self._that_never_fit(waiting)
-        if not len(useless):
-            return amounts
-        requests = self._requests(useless).sum(axis=0, keepdims=True)
-        less: Amounts = self._less(np.array([row]), amounts[None], requests, np.array([len(useless)]))[0]
-        return less
-
-    def _less(self, rows: Rows, amounts: Amounts, requests: Amounts, useless: NDArray[np.intp]) -> Amounts:
-        jobs = self._ssn.ledger.jobs
-        pods, minimum = jobs.counts[rows][:, VALID_STATUSES].sum(axis=1), jobs.min_member[rows]
-        useful: Amounts = np.maximum(amounts - requests, 0)
-        useful[(pods - useless < minimum) & (pods >= minimum)] = 0
-        return useful
-
-    def _requests(self, tasks: Rows) -> Amounts:
-        requests: Amounts = self._ssn.ledger.classes.request[self._ssn.ledger.tasks.task_class[tasks]]
-        return requests
-
-    def _that_never_fit(self, tasks: Rows) -> Rows:
-        """Of each job's tasks, those beyond what all nodes could take of their class if they were empty."""
-        if not len(tasks):
-            return tasks
-        of_class = self._ssn.ledger.tasks.task_class[tasks]
-        classes, places = np.unique(of_class, return_inverse=True)
-        room = np.array([self._room_for(task_class) for task_class in classes.tolist()], dtype=np.int64)
-        pairs = np.stack((self._ssn.ledger.tasks.job[tasks], of_class), axis=1)
-        groups = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
-        beyond: Rows = tasks[place_in_group(groups) >= room[places.reshape(-1)]]
-        return beyond
-
-    def _room_for(self, task_class: int) -> int:
-        room = self._room.get(task_class)
-        if room is None:
-            found = self._ssn.snapshot.classes[task_class]
-            room = self._room[task_class] = 0 if found is None else self._empty.room(found)
-        return room

@@ -13,12 +13,14 @@ from volcano_py.framework.eviction.units import Unit
 from volcano_py.framework.job import Placement
 from volcano_py.framework.session import Session
 from volcano_py.plugins.amounts.shares import saturated, sums_by_group
+from volcano_py.plugins.queues.empty_nodes import EmptyNodes
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
+from volcano_py.plugins.queues.useful_requests import UsefulRequests
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import ALLOCATED_STATUSES, LEAVING_STATUSES, ON_NODE_STATUSES, TaskStatus
 from volcano_py.state.table.axis import UNLIMITED
 from volcano_py.state.table.ledger import Ledger
-from volcano_py.state.table.table import NOWHERE
+from volcano_py.state.table.table import NOWHERE, Rows
 
 
 class QueueAmounts(NamedTuple):
@@ -72,11 +74,19 @@ def units_by_queue(ledger: Ledger, unit: Unit) -> Iterator[tuple[int, list[int],
 
 
 def pending(ssn: Session) -> QueueAmounts:
-    """Requests of pending tasks. Those that can never be placed are left out: they would take a share for nothing."""
-    tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
-    rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
-    rows = rows[jobs.known[tasks.job[rows]] & ~ssn.hopeless_classes[tasks.task_class[rows]]]
-    return QueueAmounts(jobs.queue[tasks.job[rows]], ssn.ledger.classes.request[tasks.task_class[rows]])
+    """Requests of pending tasks, without those that are invalid."""
+    tasks, rows = ssn.ledger.tasks, _pending_tasks(ssn)
+    return QueueAmounts(ssn.ledger.jobs.queue[tasks.job[rows]], ssn.ledger.classes.request[tasks.task_class[rows]])
+
+
+def startable(ssn: Session) -> QueueAmounts:
+    """What of these requests is for pods that are not gated and that some node could take, if all were empty."""
+    tasks, jobs, rows = ssn.ledger.tasks, ssn.ledger.jobs, _pending_tasks(ssn)
+    rows = rows[~tasks.gated[rows]]
+    amounts = sums_by_group(tasks.job[rows], ssn.ledger.classes.request[tasks.task_class[rows]], jobs.size)
+    waiting = np.unique(tasks.job[rows]).astype(np.intp)
+    useful = UsefulRequests(ssn, ssn.shared(EmptyNodes).room).of(waiting, amounts[waiting])
+    return QueueAmounts(jobs.queue[waiting], useful)
 
 
 def not_created(ssn: Session) -> QueueAmounts:
@@ -97,6 +107,13 @@ def charged(ssn: Session, placement: Placement) -> Iterable[tuple[int, int]]:
     if placement.status is not TaskStatus.RELEASING:
         return ((placement.job.queue.slot, placement.count),)
     return Counter(ssn.ledger.tasks.queue[placement.rows].tolist()).items()
+
+
+def _pending_tasks(ssn: Session) -> Rows:
+    tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
+    rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
+    found: Rows = rows[jobs.known[tasks.job[rows]] & ~ssn.hopeless_classes[tasks.task_class[rows]]]
+    return found
 
 
 def _charged(ssn: Session, amounts: NDArray[np.int64], statuses: NDArray[np.bool_]) -> QueueAmounts:

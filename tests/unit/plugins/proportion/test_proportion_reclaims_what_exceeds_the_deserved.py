@@ -91,7 +91,7 @@ def test_only_pods_go_that_hold_some_of_what_their_queue_has_too_much_of() -> No
         queue("q2"),
         running("cores", 2, "q1"),
         running("memory", 2, "q1", cpu="0", memory="30Gi"),
-        gang("poor", pods=9, queue="q2", cpu="1", memory="10Gi"),
+        gang("poor", pods=9, min_member=1, queue="q2", cpu="1", memory="10Gi"),
         memory="64Gi",
     )
     candidates = session.running("cores", "memory")
