@@ -17,7 +17,7 @@ class Now(_Part, frozen=True):
     """How a workload stands. `state`: Running, Partly running, Waiting, or Starting, when the scheduler's next cycles
     start it. `since`: RFC 3339, "" when no condition says it. `evictions`: why the next cycles evict pods of it.
     `ignored`: annotations and labels of the PodGroup and its pods that cannot be read. `others`: how the other
-    PodGroups of a workload with several stand."""
+    PodGroups of a workload with several stand. `hints`: what its user may not expect."""
 
     state: str
     running: int
@@ -30,6 +30,7 @@ class Now(_Part, frozen=True):
     evictions: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     others: str = ""
+    hints: tuple[str, ...] = ()
 
 
 class Ahead(_Part, frozen=True):

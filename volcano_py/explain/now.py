@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Final
 
 from volcano_py.api.annotations.known import unreadable_of_pod, unreadable_of_pod_group
 from volcano_py.api.annotations.reading import Unreadable
 from volcano_py.api.objects import Pod, PodGroup
+from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.api.wording.summarize import counted, plural, summarize
 from volcano_py.cluster.memory_pods import group_of
@@ -32,7 +34,16 @@ def now(world: World, target: Target) -> Now:
         state = "Running" if were >= running else "Starting"
         wanted = max(len(target.pods), target.need)
         others = _others(world, target, "")
-        return Now(state, running, wanted, nodes=dict(nodes), evictions=evictions, ignored=ignored, others=others)
+        return Now(
+            state,
+            running,
+            wanted,
+            nodes=dict(nodes),
+            evictions=evictions,
+            ignored=ignored,
+            others=others,
+            hints=tuple(_missing_queue(world, target)),
+        )
     reason, message = _why(world, target)
     return Now(
         state="Partly running" if running else "Waiting",
@@ -46,6 +57,14 @@ def now(world: World, target: Target) -> Now:
         ignored=ignored,
         others=_others(world, target, reason),
     )
+
+
+def _missing_queue(world: World, target: Target) -> Iterator[str]:
+    """That its queue does not exist, of a workload that runs all the same; nothing where no queue could be read."""
+    if any(kind == "Queue" for kind, _ in world.items):
+        for job in world.report.pending:
+            if job.name == target.group and job.reason is Reason.QUEUE_NOT_FOUND:
+                yield f"{job.message}. Running pods keep their places, and no other pod starts"
 
 
 def _others(world: World, target: Target, reason: str) -> str:

@@ -1,8 +1,9 @@
-"""An explanation repeats what the events say of annotations and labels that cannot be read."""
+"""An explanation repeats what the events say of annotations and labels that cannot be read, and has hints about what
+else the user of a workload may not expect."""
 
 from __future__ import annotations
 
-from tests.unit.explain.causes import gang, node, world_of
+from tests.unit.explain.causes import explained, gang, node, queue, world_of
 from volcano_py.cli.explaining.drawing import drawn
 from volcano_py.explain.of_node import explain_node
 from volcano_py.explain.of_workload import explain_workload
@@ -10,6 +11,12 @@ from volcano_py.explain.of_workload import explain_workload
 PRIORITY = "annotation volcano.sh/task-priority is '1e999': write a whole number, such as 100"
 ESTIMATE = "annotation volcano.sh/running-estimate is 'long': write a duration above 0, such as 45m"
 ABSENT = "until then it counts as absent"
+
+RUNNING = gang(2, group="queue: team-a", pod="nodeName: n1")
+MISSING = (
+    "QueueNotFound: queue team-a does not exist: create it, or name an existing one in spec.queue of the PodGroup. "
+    "Running pods keep their places, and no other pod starts"
+)
 
 
 def odd(cluster: str) -> str:
@@ -52,3 +59,16 @@ def test_of_a_node() -> None:
     )
     assert "Ignored" in list(drawn(explanation))
     assert "Ignored" not in list(drawn(explain_node(world_of(node()), "n1")))
+
+
+def test_a_workload_that_runs_in_a_queue_that_does_not_exist() -> None:
+    explanation = explained(node() + queue("team-b") + RUNNING)
+    assert (explanation.now.state, explanation.now.reason, explanation.now.hints) == ("Running", "", (MISSING,))
+    assert "Hints" in list(drawn(explanation))
+
+
+def test_nothing_of_the_queue_where_it_exists_or_queues_could_not_be_read() -> None:
+    for cluster in (node() + queue("team-a") + RUNNING, node() + RUNNING):
+        explanation = explained(cluster)
+        assert (explanation.now.state, explanation.now.hints) == ("Running", ())
+        assert "Hints" not in list(drawn(explanation))
