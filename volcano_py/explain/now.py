@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from volcano_py.api.annotations.known import unreadable_of_pod, unreadable_of_pod_group
+from volcano_py.api.annotations.known import unreadable_of_pod
 from volcano_py.api.annotations.reading import Unreadable
 from volcano_py.api.objects import Pod, PodGroup
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.pod_message import why_pod_waits
+from volcano_py.api.wording.resource_names import ignored_of_pod_group
 from volcano_py.api.wording.summarize import counted, plural, summarize
 from volcano_py.cluster.memory_pods import group_of
 from volcano_py.explain.model import Now
@@ -87,7 +88,7 @@ def _others(world: World, target: Target, reason: str) -> str:
 
 def _ignored(target: Target) -> tuple[str, ...]:
     """What cannot be read of the PodGroup and its pods, as their events say it; equal values of pods together."""
-    group = () if target.found is None else unreadable_of_pod_group(target.found.metadata)
+    group = () if target.found is None else ignored_of_pod_group(target.found)
     of_group = [f"PodGroup {target.group}: {value.message}" for value in group]
     names: dict[Unreadable, list[str]] = {}
     for pod in target.pods:

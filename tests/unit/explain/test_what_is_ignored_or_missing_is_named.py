@@ -36,6 +36,14 @@ def test_of_a_workload_that_waits_and_of_one_that_runs() -> None:
         assert "Ignored" in list(drawn(explanation))
 
 
+def test_of_min_resources_that_do_not_exist() -> None:
+    explanation = explained(node() + gang(group="minResources: {cpus: 2}"))
+    (ignored,) = explanation.now.ignored
+    assert ignored.startswith(
+        "PodGroup default/train: spec.minResources.cpus is '2': correct the name, which no resource"
+    )
+
+
 def test_a_gang_of_which_each_pod_says_something_else_is_not_listed_whole() -> None:
     cluster = odd(gang(30, "64"))
     for number in range(30):
