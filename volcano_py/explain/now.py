@@ -13,10 +13,13 @@ from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.api.wording.resource_names import ignored_of_pod_group
 from volcano_py.api.wording.summarize import counted, plural, summarize
+from volcano_py.api.workloads import Workload
 from volcano_py.cluster.memory_pods import group_of
 from volcano_py.explain.model import Now
-from volcano_py.explain.target import Target, refused_job
+from volcano_py.explain.target import Target, job_of, refused_job
 from volcano_py.explain.world import World
+from volcano_py.operator.podgroups.generated_group import INHERITING_OWNERS
+from volcano_py.operator.podgroups.misplaced_keys import Marked, misplaced
 
 _MOST_VALUES: Final = 10  # that are different; each pod may have its own
 
@@ -28,7 +31,7 @@ def now(world: World, target: Target) -> Now:
     evictions = tuple(effect.message for effect in world.evictions if effect.pod.uid in theirs)
     nodes = Counter(pod.spec.node_name for pod in target.pods if pod.spec.node_name)
     running = sum(nodes.values())
-    ignored = _ignored(target)
+    ignored, hints = _ignored(target), _misplaced(world, target)
     waits = bool(target.waiting) or running < target.need
     if not waits:
         were = sum(bool(pod.spec.node_name) for pod in before)
@@ -43,7 +46,7 @@ def now(world: World, target: Target) -> Now:
             evictions=evictions,
             ignored=ignored,
             others=others,
-            hints=tuple(_missing_queue(world, target)),
+            hints=(*_missing_queue(world, target), *hints),
         )
     reason, message = _why(world, target)
     return Now(
@@ -57,7 +60,20 @@ def now(world: World, target: Target) -> Now:
         evictions=evictions,
         ignored=ignored,
         others=_others(world, target, reason),
+        hints=hints,
     )
+
+
+def _misplaced(world: World, target: Target) -> tuple[str, ...]:
+    """Keys of the workload that are read elsewhere."""
+    group, owner = target.found, None
+    if group is None:
+        return ()
+    controller = group.metadata.controller
+    if controller is not None and (controller.group, controller.kind) in INHERITING_OWNERS:
+        key = f"{group.metadata.namespace}/{controller.name}"
+        owner = world.simulation.cluster.get(controller.kind, key, Workload)
+    return misplaced(Marked(group, target.pods, owner, job_of(world, target)), world.rules)
 
 
 def _missing_queue(world: World, target: Target) -> Iterator[str]:

@@ -3,7 +3,11 @@ else the user of a workload may not expect."""
 
 from __future__ import annotations
 
-from tests.unit.explain.causes import explained, gang, node, queue, world_of
+import pytest
+
+from tests.unit.explain.causes import explained, gang, node, queue, volcano_job, world_of
+from volcano_py.api.names import GROUP_MIN_MEMBER as MIN_MEMBER
+from volcano_py.api.names import GROUP_NAME, QUEUE_NAME
 from volcano_py.cli.explaining.drawing import drawn
 from volcano_py.explain.of_node import explain_node
 from volcano_py.explain.of_workload import explain_workload
@@ -80,3 +84,112 @@ def test_nothing_of_the_queue_where_it_exists_or_queues_could_not_be_read() -> N
         explanation = explained(cluster)
         assert (explanation.now.state, explanation.now.hints) == ("Running", ())
         assert "Hints" not in list(drawn(explanation))
+
+
+# -- keys that are read elsewhere -----------------------------------------------------------------------------------
+
+
+def workload(kind: str, metadata: str = "", of_pods: str = "") -> str:
+    """A workload of Kubernetes with two pods; without a kind, one pod of no owner."""
+    api = "batch/v1" if kind == "Job" else "apps/v1"
+    owned = (
+        f"ownerReferences: [{{apiVersion: {api}, kind: {kind}, name: web, uid: u, controller: true}}]" if kind else ""
+    )
+    pods = "".join(
+        f"""
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}, {", ".join(each for each in (owned, of_pods) if each)}}}
+spec: {{schedulerName: volcano, containers: [{{name: c, image: pause, resources: {{requests: {{cpu: "1"}}}}}}]}}
+---"""
+        for name in (("web-0", "web-1") if kind else ("web-0",))
+    )
+    return (
+        (f"apiVersion: {api}\nkind: {kind}\nmetadata: {{name: web, uid: u, {metadata}}}\n---" if kind else "")
+        + node()
+        + queue("team-a")
+        + pods
+    )
+
+
+def label(key: str, value: str) -> str:
+    return f'labels: {{{key}: "{value}"}}'
+
+
+def annotation(key: str, value: str) -> str:
+    return f'annotations: {{{key}: "{value}"}}'
+
+
+def hints(cluster: str, kind: str = "pod", name: str = "web-0") -> tuple[str, ...]:
+    return explain_workload(world_of(cluster), kind, f"default/{name}").now.hints
+
+
+@pytest.mark.parametrize(
+    ("cluster", "found", "fix"),
+    [
+        (
+            workload("", of_pods=label(QUEUE_NAME, "team-a")),
+            f"label {QUEUE_NAME} (team-a) of pod web-0",
+            "write it as an annotation of the pod",
+        ),
+        (
+            workload("Job", of_pods=label(QUEUE_NAME, "team-a")),
+            f"label {QUEUE_NAME} (team-a) of pods web-0, web-1",
+            "write it as an annotation of the pod template",
+        ),
+        (
+            workload("Job", annotation(QUEUE_NAME, "team-a")),
+            f"annotation {QUEUE_NAME} (team-a) of Job web",
+            "write it as an annotation of the pod template",
+        ),
+        (
+            workload("StatefulSet", of_pods=annotation(MIN_MEMBER, "2")),
+            f"annotation {MIN_MEMBER} (2) of pods web-0, web-1",
+            "write it as an annotation of StatefulSet web",
+        ),
+        (
+            workload("ReplicaSet", of_pods=annotation(MIN_MEMBER, "2")),
+            f"annotation {MIN_MEMBER} (2) of pods web-0, web-1",
+            "write it as an annotation of ReplicaSet web, or of its Deployment",
+        ),
+        (
+            workload("Job", label(MIN_MEMBER, "2")),
+            f"label {MIN_MEMBER} (2) of Job web",
+            "write it as an annotation",
+        ),
+        (
+            workload("", of_pods=annotation(MIN_MEMBER, "2")),
+            f"annotation {MIN_MEMBER} (2) of pod web-0",
+            f"create a PodGroup with this minMember, and name it in the annotation {GROUP_NAME} of its pods",
+        ),
+    ],
+)
+def test_a_key_that_is_read_elsewhere(cluster: str, found: str, fix: str) -> None:
+    assert hints(cluster) == (f"{found} is ignored: {fix}",)
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        workload("", of_pods=annotation(QUEUE_NAME, "team-a")),
+        workload("Job", label(QUEUE_NAME, "team-a"), annotation(QUEUE_NAME, "team-a")),
+        workload("Job", annotation(MIN_MEMBER, "2")),
+        workload("Job", annotation(MIN_MEMBER, "2"), annotation(MIN_MEMBER, "3")),
+        workload("Job", of_pods=label(MIN_MEMBER, "1")),
+    ],
+)
+def test_no_key_that_counts_or_changes_nothing(cluster: str) -> None:
+    assert hints(cluster) == ()
+
+
+def test_the_spec_of_a_pod_group_or_job_counts_where_there_is_one() -> None:
+    marked = gang(2, group="queue: team-a").replace("group-name: train", f"group-name: train, {QUEUE_NAME}: QUEUE")
+    cluster = node() + queue("team-a")
+    assert hints(cluster + marked.replace("QUEUE", "team-a"), "podgroup", "train") == ()
+    (hint,) = hints(cluster + marked.replace("QUEUE", "team-b"), "podgroup", "train")
+    of_pods = f"annotation {QUEUE_NAME} (team-b) of pods train-0, train-1"
+    assert hint == f"{of_pods} is ignored: spec.queue of PodGroup train counts, which is team-a"
+    job = volcano_job("1", 2).replace("{name: train}", f"{{name: train, {label(QUEUE_NAME, 'team-a')}}}")
+    assert hints(cluster + job, "job", "train") == (
+        f"label {QUEUE_NAME} (team-a) of Job train is ignored: spec.queue of Job train counts, which is default",
+    )
