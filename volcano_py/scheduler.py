@@ -25,7 +25,7 @@ from volcano_py.framework.resting.room_waits import RoomWaits
 from volcano_py.framework.session import Memories, Session
 from volcano_py.framework.status.closing import Closing
 from volcano_py.framework.status.queue_gates import open_gates
-from volcano_py.framework.status.queue_reports import queue_reports
+from volcano_py.framework.status.queue_reports import missing_queues, queue_reports
 from volcano_py.framework.status.requeue import requeue_if_unblocked
 from volcano_py.framework.status.wakeups import SOON, earlier, earliest
 from volcano_py.plugins import BUILTIN_PLUGINS
@@ -246,6 +246,7 @@ class Scheduler:
             pipelined=int((tasks.status == TaskStatus.PIPELINED).sum()),
             queues=queue_reports(ssn),
             queues_as_found=as_found,
+            missing_queues=missing_queues(ssn),
             namespaces=_answers_of_all(ssn, "describe_namespaces", NamespaceShare),
             network=_answers_of_all(ssn, "describe_network", TierUse),
             job_shares=_answers_of_all(ssn, "describe_jobs", int | float) if self._report_job_shares else {},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -24,6 +25,7 @@ class Standing:
         depth: how many queues are above it.
         problem: why it has no place in the tree, if so.
         stops: whether its jobs wait for that; only a plugin that knows the tree makes them.
+        is_missing: it does not exist, but pods are charged to it.
     """
 
     report: QueueReport
@@ -31,6 +33,7 @@ class Standing:
     depth: int = 0
     problem: str = ""
     stops: bool = False
+    is_missing: bool = False
 
     @property
     def name(self) -> str:
@@ -76,6 +79,7 @@ class Standing:
         return found
 
 
+_NONE: Final[Mapping[str, Amounts]] = MappingProxyType({})
 _AMOUNTS: Final[Mapping[str, Callable[[Standing], Amounts]]] = {
     "allocated": lambda standing: standing.report.allocated,
     "pending": lambda standing: standing.pending,
@@ -87,10 +91,16 @@ _AMOUNTS: Final[Mapping[str, Callable[[Standing], Amounts]]] = {
 }
 
 
-def standings(reports: Mapping[str, QueueReport], configuration: SchedulerConfiguration) -> list[Standing]:
-    """Root, then each queue below the one above it, by name; queues without a place in the tree come last.
+_MISSING: Final = "does not exist: running pods keep their places, and no other pod starts; create the queue"
 
-    `reports` are those of a cycle with this configuration.
+
+def standings(
+    reports: Mapping[str, QueueReport], configuration: SchedulerConfiguration, missing: Mapping[str, Amounts] = _NONE
+) -> list[Standing]:
+    """Root, then each queue below the one above it, by name; then queues without a place in the tree, and those that
+    do not exist.
+
+    `reports` are those of a cycle with this configuration. `missing`: what is charged to queues that do not exist.
     """
     tree = lay({name: report.parent for name, report in reports.items()})
     known = {ROOT_QUEUE: QueueReport(ROOT_QUEUE), **reports}
@@ -99,11 +109,17 @@ def standings(reports: Mapping[str, QueueReport], configuration: SchedulerConfig
         # Nothing of what a queue holds counts for the queues above it yet.
         known = _added_up(known, tree)
     placed = [Standing(known[name], tree.parents.get(name, ""), depth) for name, depth in _walk(tree)]
-    return [*placed, *(_outside(known[name], tree, knows_tree) for name in sorted(tree.faults))]
+    outside = (_outside(known[name], tree, knows_tree) for name in sorted(tree.faults))
+    return [*placed, *outside, *(_absent(name, held) for name, held in sorted(missing.items()))]
 
 
 def _outside(report: QueueReport, tree: QueueTree, stops: bool) -> Standing:
     return Standing(report, problem=tree.faults[report.name].problem(report.name), stops=stops)
+
+
+def _absent(name: str, held: Amounts) -> Standing:
+    report = QueueReport(name, state="", allocated=held, request=held)
+    return Standing(report, problem=_MISSING, stops=True, is_missing=True)
 
 
 def _walk(tree: QueueTree) -> Iterator[tuple[str, int]]:

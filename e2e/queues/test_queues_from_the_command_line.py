@@ -118,6 +118,39 @@ async def test_a_queue_is_created_seen_closed_opened_and_deleted(
     assert await volcano_py("queue", "delete", "--name", department) == (0, f"queue {department} deleted\n")
 
 
+async def test_a_job_that_runs_says_that_its_queue_was_deleted(
+    namespace: Namespace, names: tuple[str, str], volcano_py: Type, simulated_nodes: SimulatedNodes, daemon: Daemon
+) -> None:
+    """By kubectl, as without admission nothing forbids it; and no more once the queue exists again."""
+    _, team = names
+    pool = await simulated_nodes(1, cpu="4")
+    code, created = await volcano_py("queue", "create", "--name", team, "--capability", "cpus=4")
+    meant = 'spec.capability.cpus (4) has no effect: no resource has this name (did you mean "cpu"?)'
+    assert (code, created) == (0, f"queue {team} created\nqueue {team}: {meant}\n")
+    await namespace.apply(gang("works", 2, queue=team, cpu="1", node_selector=pool.selector))
+    await namespace.wait_phases(Running=2)
+    missing = f"QueueNotFound: queue {team} does not exist"
+
+    def says(*arguments: str, found: bool, text: str) -> Callable[[], Coroutine[Any, Any, None]]:
+        async def reached() -> None:
+            code, output = await volcano_py(*arguments)
+            assert (code, text in output) == (0, found), output
+
+        return reached
+
+    listed, tree = ("podgroup", "list", "--namespace", namespace.name), ("queue", "tree")
+    await namespace.cluster.delete(f"/apis/scheduling.volcano.sh/v1beta1/queues/{team}")
+    await namespace.cluster.eventually("the list says so", says(*listed, found=True, text=missing))
+    explained = ("explain", "podgroup", "works", "--namespace", namespace.name)
+    await namespace.cluster.eventually("explain says so", says(*explained, found=True, text=missing))
+    code, drawn = await volcano_py(*tree)
+    lines = drawn.splitlines()
+    assert lines[lines.index("Queues that do not exist:") + 1].lstrip().split()[0].startswith(team[:4]), drawn
+    assert await volcano_py("queue", "create", "--name", team) == (0, f"queue {team} created\n")
+    await namespace.cluster.eventually("the list no longer says so", says(*listed, found=False, text=missing))
+    await says(*tree, found=False, text="Queues that do not exist:")()
+
+
 async def _what_waits_says_why(namespace: Namespace, queue: str, volcano_py: Type) -> None:
     async def reported() -> None:
         code, groups = await volcano_py("podgroup", "list", "--namespace", namespace.name, "--queue", queue)

@@ -11,10 +11,10 @@ from typing import Any
 from volcano_py.admission.network import topology_violations
 from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.admission.violation import Violation, Violations, new_violations
-from volcano_py.api.annotations.known import unreadable_of_pod_group
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.api.objects import PodGroup
 from volcano_py.api.queues.choice import queue_for
+from volcano_py.api.wording.resource_names import ignored_of_pod_group
 
 
 def defaults(group: PodGroup, namespace_annotations: Mapping[str, str], default_queue: str) -> dict[str, Any]:
@@ -33,9 +33,9 @@ def validate_update(before: PodGroup, after: PodGroup, world: QueueWorld, defaul
     return new_violations(validate_create(after, world, default_queue), validate_create(before, world, default_queue))
 
 
-def annotation_warnings(group: PodGroup) -> Iterator[str]:
-    """What is ignored of the group's annotations and labels."""
-    return (value.message for value in unreadable_of_pod_group(group.metadata))
+def ignored_warnings(group: PodGroup) -> Iterator[str]:
+    """What is ignored of the group's annotations and labels, and of its minResources."""
+    return (value.message for value in ignored_of_pod_group(group))
 
 
 def _breaks(group: PodGroup, world: QueueWorld, default_queue: str) -> Iterator[Violation]:

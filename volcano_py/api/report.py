@@ -101,6 +101,8 @@ class CycleReport(msgspec.Struct, frozen=True):
     queues: Mapping[str, QueueReport] = msgspec.field(default_factory=dict)
     queues_as_found: Mapping[str, QueueReport] = msgspec.field(default_factory=dict)
     """The same before the actions; only where asked for."""
+    missing_queues: Mapping[str, Amounts] = msgspec.field(default_factory=dict)
+    """Queue that does not exist → what the pods hold that are charged to it."""
     namespaces: Mapping[str, NamespaceShare] = msgspec.field(default_factory=dict)
     job_shares: Mapping[str, float] = msgspec.field(default_factory=dict)
     """PodGroup (namespace/name) → the largest part it holds of any resource; only where asked for."""

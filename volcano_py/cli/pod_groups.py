@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -9,8 +10,9 @@ import click
 import msgspec
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.api.names import DEFAULT_QUEUE, SCHEDULING_API, UNSCHEDULABLE
-from volcano_py.api.objects import PodGroup
+from volcano_py.api.names import DEFAULT_QUEUE, SCHEDULED, SCHEDULING_API, UNSCHEDULABLE
+from volcano_py.api.objects import Condition, PodGroup
+from volcano_py.api.reasons import Reason
 from volcano_py.cli.options.listing import Listed, list_options
 from volcano_py.cli.options.live_names import QUEUES
 from volcano_py.cli.printing.listing import Cells, age_text, phase_text
@@ -84,11 +86,28 @@ def queue_of_group(obj: JsonObject) -> str:
 
 
 def why_it_waits(group: PodGroup) -> str:
-    """What its condition Unschedulable says as long as it is true; "" for a PodGroup that runs or is done."""
-    if group.status.phase in _SETTLED:
+    """What its condition Unschedulable says as long as it is true; "" for a PodGroup that runs or is done, unless it
+    runs and its queue does not exist."""
+    status = group.status
+    found = next((each for each in status.conditions if each.type == UNSCHEDULABLE and each.status == "True"), None)
+    if found is None:
         return ""
-    conditions = (each for each in group.status.conditions if each.type == UNSCHEDULABLE and each.status == "True")
-    return next((each.message or each.reason for each in conditions), "")
+    if status.phase in _SETTLED:
+        has_no_queue = status.phase == "Running" and is_about_missing_queue(found.message)
+        return found.message if has_no_queue and not _is_past(found, status.conditions) else ""
+    return found.message or found.reason
+
+
+def is_about_missing_queue(message: str) -> bool:
+    """Whether the message of a condition is that the queue does not exist."""
+    return message.startswith(f"{Reason.QUEUE_NOT_FOUND}:")
+
+
+def _is_past(found: Condition, conditions: Sequence[Condition]) -> bool:
+    """Whether the PodGroup was well after that."""
+    wells = (each.last_transition_time for each in conditions if each.type == SCHEDULED)
+    since = found.last_transition_time
+    return since is not None and any(well is not None and well > since for well in wells)
 
 
 def age_of(created: datetime | None, now: float) -> str:

@@ -16,9 +16,9 @@ class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 class Now(_Part, frozen=True):
     """How a workload stands. `state`: Running, Partly running, Waiting, or Starting, when the scheduler's next cycles
     start it. `since`: RFC 3339, "" when no condition says it. `evictions`: why the next cycles evict pods of it.
-    `ignored`: annotations and labels of the PodGroup and its pods that cannot be read; `ignored_of_queues`: the same,
-    and fields, of its queue and of those above it. `others`: how the other PodGroups of a workload with several
-    stand."""
+    `ignored`: annotations, labels and fields of the PodGroup and its pods that cannot be read; `ignored_of_queues`: the
+    same of its queue and of those above it. `others`: how the other PodGroups of a workload with several stand.
+    `hints`: what its user may not expect."""
 
     state: str
     running: int
@@ -32,6 +32,7 @@ class Now(_Part, frozen=True):
     ignored: tuple[str, ...] = ()
     ignored_of_queues: tuple[str, ...] = ()
     others: str = ""
+    hints: tuple[str, ...] = ()
 
 
 class Ahead(_Part, frozen=True):

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Final
 
-from volcano_py.api.annotations.known import unreadable_of_pod, unreadable_of_pod_group
+from volcano_py.api.annotations.known import unreadable_of_pod
 from volcano_py.api.objects import Pod, PodGroup
+from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.pod_message import why_pod_waits
+from volcano_py.api.wording.resource_names import ignored_of_pod_group
 from volcano_py.api.wording.summarize import counted, plural, summarize
+from volcano_py.api.workloads import Workload
 from volcano_py.cluster.memory_pods import group_of
 from volcano_py.explain.model import Now
-from volcano_py.explain.target import Target, queue_of, queues_above, refused_job
+from volcano_py.explain.target import Target, job_of, queue_of, queues_above, refused_job
 from volcano_py.explain.world import World
+from volcano_py.operator.podgroups.generated_group import INHERITING_OWNERS
+from volcano_py.operator.podgroups.misplaced_keys import Marked, misplaced
 
 _MOST_VALUES: Final = 10  # that are different; each pod may have its own
 
@@ -25,6 +31,7 @@ def now(world: World, target: Target) -> Now:
     nodes = Counter(pod.spec.node_name for pod in target.pods if pod.spec.node_name)
     running = sum(nodes.values())
     ignored, of_queues = _ignored(world, target), ignored_of_queues(world, queue_of(world, target))
+    hints = _misplaced(world, target)
     waits = bool(target.waiting) or running < target.need
     if not waits:
         were = sum(bool(pod.spec.node_name) for pod in before)
@@ -40,6 +47,7 @@ def now(world: World, target: Target) -> Now:
             ignored=ignored,
             ignored_of_queues=of_queues,
             others=others,
+            hints=(*_missing_queue(world, target), *hints),
         )
     reason, message = _why(world, target)
     return Now(
@@ -54,7 +62,28 @@ def now(world: World, target: Target) -> Now:
         ignored=ignored,
         ignored_of_queues=of_queues,
         others=_others(world, target, reason),
+        hints=hints,
     )
+
+
+def _misplaced(world: World, target: Target) -> tuple[str, ...]:
+    """Keys of the workload that are read elsewhere."""
+    group, owner = target.found, None
+    if group is None:
+        return ()
+    controller = group.metadata.controller
+    if controller is not None and (controller.group, controller.kind) in INHERITING_OWNERS:
+        key = f"{group.metadata.namespace}/{controller.name}"
+        owner = world.simulation.cluster.get(controller.kind, key, Workload)
+    return misplaced(Marked(group, target.pods, owner, job_of(world, target)), world.rules)
+
+
+def _missing_queue(world: World, target: Target) -> Iterator[str]:
+    """That its queue does not exist, of a workload that runs all the same; nothing where no queue could be read."""
+    if any(kind == "Queue" for kind, _ in world.items):
+        for job in world.report.pending:
+            if job.name == target.group and job.reason is Reason.QUEUE_NOT_FOUND:
+                yield f"{job.message}. Running pods keep their places, and no other pod starts"
 
 
 def _others(world: World, target: Target, reason: str) -> str:
@@ -77,7 +106,7 @@ def _others(world: World, target: Target, reason: str) -> str:
 
 def _ignored(world: World, target: Target) -> tuple[str, ...]:
     """What cannot be read of the PodGroup and its pods, as their events say it; equal values of pods together."""
-    unreadable = () if target.found is None else unreadable_of_pod_group(target.found.metadata)
+    unreadable = () if target.found is None else ignored_of_pod_group(target.found)
     group = dict.fromkeys((*(each.message for each in unreadable), *world.ignored("PodGroup", target.group)))
     names: dict[str, list[str]] = {}
     for pod in target.pods:

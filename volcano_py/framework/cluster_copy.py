@@ -129,6 +129,13 @@ class ClusterCopy:
         used = self.ledger.queues.used()
         return {name: used[queue.slot] for name, queue in self.queues.items()}
 
+    def used_without_queue(self) -> dict[str, IntVector]:
+        """[R] the same by the names of queues that do not exist, where that is anything."""
+        names = self.snapshot.queue_names
+        used = self.ledger.queues.used()[: len(names)]
+        slots = np.flatnonzero(used.any(axis=1) & ~self._is_queue[: len(used)])
+        return {names[slot]: used[slot] for slot in slots.tolist()}
+
     def _held_elsewhere(self) -> IntVector:
         nothing: IntVector = np.zeros(len(self.axis), dtype=np.int64)
         if not self.snapshot.hard_shard:

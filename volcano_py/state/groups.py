@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from volcano_py.api import names
-from volcano_py.api.annotations.known import unreadable_of_pod_group
 from volcano_py.api.bounds import RESOURCES_ASKED
 from volcano_py.api.effects import PodGroupStatusUpdate
 from volcano_py.api.objects import PodGroup, PriorityClass
 from volcano_py.api.reasons import Reason
+from volcano_py.api.wording.resource_names import ignored_of_pod_group
 from volcano_py.state.foreign_groups import ForeignGroups
 from volcano_py.state.infos import JobInfo, running_estimate
 from volcano_py.state.readers import ParsedJob, read_job
@@ -92,7 +92,7 @@ class Groups:
             self.unreadable.take(row)
         self.foreign.group_seen(key, group.metadata.controller)
         reading = self._read(group)
-        self.unreadable.put(row, unreadable_of_pod_group(group.metadata))
+        self.unreadable.put(row, ignored_of_pod_group(group))
         self._follow_policies(row, reading.info)
         self.infos[row] = self._as_assumed(key, reading.info)
         judged = self._judge(key)

@@ -140,12 +140,12 @@ class QueueInfo(msgspec.Struct, frozen=True, eq=False):
     problems: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
     """status.conditions as the API server has them."""
-    entitlements: Mapping[str, ResourceList] = msgspec.field(default_factory=dict)
-    """`deserved` and `guarantee` as the API server has them, for messages."""
+    written: Mapping[str, ResourceList] = msgspec.field(default_factory=dict)
+    """`capability`, `deserved` and `guarantee` as the API server has them, for messages."""
 
     def as_written(self, entitlement: str, resource: str) -> str:
         """An amount in its author's words: `9E` is easier to find than what it is capped at."""
-        text = str(self.entitlements[entitlement].get(resource, "0"))
+        text = str(self.written[entitlement].get(resource, "0"))
         return text if len(text) <= _LONGEST_AMOUNT else f"{text[:_LONGEST_AMOUNT]}…"
 
     @property

@@ -154,7 +154,7 @@ def read_queue(queue: Queue, slot: int, axis: ResourceAxis) -> ParsedQueue:
         hierarchy=hierarchy,
         problems=tuple(problems),
         conditions=tuple(queue.status.conditions),
-        entitlements={"deserved": spec.deserved, "guarantee": spec.guarantee.resource},
+        written={"capability": spec.capability, "deserved": spec.deserved, "guarantee": spec.guarantee.resource},
     )
     return ParsedQueue(info, axis)
 

@@ -25,7 +25,7 @@ def job(annotations: dict[str, Any], *templates: Any) -> VolcanoJob:
 
 def test_of_a_pod_group() -> None:
     metadata = {"name": "g", "annotations": {"volcano.sh/running-estimate": "long", "volcano.sh/preemptable": "true"}}
-    assert list(pod_groups.annotation_warnings(converted({"metadata": metadata}, PodGroup))) == [ESTIMATE]
+    assert list(pod_groups.ignored_warnings(converted({"metadata": metadata}, PodGroup))) == [ESTIMATE]
 
 
 def test_of_a_job_and_of_its_pod_templates() -> None:

@@ -67,6 +67,8 @@ def _now(workload: WorkloadExplanation) -> Iterator[str]:
         yield from _part("Evicted next", now.evictions)
     if now.ignored or now.ignored_of_queues:
         yield from _part("Ignored", [*now.ignored, *now.ignored_of_queues])
+    if now.hints:
+        yield from _part("Hints", now.hints)
 
 
 def _waits(workload: WorkloadExplanation) -> Iterator[str]:

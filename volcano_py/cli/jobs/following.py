@@ -31,12 +31,12 @@ class _Waits:
         self._reasons: dict[tuple[str, str], str] = {}
 
     async def read(self, found: Sequence[JsonObject]) -> None:
-        if any(requests.is_before_pods(each) for each in found):
+        if any(requests.may_wait(each) for each in found):
             self._reasons = await requests.why_groups_wait(self._client, self._namespace)
 
     def row(self, found: JsonObject, now: float) -> Cells:
-        reason = self._reasons.get(requests.group_key(found), "") if requests.is_before_pods(found) else ""
-        return rows.job_row(found, now, reason)
+        reason = self._reasons.get(requests.group_key(found), "")
+        return rows.job_row(found, now, requests.what_it_waits_for(found, reason))
 
 
 def shown_jobs(
@@ -71,11 +71,13 @@ async def describe_with_events(client: KubernetesClient, found: JsonObject) -> N
         UnfitObjectError: it cannot be read.
     """
     job = requests.decoded(found)
-    await _describe(client, found, job, await _what_it_waits_for(client, job))
+    await _describe(client, found, job, await _what_it_waits_for(client, found, job))
 
 
-async def _what_it_waits_for(client: KubernetesClient, job: VolcanoJob) -> str:
-    return await requests.why_its_group_waits(client, job) if job.status.phase in requests.BEFORE_PODS else ""
+async def _what_it_waits_for(client: KubernetesClient, found: JsonObject, job: VolcanoJob) -> str:
+    if not requests.may_wait(found):
+        return ""
+    return requests.what_it_waits_for(found, await requests.why_its_group_waits(client, job))
 
 
 async def _describe(client: KubernetesClient, found: JsonObject, job: VolcanoJob, waits: str) -> None:
@@ -111,7 +113,7 @@ async def follow(client: KubernetesClient, namespace: str, name: str, output: st
             if found is None:
                 continue
             job = requests.decoded(found)
-            waits = await _what_it_waits_for(client, job)
+            waits = await _what_it_waits_for(client, found, job)
             now = found.get("spec"), found.get("status"), waits
             if now != said:
                 if said is not None:

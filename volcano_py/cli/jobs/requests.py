@@ -15,7 +15,7 @@ from volcano_py.api.names import SCHEDULING_API
 from volcano_py.api.objects import PodGroup
 from volcano_py.cli.api_objects import ObjectKind, UnfitObjectError
 from volcano_py.cli.jobs.commands import Ask, command_for, objection
-from volcano_py.cli.pod_groups import why_it_waits
+from volcano_py.cli.pod_groups import is_about_missing_queue, why_it_waits
 from volcano_py.cli.printing.changes import listed
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import ForbiddenError, NotFoundError
@@ -67,10 +67,20 @@ async def why_groups_wait(client: KubernetesClient, namespace: str) -> dict[tupl
     return reasons
 
 
-def is_before_pods(found: JsonObject) -> bool:
-    """Whether the minimum of the job's pods does not run yet."""
-    phase = ((found.get("status") or {}).get("state") or {}).get("phase", "")
-    return phase in BEFORE_PODS
+def may_wait(found: JsonObject) -> bool:
+    """Whether what its PodGroup says is of interest."""
+    return _phase(found) in (*BEFORE_PODS, JobPhase.RUNNING)
+
+
+def what_it_waits_for(found: JsonObject, why: str) -> str:
+    """`why` its PodGroup waits, as far as it is about the job; of one that runs, only that its queue does not exist."""
+    concerns_it = _phase(found) in BEFORE_PODS or (_phase(found) == JobPhase.RUNNING and is_about_missing_queue(why))
+    return why if concerns_it else ""
+
+
+def _phase(found: JsonObject) -> str:
+    phase: str = ((found.get("status") or {}).get("state") or {}).get("phase", "")
+    return phase
 
 
 def group_key(found: JsonObject) -> tuple[str, str]:

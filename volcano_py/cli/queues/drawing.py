@@ -23,6 +23,7 @@ _LESS_IS_KEPT: Final = (
 )
 _OUTSIDE: Final = "Without a place in the tree:"
 _STOPPED: Final = "Without a place in the tree; their jobs wait:"
+_MISSING: Final = "Queues that do not exist:"
 _STATES: Final = {"Open": "", "Closing": "yellow", "Closed": "red"}
 
 
@@ -52,12 +53,13 @@ def drawing(standings: Sequence[Standing], width: int) -> RenderableType:
 
 
 def _trees(standings: Sequence[Standing], labels: Sequence[Text]) -> Iterator[RenderableType]:
-    """A tree for each top queue; before the first queue without a place in the tree, a heading."""
+    """A tree for each top queue; before queues without a place in the tree, and before those that do not exist, a
+    heading."""
     branch: list[Tree] = []
-    outside = next((standing for standing in standings if standing.problem), None)
+    heading = ""
     for standing, label in zip(standings, labels, strict=True):
-        if standing is outside:
-            yield Text(_STOPPED if standing.stops else _OUTSIDE, "red")
+        if heading != (heading := _heading(standing)):
+            yield Text(heading, "red")
         if standing.depth == 0:
             branch = [Tree(label, guide_style="dim")]
             yield branch[0]
@@ -66,9 +68,18 @@ def _trees(standings: Sequence[Standing], labels: Sequence[Text]) -> Iterator[Re
             branch.append(branch[-1].add(label))
 
 
+def _heading(standing: Standing) -> str:
+    """Of the queues without a place in the tree."""
+    if not standing.problem:
+        return ""
+    if standing.is_missing:
+        return _MISSING
+    return _STOPPED if standing.stops else _OUTSIDE
+
+
 def _title(standing: Standing, room: int = sys.maxsize) -> Text:
     """Name and state. What is too long is cut in the middle: names of one house begin alike."""
-    state = "" if standing.report.state == "Open" else f" {plain(standing.report.state)}"
+    state = "" if standing.report.state in ("", "Open") else f" {plain(standing.report.state)}"
     name, most = plain(standing.name), max(room - len(state), _SHORTEST_NAME)
     if len(name) > most:
         name = f"{name[: most // 2]}…{name[len(name) - (most - most // 2 - 1) :]}"

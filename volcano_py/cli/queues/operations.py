@@ -20,6 +20,7 @@ from volcano_py.admission.violation import denial_message
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import HIERARCHY, ROOT_QUEUE, SCHEDULING_API
 from volcano_py.api.objects import Queue
+from volcano_py.api.wording.resource_names import misnamed
 from volcano_py.cli.options.cluster_access import DEFAULT_NAMESPACE, explained, is_api_missing
 from volcano_py.cli.pod_groups import queue_of_group
 from volcano_py.cli.printing.changes import listed
@@ -111,9 +112,9 @@ def says_how_to_share(queue: Queue) -> bool:
 
 
 async def ignored(client: KubernetesClient, queue: Queue, config_namespace: str) -> list[str]:
-    """Sentences about fields of the queue that the scheduler's configuration ignores."""
+    """Sentences about fields of the queue that the scheduler's configuration ignores, or that nothing can use."""
     if not says_how_to_share(queue):
-        return []
+        return list(misnamed(queue))
     from volcano_py.cli.queues.ignored import ignored_in_cluster  # loads what reads a configuration
 
     return await ignored_in_cluster(client, queue, config_namespace)

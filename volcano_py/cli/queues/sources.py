@@ -47,7 +47,8 @@ def of_manifests(filenames: Sequence[Path], conf: Path | None, rules: GroupRules
     # Logs of other parts would get between the lines of the output.
     with redirect_stdout(sys.stderr):
         result = Simulation(items, configuration, registry, rules=rules).run()
-    return standings(result.reports[-1].queues, configuration)
+    report = result.reports[-1]
+    return standings(report.queues, configuration, report.missing_queues)
 
 
 async def of_cluster(
@@ -82,7 +83,7 @@ def _standing_now(
         for kind, obj in items:
             state.upsert(kind, obj)
         report = Scheduler(registry, _carry_out_nothing).run_cycle(state.snapshot(now), configuration, decide=False)
-    return standings(report.queues, configuration)
+    return standings(report.queues, configuration, report.missing_queues)
 
 
 async def readable(client: KubernetesClient, kind: Kind) -> list[ApiObject]:

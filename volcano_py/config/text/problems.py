@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from difflib import SequenceMatcher, get_close_matches
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
 import msgspec
 
+from volcano_py.api.wording.suggestion import suggestion
+
 # Thousands of problems are not read; the rest is counted.
 MAX_PROBLEMS: Final = 200
 
 _SHOWN_LENGTH: Final = 60
-_SUGGESTION_LENGTH: Final = 64
-# Low enough to find enableHierarchy behind the historical hierarchyEnable.
-_ALIKE: Final = 0.6
 
 
 class Severity(StrEnum):
@@ -117,7 +115,7 @@ class Problems(msgspec.Struct):
 
         Comparing names is slow, so it ends together with the room for problems.
         """
-        return "" if len(self._found) >= MAX_PROBLEMS else _suggestion(name, known)
+        return "" if len(self._found) >= MAX_PROBLEMS else suggestion(name, known)
 
     @property
     def errors(self) -> int:
@@ -150,24 +148,6 @@ def quoted(text: str) -> str:
     clipped = text if len(text) <= _SHOWN_LENGTH else text[: _SHOWN_LENGTH - 1] + "…"
     safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in clipped)
     return f'"{safe}"'
-
-
-def _suggestion(name: str, known: Iterable[str]) -> str:
-    if len(name) > _SUGGESTION_LENGTH:
-        return ""
-    folded: Mapping[str, str] = {candidate.lower(): candidate for candidate in known}
-    for close in get_close_matches(name.lower(), folded, n=3, cutoff=_ALIKE):
-        if _differ_a_little(name.lower(), close):
-            return f' (did you mean "{folded[close]}"?)'
-    return ""
-
-
-def _differ_a_little(name: str, candidate: str) -> bool:
-    """Compares dotted names without their common beginning, which would make any two keys of a plugin alike."""
-    left, right = name.split("."), candidate.split(".")
-    while len(left) > 1 and len(right) > 1 and left[0] == right[0]:
-        del left[0], right[0]
-    return SequenceMatcher(None, ".".join(left), ".".join(right)).ratio() >= _ALIKE
 
 
 def _line_column(where: Where) -> tuple[int, int]:

@@ -39,6 +39,7 @@ _OPPOSITES = frozenset({names.SCHEDULED, names.UNSCHEDULABLE})
 # refers to it has this age (seconds); nor are missing pods and claims, which may just be being created.
 _GRACE = 2.0
 _EMPTY = "empty since"
+_WITHOUT_QUEUE = "without a queue"
 _MAY_COME = frozenset({Reason.NOT_ENOUGH_TASKS, Reason.VOLUME_NOT_READY})
 
 
@@ -67,6 +68,9 @@ class Closing:
         self._memory = ssn.memory(__name__)
         self._empty_before: dict[str, float] = self._memory.get(_EMPTY, {})
         self._empty: dict[str, float] = {}
+        # Job row → UID of the PodGroup, of those that were reported to have no queue.
+        self._had_no_queue: dict[int, str] = self._memory.get(_WITHOUT_QUEUE, {})
+        self._without_queue: dict[int, str] = {}
 
     def effects(self) -> list[Effect]:
         """All statuses that differ from what the API server has."""
@@ -87,6 +91,7 @@ class Closing:
             effects.extend(self._pods_without_group())
             self._look_again_at_deadlines()
             self._memory[_EMPTY] = self._empty
+            self._memory[_WITHOUT_QUEUE] = self._without_queue
         effects.extend(self._queues())
         effects.extend(self._invalid_queues())
         effects.extend(queue_conditions(self._ssn))
@@ -96,9 +101,15 @@ class Closing:
     # -- PodGroups -------------------------------------------------------------------------------------------------
 
     def _with_new_findings(self) -> Rows:
-        """Rows of jobs of which a plugin has found something new."""
+        """Rows of jobs of which a plugin has found something new, or whose queue exists again."""
         found = [row for row in self._ssn.findings.conditions if _new_findings(self._ssn, row)]
-        return np.array(found, dtype=np.intp)
+        return np.array([*found, *self._with_queue_again()], dtype=np.intp)
+
+    def _with_queue_again(self) -> Iterator[int]:
+        for row, uid in self._had_no_queue.items():
+            info = self._ssn.snapshot.jobs[row]
+            if info is not None and info.ref.uid == uid and info.queue in self._ssn.queues:
+                yield row
 
     def _judge(self, state: GroupState) -> Iterator[Effect]:
         job = state.job
@@ -218,13 +229,16 @@ class Closing:
             info = ssn.snapshot.jobs[row]
             if info is None or self._is_young(created := float(ssn.ledger.jobs.created[row])):
                 continue
-            refusal = Refusal(Reason.QUEUE_NOT_FOUND, explain.queue_not_found(info.queue, queue_source(ssn, row, info)))
-            message = explain.message(refusal.reason, refusal.message)
             phase = Phase(int(ssn.ledger.jobs.phase[row])) or Phase.PENDING
             pending = int(ssn.ledger.jobs.counts[row, TaskStatus.PENDING])
+            if phase is Phase.COMPLETED and not pending:
+                continue  # a queue may be deleted once its work is done
+            refusal = Refusal(Reason.QUEUE_NOT_FOUND, explain.queue_not_found(info.queue, queue_source(ssn, row, info)))
+            message = explain.message(refusal.reason, refusal.message)
             self.pending.append(
                 PendingJob(info.key, info.queue, phase.text, refusal.reason, message, pending, created=created)
             )
+            self._without_queue[row] = info.ref.uid
             unschedulable = self._condition(names.UNSCHEDULABLE, names.NOT_ENOUGH_RESOURCES, message)
             conditions = self._with(info.conditions, unschedulable)
             yield from self._status(row, phase, self._states.counts(row), conditions)

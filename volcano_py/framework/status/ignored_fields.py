@@ -1,4 +1,5 @@
-"""Fields of a Queue that say how the cluster is to be shared, and that no configured plugin reads.
+"""Fields of a Queue that say how the cluster is to be shared, and that no configured plugin reads; and amounts of
+resources that do not exist.
 
 The scheduler writes them to the Queue, the command line shows them. A queue that says more than it should gets less
 than its author expects, and nothing else would report that.
@@ -16,6 +17,7 @@ from volcano_py.api.objects import Queue, ResourceList
 from volcano_py.api.quantity import QuantityError, parse_quantity
 from volcano_py.api.queues.fields import QueueField
 from volcano_py.api.wording.explain import cut
+from volcano_py.api.wording.resource_names import without_effect
 from volcano_py.config.catalogue import VOLCANO_PLUGINS
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.plugin import Plugin, points_of
@@ -32,6 +34,7 @@ class SharingFields(msgspec.Struct, frozen=True):
 
     name: str
     parent: str
+    capability: ResourceList
     deserved: ResourceList
     guarantee: ResourceList
     annotations: Mapping[str, str]
@@ -41,21 +44,21 @@ class SharingFields(msgspec.Struct, frozen=True):
         """Of the object."""
         spec = queue.spec
         name, annotations = queue.metadata.name, queue.metadata.annotations
-        return cls(name, spec.parent, spec.deserved, spec.guarantee.resource, annotations)
+        return cls(name, spec.parent, spec.capability, spec.deserved, spec.guarantee.resource, annotations)
 
     @classmethod
     def of_info(cls, queue: QueueInfo) -> SharingFields:
         """Of a queue of a session."""
-        written = queue.entitlements
-        return cls(
-            queue.name, queue.parent, written.get("deserved", {}), written.get("guarantee", {}), queue.annotations
+        capability, deserved, guarantee = (
+            queue.written.get(each, {}) for each in ("capability", "deserved", "guarantee")
         )
+        return cls(queue.name, queue.parent, capability, deserved, guarantee, queue.annotations)
 
 
 class IgnoredField(msgspec.Struct, frozen=True):
     """`field` is set and has no effect; `why` says why, and what would help."""
 
-    field: QueueField
+    field: str
     found: str
     why: str
 
@@ -64,7 +67,7 @@ class IgnoredField(msgspec.Struct, frozen=True):
         """A sentence without a full stop."""
         found = f" ({self.found})" if self.found else ""
         # Queues below a closed one close with it, and node groups may be inherited.
-        effect = "effect on shares and limits" if self.field is QueueField.PARENT else "effect"
+        effect = "effect on shares and limits" if self.field == QueueField.PARENT else "effect"
         return f"{self.field}{found} has no {effect}: {self.why}"
 
 
@@ -158,6 +161,12 @@ class FieldUse(msgspec.Struct, frozen=True):
             f"only drf with enableHierarchy reads it, and {self.owner} divides the cluster; name the queue above in "
             f"spec.parent,{switch} or remove it"
         )
+
+
+def fields_without_effect(use: FieldUse, queue: SharingFields) -> tuple[IgnoredField, ...]:
+    """What the configuration does not use, and amounts that no configuration can use because of their names."""
+    misnamed = without_effect(queue.capability, queue.deserved, queue.guarantee)
+    return (*use.ignored(queue), *(IgnoredField(*each) for each in misnamed))
 
 
 def _may_read_all(plugin: type[Plugin]) -> bool:

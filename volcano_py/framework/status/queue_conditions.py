@@ -10,7 +10,7 @@ from volcano_py.api import names
 from volcano_py.api.effects import Effect, Event, ObjectRef, QueueConditions
 from volcano_py.api.objects import Condition
 from volcano_py.api.wording.explain import invalid_queue
-from volcano_py.framework.status.ignored_fields import FieldUse, IgnoredField, SharingFields
+from volcano_py.framework.status.ignored_fields import FieldUse, IgnoredField, SharingFields, fields_without_effect
 from volcano_py.state.infos import QueueInfo
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def ignored_by_queue(ssn: Session) -> Mapping[str, tuple[IgnoredField, ...]]:
         if before is not None and before[0] is queue and known_use == use:
             found[name] = before
         else:
-            found[name] = queue, use.ignored(SharingFields.of_info(queue))
+            found[name] = queue, fields_without_effect(use, SharingFields.of_info(queue))
     memory[_KNOWN] = use, found
     return {name: ignored for name, (_, ignored) in found.items()}
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from volcano_py.api.queues.fields import QueueField
-from volcano_py.api.report import QueueReport
+from volcano_py.api.report import Amounts, QueueReport
 from volcano_py.api.wording.explain_evictions import Standing
 from volcano_py.framework.calls.answer_checks import NonsenseError, mapping_of
 from volcano_py.framework.plugin import Plugin
@@ -48,6 +48,12 @@ def queue_reports(ssn: Session) -> dict[str, QueueReport]:
         complete = partial(_completed, reports, plugin)
         reports = ssn.dispatch.guard(plugin, "describe_queues", complete, otherwise=reports)
     return reports
+
+
+def missing_queues(ssn: Session) -> dict[str, Amounts]:
+    """What is charged to queues that do not exist. The room of these pods is shared among no queues, and they are not
+    evicted."""
+    return {name: ssn.axis.amounts(held) for name, held in sorted(ssn.used_without_queue().items())}
 
 
 def standing(ssn: Session, queue: str, dim: int) -> Standing:

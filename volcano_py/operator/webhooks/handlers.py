@@ -28,6 +28,7 @@ from volcano_py.api.hyper_nodes import HyperNode
 from volcano_py.api.json_values import converted
 from volcano_py.api.names import DEFAULT_QUEUE, SCHEDULING_API, TOPOLOGY_API
 from volcano_py.api.objects import ApiObject, PodGroup, Queue
+from volcano_py.api.wording.resource_names import misnamed
 from volcano_py.cluster.kubernetes.http.errors import RequestError
 from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import BATCH_API, VolcanoJob
@@ -183,6 +184,7 @@ class AdmissionHandlers:
             _refuse("queue", review.name, queues.validate_update(before, after, world, rules))
         if not review.is_rehearsal:
             self._view.promise(after)
+        _warn(misnamed(after))
 
     async def _queue_defaults(self, review: Review) -> dict[str, Any]:
         return queues.defaults(_decoded(review.new or {}, Queue, "queue"))
@@ -200,7 +202,7 @@ class AdmissionHandlers:
             return pod_groups.validate_update(before, after, world, default)
 
         _refuse("podgroup", review.name, await self._judged(judge))
-        _warn((*network.group_warnings(after.spec), *pod_groups.annotation_warnings(after)))
+        _warn((*network.group_warnings(after.spec), *pod_groups.ignored_warnings(after)))
 
     async def _pod_group_defaults(self, review: Review) -> dict[str, Any]:
         group = _decoded(review.new or {}, PodGroup, "podgroup")

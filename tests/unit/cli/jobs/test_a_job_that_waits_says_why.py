@@ -85,3 +85,28 @@ def test_the_list_shows_what_the_api_server_refuses_although_the_pod_group_waits
     state = {"phase": "Pending", "reason": "FailedCreate", "message": "no PriorityClass with name high"}
     cells = rows.job_row({**JOB, "status": {"state": state}}, 0.0, "NotEnoughTasks: wait until Job train creates 2")
     assert str(cells[rows.HEADER.index("WHY IT WAITS")]) == "FailedCreate: no PriorityClass with name high"
+
+
+MISSING = "QueueNotFound: queue research does not exist: create it"
+
+
+@pytest.mark.parametrize(
+    ("phase", "why", "shown"),
+    [("Running", MISSING, MISSING), ("Running", WHY, "-"), ("Completed", MISSING, "-"), ("Pending", WHY, WHY)],
+    ids=["its queue is gone", "one of its pods waits", "it has ended", "it waits"],
+)
+async def test_a_job_that_runs_says_only_that_its_queue_does_not_exist(
+    train: UserOfCluster, phase: str, why: str, shown: str
+) -> None:
+    job = {**JOB, "status": {"state": {"phase": phase}}}
+    group = pod_group("train-u1", "default", phase="Running" if why == MISSING else "Pending", why=why)
+    train.api.on("GET", "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs/train", found(job))
+    train.api.on("GET", "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs", page(7, job))
+    train.api.on("GET", GROUP, found(group))
+    train.api.on("GET", GROUP.removesuffix("/train-u1"), page(7, group))
+    listed = (await train.prints("job", "list")).splitlines()
+    assert listed[1].endswith(f"-    {shown}" if shown != "-" else "-    -")
+    viewed = await train.prints("job", "view", "--name", "train")
+    assert [line.split(maxsplit=1)[1] for line in viewed.splitlines() if line.startswith("Waits:")] == (
+        [] if shown == "-" else [shown]
+    )

@@ -172,6 +172,21 @@ async def test_podgroups_are_reported_with_what_they_wait_for(user: UserOfCluste
     assert [each["metadata"]["name"] for each in orjson.loads(queued)["items"]] == ["c"]
 
 
+async def test_podgroups_that_run_say_that_their_queue_does_not_exist(user: UserOfCluster) -> None:
+    why = "QueueNotFound: queue team-a does not exist: create it"
+    missing, back, done = (
+        pod_group(name, phase=phase, why=why, queue="team-a")
+        for name, phase in (("a", "Running"), ("b", "Running"), ("c", "Completed"))
+    )
+    for group, well in ((missing, 7), (back, 9)):
+        group["status"]["conditions"][0]["lastTransitionTime"] = "2026-11-02T12:00:08Z"
+        ready = {"type": "Scheduled", "status": "True", "lastTransitionTime": f"2026-11-02T12:00:0{well}Z"}
+        group["status"]["conditions"].append(ready)
+    user.api.on("GET", GROUPS, page(7, missing, back, done))
+    lines = (await user.prints("podgroup", "list", "-A")).splitlines()[1:]
+    assert [line.rpartition("  -    ")[2] for line in lines] == [why, "-", "-"]
+
+
 async def test_one_that_cannot_be_read_is_a_row_and_spoils_no_other(user: UserOfCluster) -> None:
     user.api.on("GET", GROUPS, page(7, pod_group("odd", queue="team-a", minMember="three"), pod_group("train")))
     assert (await user.prints("podgroup", "list", "-A")).splitlines() == [

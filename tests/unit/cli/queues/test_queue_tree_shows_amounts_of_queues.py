@@ -17,6 +17,7 @@ from rich.console import Console
 from tests.support.registries import checked_registry
 from tests.unit.cli.cluster import SCHEDULING, UserOfCluster, pod_group, queue
 from tests.unit.cluster.fakes import page
+from volcano_py.api.names import CHARGED_QUEUE
 from volcano_py.api.report import QueueReport
 from volcano_py.cli.main import main
 from volcano_py.cli.queues import sources
@@ -129,6 +130,29 @@ def test_long_names_leave_room_for_the_message() -> None:
     assert max(map(len, narrow[:4])) <= 80
     assert narrow[0].split() == ["Queue", "Share", "Allocated", "Pending", "Deserved", "Capability"]
     assert [line.split()[1] for line in narrow[2:4]] == ["researc…mes-00", "researc…mes-01"]
+
+
+BOUND = """---
+{kind: Pod, metadata: {name: k-0, annotations: {volcano.sh/charged-queue: gone, scheduling.k8s.io/group-name: k}},
+ spec: {schedulerName: volcano, nodeName: n1, containers: [{name: c, resources: {requests: {cpu: 3, memory: 1Gi}}}]},
+ status: {phase: Running}}
+---
+{kind: PodGroup, metadata: {name: k}, spec: {minMember: 1, queue: gone}}
+"""
+
+
+def test_pods_of_a_queue_that_does_not_exist_have_a_row(files: Path) -> None:
+    (files / "objects.yaml").write_text(OBJECTS + BOUND.replace("volcano.sh/charged-queue", CHARGED_QUEUE))
+    lines = run(files).stdout.splitlines()
+    heading = lines.index("Queues that do not exist:")
+    assert lines[heading + 1].split() == ["gone", "1", "0.00", "cpu", "████████████████████", "3", "-", "-", "-", "-"]
+    assert lines[heading + 4] == (
+        "  does not exist: running pods keep their places, and no other pod starts; create the queue"
+    )
+    gone = shown(files)["gone"]
+    assert (gone["state"], gone["allocated"]) == ("", {"cpu": "3", "memory": "1Gi", "pods": "1"})
+    assert gone["problem"].startswith("does not exist: ")
+    assert shown(files)["root"]["allocated"]["cpu"] == "8"
 
 
 def _drawn(found: Sequence[Standing], width: int) -> list[str]:

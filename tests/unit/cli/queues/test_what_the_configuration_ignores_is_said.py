@@ -73,6 +73,16 @@ async def test_create_reads_no_configuration_for_a_queue_that_no_plugin_could_ig
     assert not user.api.sent("GET", CONFIG_MAP)
 
 
+MISNAMED = 'spec.capability.cpus (4) has no effect: no resource has this name (did you mean "cpu"?)'
+
+
+async def test_create_says_without_any_configuration_which_resources_do_not_exist(user: UserOfCluster) -> None:
+    assert await create(user, "--capability", "cpus=4") == f"queue a: {MISNAMED}\n"
+    assert not user.api.sent("GET", CONFIG_MAP)
+    user.api.on("GET", CONFIG_MAP, refusal(403, "Forbidden", "no"))
+    assert await create(user, "--parent", "dept", "--capability", "cpus=4") == f"queue a: {MISNAMED}\n"
+
+
 async def test_create_says_nothing_to_whoever_may_not_read_the_configuration(user: UserOfCluster) -> None:
     user.api.on("GET", CONFIG_MAP, refusal(403, "Forbidden", "no"))
     assert await create(user, "--parent", "dept") == ""

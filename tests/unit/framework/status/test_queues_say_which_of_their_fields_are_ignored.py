@@ -276,3 +276,9 @@ def written(team: Queue, owner: Sequence[PluginChoice]) -> tuple[Condition, ...]
     found = [each.conditions for each in effects if isinstance(each, QueueConditions)]
     assert len(found) <= 1
     return found[0] if found else None
+
+
+@pytest.mark.parametrize("owner", ["proportion", "capacity", "hdrf", "none"])
+def test_amounts_of_resources_that_do_not_exist_are_reported_whatever_is_configured(owner: str) -> None:
+    message = 'spec.capability.cpus (4) has no effect: no resource has this name (did you mean "cpu"?)'
+    assert reported(queue(capability={"cpus": 4, "memory": "1Gi", "example.com/chip": 2}), owner) == message

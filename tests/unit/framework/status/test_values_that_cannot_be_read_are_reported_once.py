@@ -49,6 +49,15 @@ def test_the_pod_is_placed_all_the_same_and_gets_one_event() -> None:
     assert events(cycles) == []
 
 
+def test_min_resources_that_do_not_exist_are_reported_once_and_hold_nothing_up() -> None:
+    cycles = Cycles(node("n1"), pod_group("g", min_resources={"cpus": "2"}), pod("a", group="g", cpu="1"))
+    (event,) = events(cycles)
+    assert event[0] == "PodGroup team/g"
+    assert event[1].startswith("spec.minResources.cpus is '2': correct the name, which no resource has (did you mean")
+    assert cycles.binds == {"a": "n1"}
+    assert events(cycles) == []
+
+
 def test_pods_and_pod_groups_get_events_each_of_their_own() -> None:
     group = with_annotations(pod_group("g"), jdb_min_available="half", running_estimate="long")
     cycles = Cycles(node("n1"), group, odd_pod("a", "x", preemptable="maybe"), odd_pod("b", "5"))

@@ -297,6 +297,15 @@ async def test_annotations_that_cannot_be_read_are_admitted_with_a_warning(door:
     assert await door.ask("validate-podgroups", GROUP_KIND, group) == {"allowed": True, "warnings": warned}
 
 
+async def test_amounts_of_resources_that_do_not_exist_are_admitted_with_a_warning(door: Door) -> None:
+    meant = 'no resource has this name (did you mean "cpu"?)'
+    answer = await door.ask("validate-queues", QUEUE_KIND, raw("a", {"weight": 1, "capability": {"cpus": 4}}))
+    assert answer == {"allowed": True, "warnings": [f"spec.capability.cpus (4) has no effect: {meant}"]}
+    group = raw("work", {"queue": "default", "minResources": {"cpus": 4}}, namespace="ns")
+    (warning,) = (await door.ask("validate-podgroups", GROUP_KIND, group))["warnings"]
+    assert warning.startswith("spec.minResources.cpus is '4': correct the name, which no resource has")
+
+
 async def test_what_cannot_be_read_is_refused_and_what_is_being_deleted_is_let_go(door: Door) -> None:
     bad = raw("work", {"queue": 3}, namespace="ns")
     answer = await door.ask("validate-podgroups", GROUP_KIND, bad)

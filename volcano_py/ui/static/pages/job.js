@@ -123,6 +123,7 @@ function explained(found) {
     <p class="verdict">${now.reason ? html`<strong>${now.reason}</strong>: ${now.message.replace(`${now.reason}: `, "")}` : nothing}</p>
     <p>${now.running} of ${counted(now.wanted, "pod")} placed${now.since ? html`, ${now.state.toLowerCase()} since ${moment(Date.parse(now.since) / 1000)}` : nothing}.</p>
     ${[...(now.ignored ?? []), ...(now.ignoredOfQueues ?? [])].map((each) => html`<p class="small">Ignored: ${each}</p>`)}
+    ${(now.hints ?? []).map((each) => html`<p class="small">Hint: ${each}</p>`)}
     ${cluster().hidden?.length ? (found.unread ?? []).map((each) => html`<p class="small">${each}</p>`) : nothing}
     ${now.reason ? remedies(found) : nothing}
     ${found.limits?.length ? part("Limits", html`<ol class="chain">${found.limits.map(limit)}</ol>`) : nothing}

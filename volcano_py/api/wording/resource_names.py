@@ -1,0 +1,89 @@
+"""Names of resources that no node has and no pod can ask for: most are misspelt.
+
+A name with a domain, such as `nvidia.com/gpu`, may be that of a device on a node that is still to come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final
+
+from volcano_py.api.annotations.known import unreadable_of_pod_group
+from volcano_py.api.annotations.reading import Unreadable
+from volcano_py.api.objects import PodGroup, Queue, ResourceList
+from volcano_py.api.wording.explain import cut
+from volcano_py.api.wording.suggestion import suggestion
+
+_OWN: Final = ("cpu", "memory", "ephemeral-storage", "pods", "storage")
+_OWN_PREFIXES: Final = ("hugepages-", "attachable-volumes-")
+_OF_QUOTAS: Final = ("requests.", "limits.")
+_MOST: Final = 5  # names of an object that are reported
+_LONGEST: Final = 60  # characters of what a user wrote
+
+
+def is_possible(name: str) -> bool:
+    """Whether Kubernetes has a resource of this name, or it has a domain."""
+    return name in _OWN or "/" in name or name.startswith(_OWN_PREFIXES)
+
+
+def advice(name: str) -> str:
+    """For a name that is not possible: what was probably meant, else what names look like."""
+    bare = _bare(name)
+    if bare != name and is_possible(bare):
+        return f' (did you mean "{_cut(bare)}"?)'
+    near = "" if "gpu" in name.lower() else suggestion(bare, (*_OWN, "hugepages-2Mi", "hugepages-1Gi"))
+    return near or "; the name of a device has a domain, such as nvidia.com/gpu"
+
+
+def without_effect(
+    capability: ResourceList, deserved: ResourceList, guarantee: ResourceList
+) -> Iterator[tuple[str, str, str]]:
+    """Amounts of a Queue that have no effect because of their names: the field, what was found in it, and why."""
+    fields = {"spec.capability": capability, "spec.deserved": deserved, "spec.guarantee.resource": guarantee}
+    found = (
+        (f"{field}.{_cut(name)}", _cut(str(amounts[name])), f"no resource has this name{advice(name)}")
+        for field, amounts in fields.items()
+        for name in _impossible(amounts)
+    )
+    return islice(found, _MOST)
+
+
+def misnamed(queue: Queue) -> Iterator[str]:
+    """The same as sentences without a full stop."""
+    spec = queue.spec
+    for field, found, why in without_effect(spec.capability, spec.deserved, spec.guarantee.resource):
+        yield f"{field} ({found}) has no effect: {why}"
+
+
+def ignored_of_pod_group(group: PodGroup) -> tuple[Unreadable, ...]:
+    """What cannot be read of its annotations and labels, and names of minResources that no resource has.
+
+    These may be names for quotas (`requests.cpu`), too, as those of Volcano Jobs are.
+    """
+    amounts = group.spec.min_resources or {}
+    wrong = (
+        Unreadable(
+            f"spec.minResources.{_cut(name)}",
+            _cut(str(amounts[name])),
+            f"correct the name, which no resource has{advice(name)}",
+            "it counts as absent",
+        )
+        for name in _impossible(amounts)
+        if not is_possible(_bare(name))
+    )
+    return (*unreadable_of_pod_group(group.metadata), *islice(wrong, _MOST))
+
+
+def _impossible(names: Iterable[str]) -> Iterator[str]:
+    return (name for name in names if not is_possible(name))
+
+
+def _bare(name: str) -> str:
+    """Without what ResourceQuotas have in front of it."""
+    prefix = next((each for each in _OF_QUOTAS if name.startswith(each)), "")
+    return name.removeprefix(prefix)
+
+
+def _cut(text: str) -> str:
+    return cut(text, _LONGEST)
