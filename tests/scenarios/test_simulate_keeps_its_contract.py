@@ -207,6 +207,29 @@ def test_ignored_kinds_are_listed() -> None:
     assert outcome("-f", "-", stdin=manifests)["binds"] == {}
 
 
+APART = """
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: NAME, labels: {app: db}}
+spec:
+  schedulerName: volcano
+  affinity:
+    podAntiAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+      - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: db}}}
+  containers: [{name: c, image: pause}]
+"""
+
+
+def test_pods_that_want_nodes_of_their_own_get_them_also_where_no_node_has_a_label() -> None:
+    pods = "".join(APART.replace("NAME", name) for name in "abc")
+    nodes = f"{NODE}---\n{NODE.replace('n1', 'n2')}"
+    found = outcome("-f", "-", stdin=nodes + pods)
+    assert sorted(found["binds"].values()) == ["n1", "n2"]
+    assert len(found["unschedulable"]) == 1
+
+
 OWNED = """
 apiVersion: v1
 kind: Pod
