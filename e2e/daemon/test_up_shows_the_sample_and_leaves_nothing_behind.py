@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from e2e.harness.waiting import eventually
+from volcano_py.api.names import CONFIG_KEY, CONFIG_MAP, SYSTEM_NAMESPACE
+from volcano_py.config import default_configuration_text
 from volcano_py.local.client import APIClient
 from volcano_py.local.controlplane import ControlPlane
 
@@ -76,8 +78,10 @@ async def test_the_sample_settles_once_and_nothing_is_left(tmp_path: Path) -> No
 
 
 async def test_it_stays_up_for_kubectl_until_ctrl_c(control_plane: ControlPlane, tmp_path: Path) -> None:
-    kubeconfig = tmp_path / "plane" / "admin.kubeconfig"
-    async with up(tmp_path / "plane", "--no-sample", "--nodes=1", "--topology=1x2x1") as process:
+    kubeconfig, conf = tmp_path / "plane" / "admin.kubeconfig", tmp_path / "own.conf"
+    conf.write_text(default_configuration_text().replace("proportion", "capacity"))
+    arguments = ("--no-sample", "--nodes=1", "--topology=1x2x1", f"--scheduler-conf={conf}")
+    async with up(tmp_path / "plane", *arguments) as process:
         assert process.stdout is not None
         said = b""
         while not re.search(rb"\d nodes? new: ", said):  # (one line or several, as they come)
@@ -88,6 +92,8 @@ async def test_it_stays_up_for_kubectl_until_ctrl_c(control_plane: ControlPlane,
             await eventually("the nodes and HyperNodes of the network", partial(_has_network, client))
             # The daemon makes them as soon as it leads, and tests that schedule nothing do not wait for that.
             await eventually("the queues default and root", partial(_has_queues, client, {"default", "root"}))
+            in_cluster = await client.get(f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/configmaps/{CONFIG_MAP}")
+            assert in_cluster["data"] == {CONFIG_KEY: conf.read_text()}
         assert control_plane.server.encode() not in kubeconfig.read_bytes()
         process.send_signal(signal.SIGINT)
         rest, _ = await process.communicate()
@@ -99,6 +105,9 @@ async def test_it_stays_up_for_kubectl_until_ctrl_c(control_plane: ControlPlane,
     # The daemon went first, and gave its Lease back before the API server was gone.
     log = (tmp_path / "plane" / "logs" / "volcano-py.log").read_text()
     assert '"level":"error"' not in log, log
+    # That is the configuration of the file, as in a real cluster.
+    in_force = next(line for line in log.splitlines() if '"msg":"configuration in force"' in line)
+    assert f"ConfigMap {SYSTEM_NAMESPACE}/{CONFIG_MAP}" in in_force
 
 
 async def test_a_daemon_that_dies_ends_it_with_the_end_of_its_log(tmp_path: Path) -> None:

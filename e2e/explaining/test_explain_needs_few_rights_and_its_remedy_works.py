@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any, Final
 
 import pytest_asyncio
 from click.testing import CliRunner
@@ -16,6 +17,8 @@ from e2e.harness.namespace import Namespace
 from e2e.harness.objects import gang, queue
 from e2e.harness.viewer import viewer_of
 from volcano_py.cli.main import main
+
+_NO_RIGHTS: Final = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": []}
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -87,10 +90,25 @@ async def test_rights_in_one_namespace_are_enough_for_its_workloads(
     await namespace.wait_reported("train-1", saying="capability")
     async with viewer_of(namespace, tmp_path, everywhere=False) as viewer:
         line = ("explain", "podgroup", "train", "-n", namespace.name, "--kubeconfig", str(viewer), "-o", "json")
-        result = await asyncio.to_thread(CliRunner().invoke, main, line, prog_name="volcano-py")
-    assert result.exit_code == 0, result.output
-    reported = json.loads(result.stdout)
-    assert (reported["now"]["state"], reported["now"]["reason"]) == ("Waiting", "OverCapability"), reported
+
+        async def explained() -> dict[str, Any]:
+            result = await asyncio.to_thread(CliRunner().invoke, main, line, prog_name="volcano-py")
+            assert result.exit_code == 0, result.output
+            found: dict[str, Any] = json.loads(result.stdout)
+            assert (found["now"]["state"], found["now"]["reason"]) == ("Waiting", "OverCapability"), found
+            return found
+
+        reported = await explained()
+        await namespace.cluster.apply([_NO_RIGHTS | {"metadata": {"name": f"{namespace.name}-viewer"}}])
+
+        async def says_what_the_scheduler_wrote() -> None:
+            found = await explained()
+            assert found["now"].get("reported"), found
+            assert "capability" in found["now"]["message"]
+            (unread,) = found["unread"]
+            assert unread.startswith("Node, Queue and "), unread
+
+        await namespace.cluster.eventually("nodes and queues may not be read", says_what_the_scheduler_wrote)
     unread = [text.partition(" not read: ")[0] for text in reported["unread"]]
     assert f"Pod in other namespaces than {namespace.name}" in unread
     assert not {"Pod", "PodGroup", "Node", "Queue"}.intersection(unread)

@@ -207,6 +207,68 @@ def test_ignored_kinds_are_listed() -> None:
     assert outcome("-f", "-", stdin=manifests)["binds"] == {}
 
 
+APART = """
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: NAME, labels: {app: db}}
+spec:
+  schedulerName: volcano
+  affinity:
+    podAntiAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+      - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: db}}}
+  containers: [{name: c, image: pause}]
+"""
+
+
+def test_pods_that_want_nodes_of_their_own_get_them_also_where_no_node_has_a_label() -> None:
+    pods = "".join(APART.replace("NAME", name) for name in "abc")
+    nodes = f"{NODE}---\n{NODE.replace('n1', 'n2')}"
+    found = outcome("-f", "-", stdin=nodes + pods)
+    assert sorted(found["binds"].values()) == ["n1", "n2"]
+    assert len(found["unschedulable"]) == 1
+
+
+OWNED = """
+apiVersion: v1
+kind: Pod
+metadata: {name: web-0, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: web, uid: web}]}
+spec: {schedulerName: volcano, containers: [{name: c, image: pause}]}
+"""
+
+
+def test_workloads_whose_pods_are_not_created_are_listed() -> None:
+    """They are read, because pods may belong to them."""
+    job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: NAME}\nspec: {parallelism: 4}\n"
+    replicas = "apiVersion: apps/v1\nkind: KIND\nmetadata: {name: web}\nspec: {replicas: 2}\n"
+    kinds = ("StatefulSet", "ReplicaSet", "DaemonSet")
+    manifests = [job.replace("NAME", name) for name in "ab"] + [replicas.replace("KIND", kind) for kind in kinds]
+    line = "Not simulated: 1 DaemonSet, 2 Job (batch/v1), 1 ReplicaSet, 1 ReplicationController, 1 StatefulSet\n"
+    manifests.append("kind: ReplicationController\nmetadata: {name: web}\n")
+    assert simulate("-f", "-", stdin="---\n".join([NODE, *manifests])).stdout.endswith(f"\n{line}")
+    printed = simulate("-f", "-", stdin="---\n".join([NODE, *manifests, OWNED])).stdout
+    assert printed.endswith(f"\n{line.replace(', 1 StatefulSet', '')}")
+
+
+@pytest.mark.parametrize("status", ["7", "{conditions: 7}", "{conditions: [7, {type: [], status: {}}]}"])
+def test_a_workload_without_pods_is_listed_whatever_its_status_is(status: str) -> None:
+    controller = f"kind: ReplicationController\nmetadata: {{name: web}}\nstatus: {status}\n"
+    printed = simulate("-f", "-", stdin=f"{NODE}---\n{controller}").stdout
+    assert printed.endswith("\nNot simulated: 1 ReplicationController\n")
+
+
+def test_workloads_that_have_or_want_no_pods_are_not_listed() -> None:
+    """As kubectl lists them of a cluster."""
+    none = "apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: old}\nspec: {replicas: 0}\n"
+    job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: NAME}\n"
+    ended = job.replace("NAME", "ended") + "status: {conditions: [{type: Complete, status: 'True'}]}\n"
+    suspended = job.replace("NAME", "suspended") + "spec: {suspend: true}\n"
+    has_pods = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: web}\n"
+    manifests = "---\n".join([NODE, none, ended, suspended, has_pods, OWNED])
+    assert "Not simulated" not in simulate("-f", "-", stdin=manifests).output
+
+
 def test_without_ignored_kinds_nothing_is_listed(file: Path) -> None:
     assert "Not simulated" not in simulate("-f", str(file)).output
 

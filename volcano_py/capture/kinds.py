@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
 from msgspec.structs import replace
 
 from volcano_py.api.objects import NodeMetrics
+from volcano_py.api.wording.summarize import counted
 from volcano_py.capture.model import Unread
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.kubernetes.watching import kinds
@@ -64,13 +65,35 @@ CONSEQUENCES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
+
+def essentials(unread: Iterable[Unread]) -> list[Unread]:
+    """Of what could not be read, the kinds without which hardly any decision is as the live scheduler's."""
+    return [each for each in unread if each.what in ESSENTIAL]
+
+
+def in_short(unread: Sequence[Unread], so: str) -> tuple[str, ...]:
+    """One line for all kinds that could not be read, with `so` as what follows from that, and one for each other
+    thing. For where essential kinds are among them: nothing is decided then, so what follows from each other kind, and
+    from the configuration, is beside the point."""
+    missing = essentials(unread)
+    kinds = [each for each in unread if each not in missing and each.what.partition(_ELSEWHERE)[0] in OF_NAME]
+    more = f" and {counted(len(kinds), 'more kind')}" if kinds else ""
+    line = f"{', '.join(each.what for each in missing)}{more} not read: {missing[0].why}; {so}"
+    others = (each for each in unread if each not in missing and each not in kinds)
+    return (line, *(str(each) for each in others if not each.what.startswith("ConfigMap ")))
+
+
+RIGHTS: Final = "the ClusterRole view has the right to list them in all namespaces, except for nodes"
+"""For messages about essential kinds."""
+
+_ELSEWHERE: Final = " in other namespaces than "
 _OF_OTHER_PODS: Final = "they count as absent, and nodes and queues seem to have more room than they have"
 
 
 def unread_elsewhere(kind: Kind, namespace: str, why: str) -> Unread:
     """What is missing where objects of the kind can be read in one namespace only."""
     so = _OF_OTHER_PODS if kind is kinds.POD else "they count as absent"
-    return Unread(f"{kind.name} in other namespaces than {namespace}", why, so)
+    return Unread(f"{kind.name}{_ELSEWHERE}{namespace}", why, so)
 
 
 def of_namespace(kind: Kind, namespace: str) -> Kind | None:

@@ -20,7 +20,7 @@ from volcano_py.cli.options.manifests import read_documents
 from volcano_py.cli.printing.ignored_fields import ignored_lines
 from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.printing.output import console, log_aside, output_option, print_data
-from volcano_py.cluster.manifests import Document, ManifestError, passed_over, stored
+from volcano_py.cluster.manifests import Document, ManifestError, Stored, not_simulated, stored
 from volcano_py.config import SchedulerConfiguration
 from volcano_py.framework.registry import Registry
 from volcano_py.operator.podgroups.generated_group import GroupRules
@@ -93,6 +93,7 @@ def simulate(
     log_aside()
     registry = builtin_registry().with_installed()
     documents: list[Document] = []
+    items: list[Stored] = []
     played: PlayResult | None = None
     if source.is_given:
         capture = source.capture()
@@ -100,7 +101,11 @@ def simulate(
     else:
         configuration = load_configuration(scheduler_conf, registry)
         documents = read_documents(filenames)
-        played, result = _of_manifests(documents, configuration, registry, source.rules(), play=play, cycles=cycles)
+        try:
+            items = stored(documents)
+            played, result = _of_manifests(items, configuration, registry, source.rules(), play=play, cycles=cycles)
+        except ManifestError as error:
+            raise click.ClickException(str(error)) from error
     if output == "table":
         if played is None:
             _print_tables(result)
@@ -108,7 +113,7 @@ def simulate(
             _print_play(played)
         for line in ignored_lines(result.reports[-1].queues.values() if result.reports else ()):
             console().print(line)
-        if others := passed_over(documents):
+        if others := not_simulated(documents, items):
             click.echo(f"Not simulated: {plain(', '.join(others))}")
     else:
         print_data(result.as_json() if played is None else played.as_json(), output)
@@ -117,7 +122,7 @@ def simulate(
 
 
 def _of_manifests(
-    documents: list[Document],
+    items: list[Stored],
     configuration: SchedulerConfiguration,
     registry: Registry,
     rules: GroupRules,
@@ -125,13 +130,9 @@ def _of_manifests(
     play: float | None,
     cycles: int | None,
 ) -> tuple[PlayResult | None, SimulationResult]:
-    try:
-        items = stored(documents)
-        if play is None:
-            return None, Simulation(items, configuration, registry, rules=rules).run(cycles)
-        played = Play(items, configuration, registry, rules=rules).run(play)
-    except ManifestError as error:
-        raise click.ClickException(str(error)) from error
+    if play is None:
+        return None, Simulation(items, configuration, registry, rules=rules).run(cycles)
+    played = Play(items, configuration, registry, rules=rules).run(play)
     return played, played.simulation
 
 

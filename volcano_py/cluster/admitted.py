@@ -1,20 +1,23 @@
-"""What the API server fills in when an object is created: defaults, and the admission of priorities."""
+"""What is filled in when an object is created: defaults and priorities by the API server, a label by the kubelet."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
 from volcano_py.api.names import KUBERNETES_SCHEDULER
 from volcano_py.api.objects import ApiObject, Container, Node, Pod, PriorityClass
 
+_HOSTNAME: Final = "kubernetes.io/hostname"
+"""The label that the kubelet sets, by default to the node's name."""
+
 
 def admitted(obj: ApiObject, priorities: Mapping[str, PriorityClass]) -> ApiObject:
-    """What defaulting and admission would have filled in."""
-    if isinstance(obj, Node) and not obj.status.allocatable:
-        status = msgspec.structs.replace(obj.status, allocatable=obj.status.capacity)
-        return msgspec.structs.replace(obj, status=status)
+    """What defaulting and admission would have filled in, and of a node its kubelet."""
+    if isinstance(obj, Node):
+        return _registered(obj)
     if not isinstance(obj, Pod):
         return obj
     obj = _with_host_ports(obj)
@@ -29,6 +32,17 @@ def admitted(obj: ApiObject, priorities: Mapping[str, PriorityClass]) -> ApiObje
     policy = obj.spec.preemption_policy or (found.preemption_policy if found is not None else "")
     spec = msgspec.structs.replace(obj.spec, priority=value, preemption_policy=policy)
     return msgspec.structs.replace(obj, spec=spec)
+
+
+def _registered(node: Node) -> Node:
+    """A node says what it offers, and has its name as a label: terms of pods rely on it."""
+    labels, status = node.metadata.labels, node.status
+    if _HOSTNAME not in labels:
+        metadata = msgspec.structs.replace(node.metadata, labels={**labels, _HOSTNAME: node.metadata.name})
+        node = msgspec.structs.replace(node, metadata=metadata)
+    if status.allocatable:
+        return node
+    return msgspec.structs.replace(node, status=msgspec.structs.replace(status, allocatable=status.capacity))
 
 
 def _with_host_ports(pod: Pod) -> Pod:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -67,6 +67,7 @@ _OF_GROUP: Final[Mapping[str, Mapping[str, type[ApiObject]]]] = {
     "topology.volcano.sh": {"HyperNode": hyper_nodes.HyperNode},
 }
 """API group → kind → what its objects are read as."""
+_OWNERS_OF_PODS: Final = (workloads.Workload, workloads.ReplicationController)
 _CLUSTER_SCOPED: Final = frozenset(
     {
         "Node",
@@ -248,13 +249,48 @@ def stored(documents: Iterable[Document]) -> list[Stored]:
     ]
 
 
-def passed_over(documents: Iterable[Document]) -> list[str]:
-    """How many documents of each kind `stored` does not read."""
+def not_simulated(documents: Sequence[Document], read: Iterable[Stored]) -> list[str]:
+    """How many documents of each kind have no effect in a cluster in memory. `read`: what `stored` made of them.
+
+    These are the kinds that it does not read, and workloads that lack all their pods: no controller creates these.
+    """
     bodies = [document.body for document in documents if _read_as(document.body) is None]
-    counts = Counter(str(body["kind"]) for body in bodies if body.get("kind"))
+    named = [str(body["kind"]) for body in bodies if body.get("kind")]
+    counts = Counter([*named, *_without_pods(documents, read)])
     found = [f"{count} {kind}" for kind, count in sorted(counts.items())]
-    unnamed = len(bodies) - counts.total()
+    unnamed = len(bodies) - len(named)
     return [*found, f"{counted(unnamed, 'object')} without a kind"] if unnamed else found
+
+
+def _without_pods(documents: Iterable[Document], read: Iterable[Stored]) -> Iterator[str]:
+    """The kind of each workload that asks for pods, of which there are none."""
+    asking = [each.body for each in documents if _read_as(each.body) in _OWNERS_OF_PODS and _asks_for_pods(each.body)]
+    if not asking:
+        return
+    owners = {
+        (owner.kind, obj.metadata.namespace, owner.name)
+        for _, obj in read
+        if isinstance(obj, objects.Pod)
+        for owner in obj.metadata.owner_references
+    }
+    for body in asking:
+        kind, metadata = str(body["kind"]), body["metadata"]
+        if (kind, metadata.get("namespace") or "default", metadata["name"]) not in owners:
+            yield "Job (batch/v1)" if kind == "Job" else kind
+
+
+def _asks_for_pods(body: Mapping[str, Any]) -> bool:
+    """Not if it is scaled to zero, has ended or is suspended, as are many of those that kubectl lists."""
+    spec, status = (part if isinstance(part := body.get(name), dict) else {} for name in ("spec", "status"))
+    if spec.get("parallelism" if body["kind"] == "Job" else "replicas", 1) == 0 or spec.get("suspend"):
+        return False
+    conditions = status.get("conditions")
+    ends = [{"type": name, "status": "True"} for name in ("Complete", "Failed")]
+    return not any(
+        isinstance(each, dict) and each.items() >= end.items()
+        for each in (conditions if isinstance(conditions, list) else ())
+        for end in ends
+    )
 
 
 def made(body: dict[str, Any], priorities: Iterable[PriorityClass]) -> ApiObject:

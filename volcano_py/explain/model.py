@@ -18,7 +18,8 @@ class Now(_Part, frozen=True):
     start it. `since`: RFC 3339, "" when no condition says it. `evictions`: why the next cycles evict pods of it.
     `ignored`: annotations, labels and fields of the PodGroup and its pods that cannot be read; `ignored_of_queues`: the
     same of its queue and of those above it. `others`: how the other PodGroups of a workload with several stand.
-    `hints`: what its user may not expect."""
+    `hints`: what its user may not expect. `reported`: the reason is the one that the scheduler has
+    written, because too little could be read to decide again; the explanation then has a history, and no other part."""
 
     state: str
     running: int
@@ -33,6 +34,7 @@ class Now(_Part, frozen=True):
     ignored_of_queues: tuple[str, ...] = ()
     others: str = ""
     hints: tuple[str, ...] = ()
+    reported: bool = False
 
 
 class Ahead(_Part, frozen=True):

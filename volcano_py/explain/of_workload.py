@@ -11,7 +11,7 @@ from volcano_py.explain.holders import holders
 from volcano_py.explain.limits import limits
 from volcano_py.explain.model import WorkloadExplanation
 from volcano_py.explain.nodes import nodes
-from volcano_py.explain.now import now
+from volcano_py.explain.now import as_reported, now
 from volcano_py.explain.position import position
 from volcano_py.explain.remedies.verified import verified
 from volcano_py.explain.target import find
@@ -19,18 +19,25 @@ from volcano_py.explain.world import World
 
 
 def explain_workload(
-    world: World, kind: str, name: str, events: Sequence[CapturedEvent] = (), story: Story = no_story
+    world: World,
+    kind: str,
+    name: str,
+    events: Sequence[CapturedEvent] = (),
+    story: Story = no_story,
+    *,
+    decides: bool = True,
 ) -> WorkloadExplanation:
     """`kind` and `name` (namespace/name) are those of a workload, as `target.find` takes them. Of the events, those
-    about the workload are shown, and the story of its PodGroup.
+    about the workload are shown, and the story of its PodGroup. Not `decides`: too little of the cluster could be read
+    for decisions, so what the scheduler has written counts, and what would need decisions is left out.
 
     Raises:
         ExplainError: there is no such object, or it is not this scheduler's.
     """
     target = find(world, kind, name)
-    stands = now(world, target)
+    stands = now(world, target) if decides else as_reported(world, target)
     past = history(world, target, events, story)
-    if not stands.reason:
+    if not stands.reason or not decides:
         return WorkloadExplanation(name, stands, history=past)
     refused = nodes(world, target)
     chain = limits(world, target, stands, refused)

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 import yaml
 
-from volcano_py.api.names import ADMISSION, SCHEDULING_API, SYSTEM_NAMESPACE
+from volcano_py.api.names import ADMISSION, CONFIG_KEY, CONFIG_MAP, SCHEDULING_API, SYSTEM_NAMESPACE
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.local.client import APIError
 from volcano_py.local.controlplane import ControlPlane
@@ -37,10 +37,16 @@ async def daemon_kubeconfig(plane: ControlPlane) -> Path:
     return await plane.kubeconfig_for_service_account(SYSTEM_NAMESPACE, SERVICE_ACCOUNT)
 
 
-async def install(kubectl: Kubectl) -> None:
-    """Install CRDs, namespace, RBAC, priority classes and configuration; the CRDs are served when it returns."""
+async def install(kubectl: Kubectl, configuration: str | None = None) -> None:
+    """Install CRDs, namespace, RBAC, priority classes and configuration; the CRDs are served when it returns.
+
+    `configuration`: what the scheduler's ConfigMap has instead of the shipped text.
+    """
     rendered = await kubectl("kustomize", str(shipped("manifests")))
     documents: list[dict[str, Any]] = [document for document in yaml.safe_load_all(rendered) if document]
+    for document in documents:
+        if configuration is not None and document["metadata"]["name"] == CONFIG_MAP:
+            document["data"][CONFIG_KEY] = configuration
     await apply_crds(kubectl, [document for document in documents if is_crd(document)])
     await apply(kubectl, [each for each in documents if not is_crd(each) and each["kind"] != "Deployment"])
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from volcano_py.api.objects import Pod
-from volcano_py.capture.kinds import ESSENTIAL
+from volcano_py.capture.kinds import essentials
 from volcano_py.capture.model import Capture, CapturedEvent
 from volcano_py.capture.start import rules_of
 from volcano_py.cluster.manifests import Document, ManifestError, bounded, read_text
@@ -88,7 +88,8 @@ class Answers:
         has_events = slash and sight.may(EVENTS, namespace)
         events, unread = await self._cluster.events(namespace) if has_events else ((), None)
         async with self._lock:
-            found = await asyncio.to_thread(_explanation, await self._world_now(), kind, name, events)
+            decides = not essentials(self._cluster.unread)
+            found = await asyncio.to_thread(_explanation, await self._world_now(), kind, name, events, decides=decides)
         missing = (*self._cluster.unread, *([unread] if unread is not None else []))
         answer: dict[str, Any] = msgspec.to_builtins(reduced(replace(found, unread=tuple(map(str, missing))), sight))
         return answer
@@ -130,7 +131,7 @@ class Answers:
         self, changes: Sequence[of.Change], configuration: SchedulerConfiguration | None
     ) -> dict[str, Any]:
         capture = self._cluster.capture()
-        if missing := [each.what for each in capture.unread if each.what in ESSENTIAL]:
+        if missing := [each.what for each in essentials(capture.unread)]:
             raise AnswerError(f"nothing can be tried without {' and '.join(missing)} objects, which you may not list")
         async with self._lock:
             return await asyncio.to_thread(
@@ -158,13 +159,13 @@ def _must_see_all(sight: Sight, *more: str) -> None:
         )
 
 
-def _explanation(world: World, kind: str, name: str, events: Sequence[CapturedEvent]) -> Any:
+def _explanation(world: World, kind: str, name: str, events: Sequence[CapturedEvent], *, decides: bool) -> Any:
     try:
         if kind == "queue":
             return explain_queue(world, name)
         if kind == "node":
             return explain_node(world, name)
-        return explain_workload(world, kind, name, events)
+        return explain_workload(world, kind, name, events, decides=decides)
     except ExplainError as error:
         raise AnswerError(str(error)) from error
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from volcano_py.api.objects import Node, ObjectMeta, Pod, PriorityClass, metadata_of
 from volcano_py.api.volumes import CSINode
-from volcano_py.cluster.manifests import VOLCANO_JOB, Document, ManifestError, Stored, made, passed_over, stored
+from volcano_py.cluster.manifests import VOLCANO_JOB, Document, ManifestError, Stored, made, not_simulated, stored
 from volcano_py.jobs.model import VolcanoJob
 from volcano_py.what_if.controllers import created_again
 from volcano_py.what_if.fields import FieldError, top_level_fields, with_field
@@ -134,14 +134,14 @@ class Submit(msgspec.Struct, frozen=True):
     documents: tuple[Document, ...]
 
     def apply(self, items: Sequence[Stored], now: float) -> list[Stored]:
-        if others := passed_over(self.documents):
-            raise ChangeError(
-                f"--submit {self.documents[0].source}: {', '.join(others)} is not simulated; submit pods and PodGroups,"
-                " or a Volcano Job"
-            )
         try:
-            classes = [obj for _, obj in items if isinstance(obj, PriorityClass)]
-            classes += [obj for _, obj in stored(self.documents) if isinstance(obj, PriorityClass)]
+            read = stored(self.documents)
+            if others := not_simulated(self.documents, read):
+                raise ChangeError(
+                    f"--submit {self.documents[0].source}: {', '.join(others)} is not simulated; submit pods and"
+                    " PodGroups, or a Volcano Job"
+                )
+            classes = [obj for _, obj in (*items, *read) if isinstance(obj, PriorityClass)]
             created = datetime.fromtimestamp(now, UTC).isoformat()
             new = [_new(document.body, classes, created) for document in self.documents]
         except ManifestError as error:

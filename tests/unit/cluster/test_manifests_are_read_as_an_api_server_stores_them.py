@@ -71,6 +71,18 @@ def test_a_node_offers_its_capacity_when_it_does_not_say_otherwise() -> None:
     assert node.status.allocatable == {"cpu": 3}
 
 
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ("null", {"kubernetes.io/hostname": "n"}),
+        ("{rack: a}", {"rack": "a", "kubernetes.io/hostname": "n"}),
+        ("{kubernetes.io/hostname: n.example}", {"kubernetes.io/hostname": "n.example"}),
+    ],
+)
+def test_a_node_has_its_hostname_as_a_label_as_the_kubelet_sets_it(labels: str, expected: dict[str, str]) -> None:
+    assert one(f"kind: Node\nmetadata: {{name: n, labels: {labels}}}").metadata.labels == expected
+
+
 def test_the_last_of_two_namesakes_counts() -> None:
     queue = one(
         "kind: Queue\nmetadata: {name: q}\nspec: {weight: 1}\n---\nkind: Queue\nmetadata: {name: q}\nspec: {weight: 7}"

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 import yaml
 
+from volcano_py.api.names import CONFIG_KEY, CONFIG_MAP
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.creation import create_objects
 from volcano_py.local.install import install
@@ -168,3 +169,12 @@ async def test_the_installation_is_the_shipped_one_without_the_deployment() -> N
     (_, (verb, folder)) = recorder.calls[0]
     assert verb == "kustomize"
     assert folder.endswith("manifests")
+
+
+async def test_a_configuration_replaces_the_shipped_one_in_the_schedulers_config_map() -> None:
+    shipped = thing("ConfigMap", CONFIG_MAP, data={CONFIG_KEY: "shipped"})
+    for configuration, expected in ((None, "shipped"), ("own", "own")):
+        recorder = Recorder(yaml.safe_dump_all([shipped, thing("ConfigMap", "other", data={CONFIG_KEY: "other"})]))
+        await install(cast(Kubectl, recorder), configuration)
+        (_, applied) = recorder.calls[-1]
+        assert [each["data"] for each in applied] == [{CONFIG_KEY: expected}, {CONFIG_KEY: "other"}]

@@ -42,6 +42,15 @@ async def test_the_history_of_a_capture_has_the_events_that_it_keeps() -> None:
     assert not any(each["text"].startswith("event") for each in without.get("history", ()))
 
 
+async def test_without_the_essential_kinds_the_reason_is_the_one_that_the_scheduler_has_written() -> None:
+    shown = cluster()
+    shown.unread = (Unread("Node", "forbidden", "no pod fits anywhere"),)
+    answer = await Answers(shown).explain("podgroup", "team/waits", EVERYTHING)
+    assert answer["now"]["reported"]
+    assert answer["now"]["reason"] == "NotYetEvaluated"  # this cluster has no conditions
+    assert not answer.keys() & {"limits", "nodes", "position", "remedies", "holders", "forecast"}
+
+
 async def test_what_does_not_exist_has_no_explanation() -> None:
     with pytest.raises(AnswerError, match="podgroup team/nothing does not exist"):
         await Answers(cluster()).explain("podgroup", "team/nothing", EVERYTHING)

@@ -160,6 +160,10 @@ def test_a_kind_may_be_written_as_kubectl_has_it(word: str) -> None:
             Submit(documents("kind: Deployment\nmetadata: {name: web}\n")),
             "--submit new.yaml: 1 Deployment is not simulated; submit pods and PodGroups, or a Volcano Job",
         ),
+        (
+            Submit(documents("apiVersion: batch/v1\nkind: Job\nmetadata: {name: sweep}\nspec: {parallelism: 4}\n")),
+            "--submit new.yaml: 1 Job (batch/v1) is not simulated; submit pods and PodGroups, or a Volcano Job",
+        ),
         (Submit(documents("kind: Pod\nmetadata: {}\n")), "--submit: new.yaml, document 1 (Pod ?): metadata.name is "),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -45,7 +45,7 @@ def drawn(explanation: WorkloadExplanation | QueueExplanation | NodeExplanation)
 
 def _workload(workload: WorkloadExplanation) -> Iterator[str]:
     yield from _now(workload)
-    if workload.now.reason:
+    if workload.now.reason and not workload.now.reported:
         yield from _waits(workload)
     if workload.history:
         yield from _part("History", _history(workload.history))

@@ -14,6 +14,7 @@ from volcano_py.cli.options.cluster_access import DEFAULT_NAMESPACE, namespace_o
 from volcano_py.cli.options.live_names import QUEUES, all_of, names_of
 from volcano_py.cli.options.names import SUBDOMAIN
 from volcano_py.cli.options.object_names import kind_and_name
+from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.printing.output import log_aside, output_option, print_data
 from volcano_py.jobs.model import BATCH_API, JOB_KIND
 
@@ -99,14 +100,31 @@ def explain(
     world = World(capture.items, configuration, registry, rules=rules_of(capture), live=capture.taken)
     try:
         explanation = _explained(world, kind, name, capture, about, record)
-    except (ExplainError, RecordError) as error:
-        say_unread(capture)
+    except RecordError as error:
         raise click.ClickException(str(error)) from error
+    except ExplainError as error:
+        raise click.ClickException(_not_found(kind, name, str(error), capture)) from error
     if output == "table":
         for line in drawn(explanation):
             click.echo(line)
     else:
         print_data(msgspec.to_builtins(explanation), output)
+
+
+def _not_found(kind: str, name: str, error: str, capture: Capture) -> str:
+    """The error; what could not be read, among which it may be, is reported on standard error."""
+    from volcano_py.capture.kinds import RIGHTS, essentials, in_short
+
+    missing = essentials(capture.unread)
+    own = {"queue": "Queue", "node": "Node", "podgroup": "PodGroup"}.get(kind, "Pod")
+    if why := next((each.why for each in missing if each.what == own), ""):
+        return f"{kind} {name} cannot be explained: {why}; {RIGHTS}"
+    if missing:
+        for line in in_short(capture.unread, RIGHTS):
+            click.echo(plain(line), err=True)
+    else:
+        say_unread(capture)
+    return error
 
 
 def _explained(
@@ -117,6 +135,7 @@ def _explained(
     about: tuple[str, tuple[CapturedEvent, ...], Unread | None] | None,
     record: Path | None,
 ) -> Any:
+    from volcano_py.capture.kinds import RIGHTS, essentials, in_short
     from volcano_py.explain.history import no_story
     from volcano_py.explain.of_node import explain_node
     from volcano_py.explain.of_queue import explain_queue
@@ -129,7 +148,11 @@ def _explained(
         where, events, refused = about
         unread += [refused] if refused is not None else []
         story = no_story if record is None else _story_in(record, capture.taken)
-        found = explain_workload(world, kind, f"{where}/{name}", events, story)
+        decides = not essentials(unread)
+        found = explain_workload(world, kind, f"{where}/{name}", events, story, decides=decides)
+        if not decides:
+            so = f"the answer has only what the scheduler has written: {RIGHTS}"
+            return msgspec.structs.replace(found, unread=in_short(unread, so))
     return msgspec.structs.replace(found, unread=tuple(map(str, unread)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import dedent
 
 import click
 
@@ -80,7 +81,17 @@ def _in_place(inner: str, header: int, text: str) -> str:
 
 def load_configuration(path: Path | None, registry: Registry, *, strict: bool = False) -> SchedulerConfiguration:
     """The configuration; ends the verb with every problem, line and column, when it is invalid."""
+    return _parsed(*configuration_text(path), registry, strict=strict)
+
+
+def valid_text(path: Path, registry: Registry) -> str:
+    """The text of the configuration, not indented; ends the verb like `load_configuration` when it is invalid."""
     text, source = configuration_text(path)
+    _parsed(text, source, registry)
+    return dedent(text).strip("\n") + "\n"
+
+
+def _parsed(text: str, source: str, registry: Registry, *, strict: bool = False) -> SchedulerConfiguration:
     result = parse_configuration(text, registry.catalogue(), source=source, strict=strict)
     if result.config is None:
         raise click.ClickException(

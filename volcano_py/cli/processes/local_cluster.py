@@ -47,10 +47,12 @@ class Goal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to bring up; without a goal it stays up. `work_dir` is kept, None is a temporary one."""
+    """What to bring up; without a goal it stays up. `work_dir` is kept, None is a temporary one. `configuration` is the
+    text in the scheduler's ConfigMap, None the shipped one."""
 
     documents: tuple[dict[str, Any], ...] = ()
     extra_nodes: int = 0
+    configuration: str | None = None
     scheduler_arguments: tuple[str, ...] = ()
     goal: Goal | None = None
     work_dir: Path | None = None
@@ -78,7 +80,7 @@ class LocalCluster:
             say(self._out, "Starting etcd, the API server, the controller manager and KWOK …")
             async with self._control_plane() as plane:
                 say(self._out, "Installing CRDs, rights and the configuration …")
-                await install(plane.kubectl)
+                await install(plane.kubectl, self._plan.configuration)
                 webhooks = await self._install_webhooks(plane) if self._plan.admission else ()
                 say(self._out, "Starting the scheduler …")
                 async with self._scheduler(plane, webhooks) as scheduler:

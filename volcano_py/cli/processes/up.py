@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from volcano_py.cli.live.display import output, say
-from volcano_py.cli.options.configuration import load_configuration
+from volcano_py.cli.options.configuration import valid_text
 from volcano_py.cli.options.manifests import read_documents
 from volcano_py.cli.options.shape import Shape
 from volcano_py.cli.processes.local_cluster import Goal, LocalCluster, Plan
@@ -110,7 +110,8 @@ def _checked(_context: click.Context, parameter: click.Parameter, flags: tuple[s
 @click.option(
     "--scheduler-conf",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="volcano-scheduler.conf; an edit of the file applies at once. [default: the ConfigMap in the cluster]",
+    help="volcano-scheduler.conf, or a ConfigMap with one in it: the cluster's ConfigMap gets its text, and an edit "
+    "there applies at once. [default: the shipped configuration]",
 )
 @click.option("--admission", is_flag=True, help="With admission webhooks: mistakes in queues and jobs are refused.")
 @click.option(
@@ -135,8 +136,7 @@ def up(
 
     Shows queues, PodGroups, nodes and events as they change, and how to reach the cluster with kubectl.
     """
-    if scheduler_conf is not None:
-        load_configuration(scheduler_conf, builtin_registry().with_installed())
+    configuration = None if scheduler_conf is None else valid_text(scheduler_conf, builtin_registry().with_installed())
     is_sample = not (filenames or no_sample)
     documents = read_documents(filenames or (() if no_sample else (SAMPLE,)))
     goal = (
@@ -147,10 +147,8 @@ def up(
     plan = Plan(
         documents=(*(() if topology is None else network(*topology)), *(document.body for document in documents)),
         extra_nodes=nodes,
-        scheduler_arguments=(
-            *(() if scheduler_conf is None else (f"--scheduler-conf={scheduler_conf.resolve()}",)),
-            *run_flags,
-        ),
+        configuration=configuration,
+        scheduler_arguments=run_flags,
         goal=goal if once else None,
         work_dir=work_dir,
         admission=admission,

@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from volcano_py.capture.kinds import ESSENTIAL
+from volcano_py.capture.kinds import RIGHTS, essentials
 from volcano_py.cli.options.captured import Source
 from volcano_py.cli.options.cluster_configuration import configuration_or_built_in
 from volcano_py.cli.options.configuration import load_configuration
@@ -41,11 +41,8 @@ def run_trial(
     registry = builtin_registry().with_installed()
     new = load_configuration(scheduler_conf, registry) if scheduler_conf is not None else None
     capture = source.capture()
-    if missing := [each.what for each in capture.unread if each.what in ESSENTIAL]:
-        raise click.ClickException(
-            f"nothing can be tried without {' and '.join(missing)} objects: the ClusterRole view has the right to list"
-            " them in all namespaces, except for nodes"
-        )
+    if missing := [each.what for each in essentials(capture.unread)]:
+        raise click.ClickException(f"nothing can be tried without {' and '.join(missing)} objects: {RIGHTS}")
     try:
         found = tried(
             capture,

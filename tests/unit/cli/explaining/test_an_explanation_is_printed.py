@@ -14,9 +14,8 @@ from click.testing import CliRunner, Result
 from tests.unit.capture.clusters import CONFIG_MAP, config_map
 from tests.unit.cli.cluster import UserOfCluster
 from tests.unit.cluster.fakes import page, refusal
-from volcano_py.api.objects import metadata_of
 from volcano_py.capture import file
-from volcano_py.capture.kinds import CONSEQUENCES, KINDS
+from volcano_py.capture.kinds import CONSEQUENCES, KINDS, of_namespace
 from volcano_py.capture.manifests import of_manifests
 from volcano_py.capture.model import Unread
 from volcano_py.cli.main import main
@@ -151,17 +150,14 @@ def test_a_podgroup_of_another_scheduler_is_not_explained(tmp_path: Path) -> Non
 
 def test_what_could_not_be_read_is_said(tmp_path: Path) -> None:
     whole = of_manifests(read_text(CLUSTER, "cluster"))
-    unread = (Unread("Queue", "forbidden", CONSEQUENCES["Queue"]),)
-    items = tuple((kind, obj) for kind, obj in whole.items if metadata_of(obj).name != "team-a")
+    unread = (Unread("Namespace", "forbidden", CONSEQUENCES["Namespace"]),)
     path = tmp_path / "cluster.capture"
-    path.write_bytes(
-        file.written(type(whole)(taken=whole.taken, items=items, configuration=whole.configuration, unread=unread))
-    )
+    path.write_bytes(file.written(msgspec.structs.replace(whole, unread=unread)))
     result = explained(path, "podgroup", "train")
-    assert "Not read\n  Queue not read: forbidden;" in result.stdout
+    assert "Not read\n  Namespace not read: forbidden;" in result.stdout
     assert result.stdout.index("What would help") < result.stdout.index("Not read")
     assert not result.stderr
-    assert explained(path, "podgroup", "other").stderr.startswith("Queue not read: forbidden;")
+    assert explained(path, "podgroup", "other").stderr.startswith("Namespace not read: forbidden;")
 
 
 def served(user: UserOfCluster) -> None:
@@ -175,6 +171,74 @@ def served(user: UserOfCluster) -> None:
     for kind in KINDS:
         user.api.on("GET", kind.path, page(7, *objects[kind.name]))
     user.api.on("GET", "/api/v1/namespaces/default/events", page(8))
+
+
+def served_to_a_team(user: UserOfCluster, **status: Any) -> None:
+    """The same for a user with rights in the namespace `default` alone; `status` is that of the PodGroup."""
+    served(user)
+    for kind in KINDS:
+        refused = refusal(403, "Forbidden", f'{kind.path.plural} is forbidden: User "dev" cannot list them')
+        if (own := of_namespace(kind, "default")) is not None:
+            of_kind = [each for each in yaml.safe_load_all(CLUSTER) if each["kind"] == kind.name]
+            for each in of_kind:
+                each["metadata"] |= {"uid": each["metadata"]["name"], "namespace": "default"}
+                if kind.name == "PodGroup":
+                    each["status"] = status
+            user.api.on("GET", own.path, page(7, *of_kind))
+        user.api.on("GET", kind.path, refused)
+    user.api.on("GET", CONFIG_MAP, refusal(403, "Forbidden", "not yours"))
+
+
+WHY = "OverCapability: 1/1 tasks in gang unschedulable: queue team-a: 0 cpu allocated + 6 asked > 4 capability"
+UNSCHEDULABLE = {
+    "type": "Unschedulable",
+    "status": "True",
+    "reason": "NotEnoughResources",
+    "message": WHY,
+    "lastTransitionTime": "2026-11-24T10:00:00Z",
+}
+NOT_READ = (
+    'Node, Queue and 21 more kinds not read: nodes is forbidden: User "dev" cannot list them; the answer has only what'
+    " the scheduler has written: the ClusterRole view has the right to list them in all namespaces, except for nodes"
+)
+
+
+@pytest.mark.real_time
+async def test_where_nodes_and_queues_cannot_be_read_the_reason_is_the_one_that_the_scheduler_has_written(
+    user: UserOfCluster,
+) -> None:
+    served_to_a_team(user, phase="Pending", conditions=[UNSCHEDULABLE])
+
+    printed = await user.prints("explain", "podgroup", "train")
+    lines = printed.splitlines()
+    assert lines[0] == "default/train: Waiting since 2026-11-24T10:00:00Z, 0 of 1 pod placed"
+    assert " ".join(printed.partition("\n\n")[0].split()).endswith(f"placed {WHY}")
+    assert [line for line in lines if line[:1].strip()][1:] == ["History", "Not read"]
+    assert " ".join(printed.partition("Not read\n")[2].split()) == NOT_READ
+
+    found = json.loads(await user.prints("explain", "podgroup", "train", "-o", "json"))
+    assert (found["now"]["reason"], found["now"]["reported"]) == ("OverCapability", True)
+    assert sorted(found) == ["history", "name", "now", "unread"]
+
+
+@pytest.mark.real_time
+async def test_where_the_scheduler_has_written_nothing_yet_no_reason_is_invented(user: UserOfCluster) -> None:
+    served_to_a_team(user)
+    lines = (await user.prints("explain", "podgroup", "train")).splitlines()
+    assert lines[1] == "  NotYetEvaluated: the scheduler has written no reason yet"
+
+
+@pytest.mark.real_time
+async def test_without_rights_a_mistyped_name_is_one_error_and_not_a_list_of_kinds(user: UserOfCluster) -> None:
+    served_to_a_team(user)
+    refused = (await user.is_refused("explain", "podgroup", "trian")).splitlines()
+    assert refused[0].startswith("Node, Queue and 21 more kinds not read: nodes is forbidden")
+    assert len(refused) == 2
+    assert refused[1].startswith("Error: podgroup default/trian does not exist, or you may not read it")
+    assert await user.is_refused("explain", "queue", "team-a") == (
+        'queue team-a cannot be explained: queues is forbidden: User "dev" cannot list them; the ClusterRole view has'
+        " the right to list them in all namespaces, except for nodes"
+    )
 
 
 def event(about: str, name: str, at: str, message: str, **more: Any) -> dict[str, Any]:

@@ -119,13 +119,29 @@ def test_webhooks_are_there_when_asked_for(stage: Stage, up: Up) -> None:
     assert plan_of(stage).admission
 
 
-def test_the_daemon_follows_the_configuration_file_itself(
-    stage: Stage, up: Up, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+CONFIGURATION = "actions: allocate\ntiers: []\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(CONFIGURATION, id="bare"),
+        pytest.param(
+            "kind: ConfigMap\ndata:\n  volcano-scheduler.conf: |\n    actions: allocate\n    tiers: []\n",
+            id="in a ConfigMap",
+        ),
+    ],
+)
+def test_the_text_of_the_configuration_file_is_for_the_clusters_config_map(
+    text: str, stage: Stage, up: Up, tmp_path: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("conf.yaml").write_text("actions: allocate\ntiers: []\n")
-    assert up("--scheduler-conf", "conf.yaml").exit_code == 0
-    assert plan_of(stage).scheduler_arguments == (f"--scheduler-conf={tmp_path / 'conf.yaml'}",)
+    """There the daemon finds it, and so do explain, the page and `queue tree`."""
+    conf = tmp_path / "conf.yaml"
+    conf.write_text(text)
+    assert up("--scheduler-conf", conf).exit_code == 0
+    assert (plan_of(stage).configuration, plan_of(stage).scheduler_arguments) == (CONFIGURATION, ())
+    assert up().exit_code == 0
+    assert plan_of(stage).configuration is None
 
 
 def test_an_invalid_configuration_is_reported_before_anything_starts(stage: Stage, up: Up, tmp_path: Path) -> None:

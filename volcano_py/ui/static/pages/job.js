@@ -125,7 +125,11 @@ function explained(found) {
     ${[...(now.ignored ?? []), ...(now.ignoredOfQueues ?? [])].map((each) => html`<p class="small">Ignored: ${each}</p>`)}
     ${(now.hints ?? []).map((each) => html`<p class="small">Hint: ${each}</p>`)}
     ${cluster().hidden?.length ? (found.unread ?? []).map((each) => html`<p class="small">${each}</p>`) : nothing}
-    ${now.reason ? remedies(found) : nothing}
+    ${now.reason && now.reported
+      ? html`<p class="small">The scheduler has written this reason. Nothing more is worked out, because you may not list pods, PodGroups,
+          queues or nodes.</p>`
+      : nothing}
+    ${now.reason && !now.reported ? remedies(found) : nothing}
     ${found.limits?.length ? part("Limits", html`<ol class="chain">${found.limits.map(limit)}</ol>`) : nothing}
     ${found.nodes ? nodes(found.nodes) : nothing}
     ${found.position ? position(found.position) : nothing}
