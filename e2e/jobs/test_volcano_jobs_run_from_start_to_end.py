@@ -208,6 +208,11 @@ async def test_a_job_waits_for_its_claim_and_its_predecessors(
     await jobs.namespace.apply(job("steps", first, second, minAvailable=1, volumes=volumes))
 
     await jobs.namespace.wait_event("PVCError", "Job/steps", saying="does not exist")
+
+    async def waits_for_the_claim() -> None:
+        assert (await jobs.get("steps")).get("status", {}).get("state", {}).get("reason") == "PVCError"
+
+    await jobs.cluster.eventually("the status has the claim that is missing", waits_for_the_claim)
     assert await jobs.namespace.pods() == []
 
     claim = {"storageClassName": "", "accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}

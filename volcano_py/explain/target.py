@@ -123,7 +123,8 @@ def job_of(world: World, target: Target) -> VolcanoJob | None:
 def refused_job(world: World, target: Target) -> tuple[VolcanoJob, Refusal] | None:
     """The Job whose controller could not create the pods that it lacks, and why; None where that is not so."""
     job = job_of(world, target) if len(target.pods) < target.need else None
-    refusal = refusal_of(job.status.state) if job is not None else None
+    tried = world.simulation.cluster.get(VOLCANO_JOB, job.metadata.key, VolcanoJob) if job is not None else None
+    refusal = refusal_of(tried.status.state) if tried is not None else None
     return (job, refusal) if job is not None and refusal is not None else None
 
 

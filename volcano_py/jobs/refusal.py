@@ -7,12 +7,12 @@ from typing import Final
 import msgspec
 
 from volcano_py.jobs.model import JobState, VolcanoJob
-from volcano_py.jobs.names import FAILED_CREATE, POD_GROUP_ERROR
+from volcano_py.jobs.names import FAILED_CREATE, PLUGIN_ERROR, POD_GROUP_ERROR, PVC_ERROR
 
 INVALID: Final = "InvalidJob"
 """Reason of a job for which nothing can be created as it is written."""
-REFUSED: Final = frozenset({FAILED_CREATE, POD_GROUP_ERROR})
-"""Reasons of a job whose pods or PodGroup the API server refuses, as in the events that report it."""
+REFUSED: Final = frozenset({FAILED_CREATE, POD_GROUP_ERROR, PLUGIN_ERROR})
+"""Reasons of a job whose objects the API server refuses, or whose names are taken, as in the events that report it."""
 LONGEST_MESSAGE: Final = 1024  # characters, as in conditions of Kubernetes
 
 
@@ -24,9 +24,21 @@ class Refusal(msgspec.Struct, frozen=True):
     message: str
 
 
+def claim_missing(namespace: str, name: str) -> Refusal:
+    """The job waits for a claim that it names."""
+    return Refusal(PVC_ERROR, f"PersistentVolumeClaim {namespace}/{name} does not exist; create it")
+
+
 def refusal_of(state: JobState) -> Refusal | None:
     """What the status says; None for a job whose pods can be created."""
-    return Refusal(state.reason, state.message) if state.reason == INVALID or state.reason in REFUSED else None
+    is_one = state.reason in (INVALID, PVC_ERROR) or state.reason in REFUSED
+    return Refusal(state.reason, state.message) if is_one else None
+
+
+def unseen_refusal(state: JobState) -> Refusal | None:
+    """What the status says, where a copy of the cluster does not have the cause: it has claims, but no webhooks."""
+    refusal = refusal_of(state)
+    return None if refusal is None or refusal.reason == PVC_ERROR else refusal
 
 
 def with_refusal(state: JobState, refusal: Refusal | None) -> JobState:

@@ -394,6 +394,8 @@ class JobController(Controller[str]):
             if error.reason and str(error) != self._memories.of(job).waiting:
                 self._memories.of(job).waiting = str(error)
                 self._record_event(job, EventNote("Warning", error.reason, str(error)))
+            if (error.reason in REFUSED or error.reason == names.PVC_ERROR) and not error.passes:
+                self._memories.of(job).refused = Refusal(error.reason, str(error))
             self._work.add(key, _LOOK_AGAIN)
             return False
         reason = _reason_of(error)

@@ -507,10 +507,14 @@ async def test_a_claim_that_is_missing_keeps_the_job_waiting(cluster: JobCluster
     cluster.submit(job(task("worker", 1), volumes=[{"mountPath": "/d", "volumeClaimName": "data"}]))
     await cluster.live()
     assert (cluster.phase(), cluster.groups()) == ("Pending", [])
-    assert cluster.messages("PVCError") == ["PersistentVolumeClaim ns/data does not exist; create it"]
+    missing = "PersistentVolumeClaim ns/data does not exist; create it"
+    assert cluster.messages("PVCError") == [missing]
+    state = cluster.status()["state"]
+    assert (state["reason"], state["message"]) == ("PVCError", missing)
     cluster.api.put(f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims/data", {"metadata": {"name": "data"}})
     await cluster.live(12)
     assert cluster.phase() == "Running"
+    assert "PVCError" not in str(cluster.status())
 
 
 async def test_a_job_runs_in_spite_of_an_unknown_argument_of_a_plugin(cluster: JobCluster) -> None:
