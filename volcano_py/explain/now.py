@@ -7,6 +7,7 @@ from typing import Final
 
 from volcano_py.api.annotations.known import unreadable_of_pod, unreadable_of_pod_group
 from volcano_py.api.objects import Pod, PodGroup
+from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.api.wording.summarize import counted, plural, summarize
 from volcano_py.cluster.memory_pods import group_of
@@ -102,8 +103,19 @@ def _why(world: World, target: Target) -> tuple[str, str]:
         if job.name == target.group:
             return str(job.reason.value), job.message
     texts = [text for text in map(why_pod_waits, target.waiting) if text]
-    reason, _, message = texts[0].partition(": ") if texts else ("NotYetEvaluated", "", "")
-    return reason, message
+    if texts:
+        reason, _, message = texts[0].partition(": ")
+        return reason, message
+    return Reason.NOT_YET_EVALUATED.value, _not_yet(target)
+
+
+def _not_yet(target: Target) -> str:
+    """What the scheduler has to wait for before it looks at the workload; never empty."""
+    if target.group and target.found is None:
+        return f"PodGroup {target.group} does not exist yet"
+    if not target.pods:
+        return "it has no pods yet"
+    return "the scheduler has not evaluated it yet"
 
 
 def _since(world: World, target: Target) -> str:

@@ -204,6 +204,12 @@ def _of_volcano_job(world: World, name: str) -> str | None:
         return None
     owned = [each for each in world.objects("PodGroup", PodGroup) if job.owns(each.metadata)]
     own = f"{job.metadata.namespace}/{group_name(job.metadata.name, job.metadata.uid)}"
+    if owned and owned[0].status.phase not in ("", "Pending") and world.simulation.state.leaves_alone(own):
+        # Until then, the reason why it waits may be that no scheduler has this name.
+        raise ExplainError(
+            f"job {name} has schedulerName {job.spec.scheduler_name}: this scheduler "
+            f"({', '.join(sorted(world.rules.scheduler_names))}) does not place its pods; look at the events"
+        )
     return owned[0].metadata.key if owned else own
 
 

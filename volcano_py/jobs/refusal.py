@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 import msgspec
@@ -11,8 +12,11 @@ from volcano_py.jobs.names import FAILED_CREATE, PLUGIN_ERROR, POD_GROUP_ERROR, 
 
 INVALID: Final = "InvalidJob"
 """Reason of a job for which nothing can be created as it is written."""
+OTHER_SCHEDULER: Final = "OtherScheduler"
+"""Reason of a job whose pods no scheduler of this installation places; another one may yet admit its PodGroup."""
 REFUSED: Final = frozenset({FAILED_CREATE, POD_GROUP_ERROR, PLUGIN_ERROR})
 """Reasons of a job whose objects the API server refuses, or whose names are taken, as in the events that report it."""
+_SEEN: Final = (PVC_ERROR, OTHER_SCHEDULER)  # reasons with causes that are objects
 LONGEST_MESSAGE: Final = 1024  # characters, as in conditions of Kubernetes
 
 
@@ -29,16 +33,28 @@ def claim_missing(namespace: str, name: str) -> Refusal:
     return Refusal(PVC_ERROR, f"PersistentVolumeClaim {namespace}/{name} does not exist; create it")
 
 
+def other_scheduler(job: VolcanoJob, own: str, names: Collection[str]) -> Refusal | None:
+    """Why the job, with its defaults, is none of the schedulers of these `names`, of which one is `own`; None if it is,
+    or without names."""
+    name = job.spec.scheduler_name
+    if not names or name in names:
+        return None
+    return Refusal(
+        OTHER_SCHEDULER,
+        f"schedulerName is {name}; this scheduler is {own}: create the Job again with schedulerName {own}, unless a "
+        f"scheduler {name} runs and admits its PodGroup",
+    )
+
+
 def refusal_of(state: JobState) -> Refusal | None:
     """What the status says; None for a job whose pods can be created."""
-    is_one = state.reason in (INVALID, PVC_ERROR) or state.reason in REFUSED
+    is_one = state.reason in (INVALID, *_SEEN) or state.reason in REFUSED
     return Refusal(state.reason, state.message) if is_one else None
 
 
 def unseen_refusal(state: JobState) -> Refusal | None:
     """What the status says, where a copy of the cluster does not have the cause: it has claims, but no webhooks."""
-    refusal = refusal_of(state)
-    return None if refusal is None or refusal.reason == PVC_ERROR else refusal
+    return None if state.reason in _SEEN else refusal_of(state)
 
 
 def with_refusal(state: JobState, refusal: Refusal | None) -> JobState:

@@ -22,7 +22,7 @@ from volcano_py.explain.target import Target, refused_job
 from volcano_py.explain.world import Change, World
 from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.names import PVC_ERROR
-from volcano_py.jobs.refusal import INVALID, Refusal, accepted
+from volcano_py.jobs.refusal import INVALID, OTHER_SCHEDULER, Refusal, accepted
 from volcano_py.state.queues.quotas import REQUESTS, quota_units, resource_of
 from volcano_py.state.table.units import canonical
 
@@ -115,6 +115,11 @@ def _accepted(world: World, job: VolcanoJob, refusal: Refusal) -> Candidate:
     """What is wrong with the Job, or with what it creates, is corrected."""
     if refusal.reason == PVC_ERROR:
         return _with_claims(world, job)
+    if refusal.reason == OTHER_SCHEDULER:
+        own = min(world.rules.scheduler_names)
+        text = f"create Job {job.metadata.key} again with schedulerName {own}"
+        tried = replace(accepted(job), spec=replace(job.spec, scheduler_name=own))
+        return Candidate(Remedy("scheduler", text), (Change(VOLCANO_JOB, job.metadata.key, tried),))
     if refusal.reason == INVALID:
         text = f"correct Job {job.metadata.key}: its pods are created as soon as it is valid"
     else:

@@ -40,7 +40,7 @@ from volcano_py.jobs.defaults import JobRules, with_defaults
 from volcano_py.jobs.model import JobStatus, VolcanoJob
 from volcano_py.jobs.plan import World, plan
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins, PluginArgumentError
-from volcano_py.jobs.refusal import Refusal, claim_missing, unseen_refusal, with_refusal
+from volcano_py.jobs.refusal import Refusal, claim_missing, other_scheduler, unseen_refusal, with_refusal
 from volcano_py.operator.podgroups.generated_group import GroupRules
 
 log = structlog.get_logger(__name__)
@@ -56,7 +56,9 @@ class JobsInMemory:
     def __init__(self, cluster: MemoryCluster, rules: GroupRules, plugins: JobPlugins | None = None) -> None:
         self._cluster = cluster
         name = min(rules.scheduler_names)
-        self._rules = JobRules(scheduler_name=name, default_queue=rules.default_queue)
+        self._rules = JobRules(
+            scheduler_name=name, default_queue=rules.default_queue, scheduler_names=frozenset(rules.scheduler_names)
+        )
         self._known_plugins = plugins
         self._prepared: set[str] = set()
         self._made = 0
@@ -119,6 +121,7 @@ class JobsInMemory:
             prepared=job.metadata.uid in self._prepared and missing is None,
             problem=problem,
             refused=unseen_refusal(job.status.state) or missing,
+            other=other_scheduler(job, self._rules.scheduler_name, self._rules.scheduler_names),
             gone=evicted,
         )
 

@@ -23,7 +23,7 @@ REDUCED: Final = "What concerns work that is not yours to see is left out"
 
 _ITSELF: Final = ""
 _REMEDIES: Final = {
-    **dict.fromkeys(("fewer-pods", "smaller-pods", "missing-pods", "min-resources"), _ITSELF),
+    **dict.fromkeys(("fewer-pods", "smaller-pods", "missing-pods", "min-resources", "scheduler"), _ITSELF),
     **dict.fromkeys(("group", "claim", "spread", "gate"), _ITSELF),
     **dict.fromkeys(("queue", "capability", "deserved"), QUEUES),
     **dict.fromkeys(("nodes", "selector", "affinity", "toleration"), NODES),
