@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from volcano_py.api.objects import ObjectMeta, Pod, PodGroup
-from volcano_py.api.workloads import Workload
+from volcano_py.api.workloads import Workload, deployment_of
 from volcano_py.cluster.manifests import VOLCANO_JOB
 from volcano_py.cluster.memory_pods import group_of
 from volcano_py.explain.world import World
@@ -36,7 +36,6 @@ EXPLAINABLE: Final = ("podgroup", *OWNERS, "pod", "queue", "node")
 """All that can be explained."""
 Owner = tuple[str, str, str]
 """API group, kind and name."""
-_TEMPLATE_HASH: Final = "pod-template-hash"  # label of pods; ends the name of their ReplicaSet, after the Deployment's
 
 
 class ExplainError(ValueError):
@@ -239,11 +238,10 @@ def _owners(world: World, pod: Pod) -> Iterator[Owner | None]:
         return
     name = owner[2]
     replica_set = world.simulation.cluster.get("ReplicaSet", f"{pod.metadata.namespace}/{name}", Workload)
-    ending = f"-{pod.metadata.labels.get(_TEMPLATE_HASH, '')}"
     if replica_set is not None:
         yield _controller(replica_set.metadata)
-    elif ending != "-" and name.endswith(ending):
-        yield (*OWNERS["deployment"], name.removesuffix(ending))
+    elif deployment := deployment_of(name, pod.metadata.labels):
+        yield (*OWNERS["deployment"], deployment)
 
 
 def _controller(metadata: ObjectMeta) -> Owner | None:
