@@ -18,7 +18,7 @@ class Now(_Part, frozen=True):
     start it. `since`: RFC 3339, "" when no condition says it. `evictions`: why the next cycles evict pods of it.
     `ignored`: annotations and labels of the PodGroup and its pods that cannot be read; `ignored_of_queues`: the same,
     and fields, of its queue and of those above it. `others`: how the other PodGroups of a workload with several
-    stand."""
+    stand. `note`: why it has no pods and waits for none."""
 
     state: str
     running: int
@@ -32,6 +32,7 @@ class Now(_Part, frozen=True):
     ignored: tuple[str, ...] = ()
     ignored_of_queues: tuple[str, ...] = ()
     others: str = ""
+    note: str = ""
 
 
 class Ahead(_Part, frozen=True):

@@ -12,7 +12,7 @@ from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.api.wording.summarize import counted, plural, summarize
 from volcano_py.cluster.memory_pods import group_of
 from volcano_py.explain.model import Now
-from volcano_py.explain.target import Target, queue_of, queues_above, refused_job
+from volcano_py.explain.target import Target, job_of, queue_of, queues_above, refused_job
 from volcano_py.explain.world import World
 
 _MOST_VALUES: Final = 10  # that are different; each pod may have its own
@@ -25,6 +25,9 @@ def now(world: World, target: Target) -> Now:
     evictions = tuple(effect.message for effect in world.evictions if effect.pod.uid in theirs)
     nodes = Counter(pod.spec.node_name for pod in target.pods if pod.spec.node_name)
     running = sum(nodes.values())
+    if not target.pods and (job := job_of(world, target)) is not None and job.replicas == 0:
+        note = "all tasks of the Job have 0 replicas: raise replicas of a task for it to have pods"
+        return Now(state="Running", running=0, wanted=0, note=note)
     ignored, of_queues = _ignored(world, target), ignored_of_queues(world, queue_of(world, target))
     waits = bool(target.waiting) or running < target.need
     if not waits:

@@ -204,3 +204,10 @@ def test_a_workload_that_runs_says_where() -> None:
     now = explained(TWO + gang(2)).now
     assert (now.state, now.running, sum(now.nodes.values())) == ("Starting", 2, 2)
     assert now.reason == ""
+
+
+def test_a_job_without_replicas_waits_for_nothing() -> None:
+    found = explained(node() + volcano_job("1", 0))
+    assert (found.now.state, found.now.running, found.now.wanted, found.now.reason) == ("Running", 0, 0, "")
+    assert found.now.note == "all tasks of the Job have 0 replicas: raise replicas of a task for it to have pods"
+    assert found.remedies == ()

@@ -59,6 +59,8 @@ def _now(workload: WorkloadExplanation) -> Iterator[str]:
     yield f"{workload.name}: {now.state}{since}, {now.running} of {counted(now.wanted, 'pod')} placed"
     if now.reason:
         yield from _wrapped(f"{now.reason}: {now.message.removeprefix(f'{now.reason}: ')}")
+    if now.note:
+        yield from _wrapped(now.note)
     if now.others:
         yield from _wrapped(now.others)
     if now.nodes:
