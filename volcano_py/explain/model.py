@@ -18,7 +18,8 @@ class Now(_Part, frozen=True):
     start it. `since`: RFC 3339, "" when no condition says it. `evictions`: why the next cycles evict pods of it.
     `ignored`: annotations and labels of the PodGroup and its pods that cannot be read; `ignored_of_queues`: the same,
     and fields, of its queue and of those above it. `others`: how the other PodGroups of a workload with several
-    stand. `note`: why it has no pods and waits for none."""
+    stand. `note`: why it has no pods and waits for none. `lost_nodes`: its nodes that do not exist any more or are not
+    ready."""
 
     state: str
     running: int
@@ -33,6 +34,7 @@ class Now(_Part, frozen=True):
     ignored_of_queues: tuple[str, ...] = ()
     others: str = ""
     note: str = ""
+    lost_nodes: tuple[str, ...] = ()
 
 
 class Ahead(_Part, frozen=True):

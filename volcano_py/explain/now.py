@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Final
 
 from volcano_py.api.annotations.known import unreadable_of_pod, unreadable_of_pod_group
-from volcano_py.api.objects import Pod, PodGroup
+from volcano_py.api.objects import Node, Pod, PodGroup
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.api.wording.summarize import counted, plural, summarize
@@ -15,6 +16,7 @@ from volcano_py.explain.model import Now
 from volcano_py.explain.target import Target, job_of, queue_of, queues_above, refused_job
 from volcano_py.explain.world import World
 
+_NOT_READY: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 _MOST_VALUES: Final = 10  # that are different; each pod may have its own
 
 
@@ -40,6 +42,7 @@ def now(world: World, target: Target) -> Now:
             running=running,
             wanted=wanted,
             nodes=dict(nodes),
+            lost_nodes=_lost_nodes(world, nodes),
             evictions=evictions,
             ignored=ignored,
             ignored_of_queues=of_queues,
@@ -54,11 +57,25 @@ def now(world: World, target: Target) -> Now:
         message=message,
         since=_since(world, target),
         nodes=dict(nodes),
+        lost_nodes=_lost_nodes(world, nodes),
         evictions=evictions,
         ignored=ignored,
         ignored_of_queues=of_queues,
         others=_others(world, target, reason),
     )
+
+
+def _lost_nodes(world: World, pods: Mapping[str, int]) -> tuple[str, ...]:
+    """Of these nodes (name → pods there), those on which pods may not run any more."""
+    known = {node.metadata.name: node for node in world.captured("Node", Node)}
+    found = []
+    for name, count in pods.items() if known else ():
+        there = f"the {counted(count, 'pod')} there"
+        if name not in known:
+            found.append(f"node {name} does not exist any more, so {there} cannot run")
+        elif any(taint.key in _NOT_READY for taint in known[name].spec.taints):
+            found.append(f"node {name} is not ready, so {there} may not run: look at kubectl describe node {name}")
+    return tuple(found)
 
 
 def _others(world: World, target: Target, reason: str) -> str:

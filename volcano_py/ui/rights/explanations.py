@@ -69,7 +69,12 @@ def _workload(found: WorkloadExplanation, sight: Sight) -> WorkloadExplanation:
 
 def _now(found: Now, sight: Sight) -> Now:
     """Evictions name what the pods go for."""
-    return replace(found, evictions=(), ignored_of_queues=found.ignored_of_queues if sight.may(QUEUES) else ())
+    return replace(
+        found,
+        evictions=(),
+        ignored_of_queues=found.ignored_of_queues if sight.may(QUEUES) else (),
+        lost_nodes=found.lost_nodes if sight.may(NODES) else (),
+    )
 
 
 def _may(resource: str | None, sight: Sight) -> bool:

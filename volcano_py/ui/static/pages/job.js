@@ -123,6 +123,7 @@ function explained(found) {
     <p class="verdict">${now.reason ? html`<strong>${now.reason}</strong>: ${now.message.replace(`${now.reason}: `, "")}` : nothing}</p>
     <p>${now.running} of ${counted(now.wanted, "pod")} placed${now.since ? html`, ${now.state.toLowerCase()} since ${moment(Date.parse(now.since) / 1000)}` : nothing}.</p>
     ${now.note ? html`<p>${now.note}</p>` : nothing}
+    ${(now.lostNodes ?? []).map((each) => html`<p>${each}</p>`)}
     ${[...(now.ignored ?? []), ...(now.ignoredOfQueues ?? [])].map((each) => html`<p class="small">Ignored: ${each}</p>`)}
     ${cluster().hidden?.length ? (found.unread ?? []).map((each) => html`<p class="small">${each}</p>`) : nothing}
     ${now.reason ? remedies(found) : nothing}
