@@ -197,6 +197,17 @@ async def test_a_job_that_has_ended_is_deleted_when_its_time_is_over(
     await jobs.cluster.eventually("the job and its pods are gone", gone, seconds=COLLECTED_SECONDS)
 
 
+async def test_a_job_with_a_mistyped_scheduler_says_so(jobs: Jobs, daemon: Daemon) -> None:
+    await jobs.namespace.apply(job("typed", task("worker", 1), schedulerName="Volcano"))
+
+    async def says_so() -> None:
+        state = (await jobs.get("typed")).get("status", {}).get("state", {})
+        assert state.get("reason") == "OtherScheduler", state
+        assert state["message"].startswith("schedulerName is Volcano; this scheduler is ")
+
+    await jobs.cluster.eventually("the status has the other scheduler", says_so)
+
+
 async def test_a_job_waits_for_its_claim_and_its_predecessors(
     jobs: Jobs, simulated_nodes: SimulatedNodes, daemon: Daemon
 ) -> None:
@@ -208,6 +219,11 @@ async def test_a_job_waits_for_its_claim_and_its_predecessors(
     await jobs.namespace.apply(job("steps", first, second, minAvailable=1, volumes=volumes))
 
     await jobs.namespace.wait_event("PVCError", "Job/steps", saying="does not exist")
+
+    async def waits_for_the_claim() -> None:
+        assert (await jobs.get("steps")).get("status", {}).get("state", {}).get("reason") == "PVCError"
+
+    await jobs.cluster.eventually("the status has the claim that is missing", waits_for_the_claim)
     assert await jobs.namespace.pods() == []
 
     claim = {"storageClassName": "", "accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}

@@ -5,9 +5,12 @@ Field names follow the API, as in `objects.py`; fields that are not used are lef
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from volcano_py.api.objects import ApiObject, Integer, LabelSelector, ObjectMeta
+
+_TEMPLATE_HASH: Final = "pod-template-hash"  # label of pods; ends the name of their ReplicaSet, after the Deployment's
 
 
 class ServiceSpec(ApiObject, frozen=True):
@@ -76,3 +79,9 @@ class PodDisruptionBudget(ApiObject, frozen=True):
     metadata: ObjectMeta
     spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
+
+
+def deployment_of(replica_set: str, pod_labels: Mapping[str, str]) -> str:
+    """The name of the Deployment that owns a ReplicaSet of this name, by the labels of its pods; "" where none does."""
+    ending = f"-{pod_labels.get(_TEMPLATE_HASH, '')}"
+    return replica_set.removesuffix(ending) if ending != "-" and replica_set.endswith(ending) else ""

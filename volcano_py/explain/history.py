@@ -11,8 +11,7 @@ from volcano_py.api.objects import Condition, Pod, PodGroup
 from volcano_py.api.wording.summarize import plural, summarize
 from volcano_py.capture.model import CapturedEvent
 from volcano_py.explain.model import Entry
-from volcano_py.explain.now import as_captured, captured_group
-from volcano_py.explain.target import Target, job_of
+from volcano_py.explain.target import Target, as_captured, captured_group, job_of
 from volcano_py.explain.world import World
 from volcano_py.jobs.model import VolcanoJob
 

@@ -18,8 +18,9 @@ class Now(_Part, frozen=True):
     start it. `since`: RFC 3339, "" when no condition says it. `evictions`: why the next cycles evict pods of it.
     `ignored`: annotations, labels and fields of the PodGroup and its pods that cannot be read; `ignored_of_queues`: the
     same of its queue and of those above it. `others`: how the other PodGroups of a workload with several stand.
-    `hints`: what its user may not expect. `reported`: the reason is the one that the scheduler has
-    written, because too little could be read to decide again; the explanation then has a history, and no other part."""
+    `hints`: what its user may not expect. `lost_nodes`: its nodes that do not exist any more or are not ready.
+    `reported`: the reason is the one that the scheduler has written, because too little could be read to decide again;
+    the explanation then has a history, and no other part."""
 
     state: str
     running: int
@@ -34,6 +35,7 @@ class Now(_Part, frozen=True):
     ignored_of_queues: tuple[str, ...] = ()
     others: str = ""
     hints: tuple[str, ...] = ()
+    lost_nodes: tuple[str, ...] = ()
     reported: bool = False
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from volcano_py.api.report import Amounts, QueueReport
 from volcano_py.explain.model import Borrower, QueueExplanation, Standing
-from volcano_py.explain.now import ignored_of_queues
+from volcano_py.explain.status.remarks import ignored_of_queues
 from volcano_py.explain.target import ExplainError
 from volcano_py.explain.world import World
 from volcano_py.framework.eviction.starving import RECLAIMING

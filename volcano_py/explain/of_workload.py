@@ -11,9 +11,10 @@ from volcano_py.explain.holders import holders
 from volcano_py.explain.limits import limits
 from volcano_py.explain.model import WorkloadExplanation
 from volcano_py.explain.nodes import nodes
-from volcano_py.explain.now import as_reported, now
 from volcano_py.explain.position import position
 from volcano_py.explain.remedies.verified import verified
+from volcano_py.explain.status.now import now
+from volcano_py.explain.status.reported import as_reported
 from volcano_py.explain.target import find
 from volcano_py.explain.world import World
 

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from volcano_py.api.objects import ObjectMeta, Pod, PodGroup
-from volcano_py.api.workloads import Workload
+from volcano_py.api.workloads import Workload, deployment_of
 from volcano_py.cluster.manifests import VOLCANO_JOB
 from volcano_py.cluster.memory_pods import group_of
 from volcano_py.explain.world import World
@@ -36,7 +36,6 @@ EXPLAINABLE: Final = ("podgroup", *OWNERS, "pod", "queue", "node")
 """All that can be explained."""
 Owner = tuple[str, str, str]
 """API group, kind and name."""
-_TEMPLATE_HASH: Final = "pod-template-hash"  # label of pods; ends the name of their ReplicaSet, after the Deployment's
 
 
 class ExplainError(ValueError):
@@ -123,7 +122,8 @@ def job_of(world: World, target: Target) -> VolcanoJob | None:
 def refused_job(world: World, target: Target) -> tuple[VolcanoJob, Refusal] | None:
     """The Job whose controller could not create the pods that it lacks, and why; None where that is not so."""
     job = job_of(world, target) if len(target.pods) < target.need else None
-    refusal = refusal_of(job.status.state) if job is not None else None
+    tried = world.simulation.cluster.get(VOLCANO_JOB, job.metadata.key, VolcanoJob) if job is not None else None
+    refusal = refusal_of(tried.status.state) if tried is not None else None
     return (job, refusal) if job is not None and refusal is not None else None
 
 
@@ -203,6 +203,12 @@ def _of_volcano_job(world: World, name: str) -> str | None:
         return None
     owned = [each for each in world.objects("PodGroup", PodGroup) if job.owns(each.metadata)]
     own = f"{job.metadata.namespace}/{group_name(job.metadata.name, job.metadata.uid)}"
+    if owned and owned[0].status.phase not in ("", "Pending") and world.simulation.state.leaves_alone(own):
+        # Until then, the reason why it waits may be that no scheduler has this name.
+        raise ExplainError(
+            f"job {name} has schedulerName {job.spec.scheduler_name}: this scheduler "
+            f"({', '.join(sorted(world.rules.scheduler_names))}) does not place its pods; look at the events"
+        )
     return owned[0].metadata.key if owned else own
 
 
@@ -232,11 +238,10 @@ def _owners(world: World, pod: Pod) -> Iterator[Owner | None]:
         return
     name = owner[2]
     replica_set = world.simulation.cluster.get("ReplicaSet", f"{pod.metadata.namespace}/{name}", Workload)
-    ending = f"-{pod.metadata.labels.get(_TEMPLATE_HASH, '')}"
     if replica_set is not None:
         yield _controller(replica_set.metadata)
-    elif ending != "-" and name.endswith(ending):
-        yield (*OWNERS["deployment"], name.removesuffix(ending))
+    elif deployment := deployment_of(name, pod.metadata.labels):
+        yield (*OWNERS["deployment"], deployment)
 
 
 def _controller(metadata: ObjectMeta) -> Owner | None:
@@ -274,3 +279,15 @@ def _missing(kind: str, name: str) -> ExplainError:
         f"{kind} {name} does not exist, or you may not read it{why}; check its name and --namespace. "
         f"Kinds that can be explained: {', '.join(EXPLAINABLE)}"
     )
+
+
+def as_captured(world: World, target: Target) -> list[Pod]:
+    """Its pods as the cluster has them, before the scheduler ran over the copy."""
+    keys, pods = {pod.metadata.key for pod in target.pods}, world.captured("Pod", Pod)
+    return [pod for pod in pods if pod.metadata.key in keys or (target.group and group_of(pod) == target.group)]
+
+
+def captured_group(world: World, target: Target) -> PodGroup | None:
+    """Its PodGroup as the cluster has it."""
+    groups = world.captured("PodGroup", PodGroup)
+    return next((group for group in groups if group.metadata.key == target.group), None)

@@ -16,10 +16,12 @@ MAX_RETRY: Final = 3
 
 
 class JobRules(msgspec.Struct, frozen=True):
-    """What the installation decides for Jobs that leave it open."""
+    """What the installation decides for Jobs that leave it open. `scheduler_names`: of its schedulers; empty where they
+    are not known."""
 
     scheduler_name: str = DEFAULT_SCHEDULER_NAME
     default_queue: str = DEFAULT_QUEUE
+    scheduler_names: frozenset[str] = frozenset()
 
 
 def with_defaults(job: VolcanoJob, rules: JobRules, namespace: Mapping[str, str] | None = None) -> VolcanoJob:

@@ -63,9 +63,9 @@ class World(msgspec.Struct, frozen=True):
 
     `pods`: those that the job owns. `now`: seconds since the epoch. `priorities`: value of each PriorityClass.
     `prepared`: plugins' objects and claims are known to exist. `problem`: why nothing can be created for the
-    job as it is written, or "". `refused`: the last answer of an API server that refuses what the job creates.
-    `request`: what a Command asks for. `gone`: the last state of pods that the scheduler evicted and that do not exist
-    any more, as far as it is known.
+    job as it is written, or "". `refused`: the last answer of an API server that refuses what the job creates, or what
+    is missing for it. `other`: that the job names another scheduler. `request`: what a Command asks for. `gone`: the
+    last state of pods that the scheduler evicted and that do not exist any more, as far as it is known.
     """
 
     job: VolcanoJob
@@ -77,6 +77,7 @@ class World(msgspec.Struct, frozen=True):
     prepared: bool = True
     problem: str = ""
     refused: Refusal | None = None
+    other: Refusal | None = None
     request: Request | None = None
     gone: Sequence[Pod] = ()
 
@@ -128,7 +129,8 @@ def _refusal(world: World, members: Members) -> Refusal | None:
     if world.problem:
         return Refusal(INVALID, world.problem)
     lacks = world.group is None or any(members.is_short_of(task) for task in world.job.spec.tasks)
-    return world.refused if lacks else None
+    is_admitted = world.group is not None and world.group.status.phase not in _NOT_ADMITTED
+    return (world.refused or (None if is_admitted else world.other)) if lacks else None
 
 
 def _expiry(job: VolcanoJob) -> float | None:

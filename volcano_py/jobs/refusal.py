@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 import msgspec
 
 from volcano_py.jobs.model import JobState, VolcanoJob
-from volcano_py.jobs.names import FAILED_CREATE, POD_GROUP_ERROR
+from volcano_py.jobs.names import FAILED_CREATE, PLUGIN_ERROR, POD_GROUP_ERROR, PVC_ERROR
 
 INVALID: Final = "InvalidJob"
 """Reason of a job for which nothing can be created as it is written."""
-REFUSED: Final = frozenset({FAILED_CREATE, POD_GROUP_ERROR})
-"""Reasons of a job whose pods or PodGroup the API server refuses, as in the events that report it."""
+OTHER_SCHEDULER: Final = "OtherScheduler"
+"""Reason of a job whose pods no scheduler of this installation places; another one may yet admit its PodGroup."""
+REFUSED: Final = frozenset({FAILED_CREATE, POD_GROUP_ERROR, PLUGIN_ERROR})
+"""Reasons of a job whose objects the API server refuses, or whose names are taken, as in the events that report it."""
+_SEEN: Final = (PVC_ERROR, OTHER_SCHEDULER)  # reasons with causes that are objects
 LONGEST_MESSAGE: Final = 1024  # characters, as in conditions of Kubernetes
 
 
@@ -24,9 +28,33 @@ class Refusal(msgspec.Struct, frozen=True):
     message: str
 
 
+def claim_missing(namespace: str, name: str) -> Refusal:
+    """The job waits for a claim that it names."""
+    return Refusal(PVC_ERROR, f"PersistentVolumeClaim {namespace}/{name} does not exist; create it")
+
+
+def other_scheduler(job: VolcanoJob, own: str, names: Collection[str]) -> Refusal | None:
+    """Why the job, with its defaults, is none of the schedulers of these `names`, of which one is `own`; None if it is,
+    or without names."""
+    name = job.spec.scheduler_name
+    if not names or name in names:
+        return None
+    return Refusal(
+        OTHER_SCHEDULER,
+        f"schedulerName is {name}; this scheduler is {own}: create the Job again with schedulerName {own}, unless a "
+        f"scheduler {name} runs and admits its PodGroup",
+    )
+
+
 def refusal_of(state: JobState) -> Refusal | None:
     """What the status says; None for a job whose pods can be created."""
-    return Refusal(state.reason, state.message) if state.reason == INVALID or state.reason in REFUSED else None
+    is_one = state.reason in (INVALID, *_SEEN) or state.reason in REFUSED
+    return Refusal(state.reason, state.message) if is_one else None
+
+
+def unseen_refusal(state: JobState) -> Refusal | None:
+    """What the status says, where a copy of the cluster does not have the cause: it has claims, but no webhooks."""
+    return None if state.reason in _SEEN else refusal_of(state)
 
 
 def with_refusal(state: JobState, refusal: Refusal | None) -> JobState:

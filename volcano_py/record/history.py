@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from volcano_py.api.effects import Bind, Evict
 from volcano_py.api.names import GROUP_NAME
-from volcano_py.api.objects import Pod, PodGroup
+from volcano_py.api.objects import ObjectMeta, Pod, PodGroup
 from volcano_py.api.report import PendingJob
 from volcano_py.record.entries import Deleted, Emitted, Ended, Entry, Looked, Outcome, QueueFigures, Upserted
 from volcano_py.record.segments import in_order
@@ -41,6 +41,25 @@ def of_pod_group(paths: Iterable[Path], key: str) -> Iterator[Happening]:
     for entry in in_order(paths):
         yield from story.take(entry)
     yield from story.end()
+
+
+def group_of_job(paths: Iterable[Path], key: str) -> str:
+    """namespace/name of the newest PodGroup that was created for the Job `namespace/name`; "" where there is none.
+
+    Raises:
+        RecordError: a segment cannot be read.
+    """
+    namespace, _, name = key.rpartition("/")
+    newest: ObjectMeta | None = None
+    for entry in in_order(paths):
+        group = entry.value() if isinstance(entry, Upserted) and entry.kind == "PodGroup" else None
+        if not isinstance(group, PodGroup):
+            continue
+        metadata, owner = group.metadata, group.metadata.controller
+        is_its = owner is not None and (metadata.namespace, owner.kind, owner.name) == (namespace, "Job", name)
+        if is_its and (newest is None or newest.created <= metadata.created):
+            newest = metadata
+    return newest.key if newest is not None else ""
 
 
 def of_queue(paths: Iterable[Path], name: str) -> Iterator[Figures]:

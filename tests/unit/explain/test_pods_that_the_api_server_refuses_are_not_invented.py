@@ -87,3 +87,28 @@ def test_a_new_phase_does_not_bring_the_refused_pods() -> None:
     world = world_of(node() + job + GROUP.replace("minMember: 2", "minMember: 1") + POD)
     assert [pod.metadata.name for pod in world.pods_of("default/train-train")] == ["train-main-0"]
     assert explain_workload(world, "job", "default/train").now.state == "Starting"
+
+
+CLAIM = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {}\n---"
+LACKS_A_CLAIM = "PersistentVolumeClaim default/data does not exist; create it"
+
+
+def with_claim(job: str) -> str:
+    return job.replace(
+        "spec:\n  minAvailable", "spec:\n  volumes: [{mountPath: /d, volumeClaimName: data}]\n  minAvailable", 1
+    )
+
+
+@pytest.mark.parametrize("job", [volcano_job("1"), refused_job("PVCError", LACKS_A_CLAIM, 1)])
+def test_a_job_that_waits_for_a_claim_says_so(job: str) -> None:
+    found = explained(node() + with_claim(job))
+    assert (found.now.state, found.now.reason, found.now.message) == ("Waiting", "PVCError", LACKS_A_CLAIM)
+    assert [remedy.text for remedy in found.remedies] == [
+        "create the PersistentVolumeClaim data, with a volume that every node can use"
+    ]
+
+
+def test_a_claim_that_exists_by_now_is_not_waited_for() -> None:
+    """The controller has not looked again yet."""
+    found = explained(node() + CLAIM + with_claim(refused_job("PVCError", LACKS_A_CLAIM, 1)))
+    assert found.now.reason != "PVCError"

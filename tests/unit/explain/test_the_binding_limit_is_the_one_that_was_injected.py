@@ -204,3 +204,31 @@ def test_a_workload_that_runs_says_where() -> None:
     now = explained(TWO + gang(2)).now
     assert (now.state, now.running, sum(now.nodes.values())) == ("Starting", 2, 2)
     assert now.reason == ""
+
+
+def test_a_job_without_replicas_waits_for_nothing() -> None:
+    found = explained(node() + volcano_job("1", 0))
+    assert (found.now.state, found.now.running, found.now.wanted, found.now.reason) == ("Running", 0, 0, "")
+    assert found.now.hints == ("all tasks of the Job have 0 replicas: raise replicas of a task for it to have pods",)
+    assert found.remedies == ()
+
+
+UNREADY = "taints: [{key: node.kubernetes.io/unreachable, effect: NoExecute}]"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "lost"),
+    [
+        (node("n1") + node("n2"), ()),
+        (node("n2"), ("node n1 does not exist any more, so the 1 pod there cannot run",)),
+        (
+            node("n1", extra=UNREADY) + node("n2"),
+            ("node n1 is not ready, so the 1 pod there may not run: look at kubectl describe node n1",),
+        ),
+    ],
+    ids=["ready", "deleted", "unreachable"],
+)
+def test_nodes_on_which_pods_may_not_run_any_more_are_named(nodes: str, lost: tuple[str, ...]) -> None:
+    placed = gang().replace("schedulerName: volcano\n", "schedulerName: volcano\n  nodeName: n1\n")
+    found = explained(nodes + placed.removesuffix("---") + "status: {phase: Running}\n---")
+    assert (found.now.state, found.now.nodes, found.now.lost_nodes) == ("Running", {"n1": 1}, lost)

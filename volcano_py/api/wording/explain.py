@@ -25,6 +25,7 @@ class NamedBy(Enum):
     """Where a PodGroup that its user did not write has its queue from: the field, after «in»."""
 
     POD = f"its annotation {QUEUE_NAME}"
+    DEPLOYMENT = f"the annotation {QUEUE_NAME} of the pod template of its Deployment"
     TEMPLATE = f"the annotation {QUEUE_NAME} of its pod template"
     JOB = "its spec.queue"
     NAMESPACE = f"the annotation {QUEUE_NAME} of its namespace"
@@ -45,13 +46,16 @@ def queue_not_found(queue: str, source: QueueSource | None = None) -> str:
 def name_queue(which: str, source: QueueSource | None) -> str:
     """How to give a job another queue: where its user has named the queue, by default in the PodGroup.
 
-    A generated PodGroup keeps its queue: to change it, recreate what it was generated for.
+    A generated PodGroup keeps its queue: to change it, recreate what it was generated for. A Deployment does so
+    itself.
     """
     if source is None:
         return f"name {which} in spec.queue of the PodGroup"
     if source.named_by is NamedBy.NAMESPACE:
         field = f"the annotation {QUEUE_NAME} of namespace {source.namespace}"
         return f"name {which} in {field} and recreate {source.maker}"
+    if source.named_by is NamedBy.DEPLOYMENT:
+        return f"name {which} in the annotation {QUEUE_NAME} of the pod template of {source.maker}"
     return f"recreate {source.maker} with {which} in {source.named_by.value}"
 
 

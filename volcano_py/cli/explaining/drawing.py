@@ -63,6 +63,8 @@ def _now(workload: WorkloadExplanation) -> Iterator[str]:
         yield from _wrapped(now.others)
     if now.nodes:
         yield from _wrapped(f"On {_counts(now.nodes)}")
+    for lost in now.lost_nodes:
+        yield from _wrapped(lost)
     if now.evictions:
         yield from _part("Evicted next", now.evictions)
     if now.ignored or now.ignored_of_queues:

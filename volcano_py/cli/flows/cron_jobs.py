@@ -17,7 +17,7 @@ from volcano_py.cli.jobs.viewing import print_facts, print_section
 from volcano_py.cli.options.cluster_access import cluster_options, namespace_of, namespace_option
 from volcano_py.cli.printing.listing import Cells, phase_text
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
-from volcano_py.jobs.crons.plan import CRON_KIND, CronJob
+from volcano_py.jobs.crons.plan import CRON_KIND, CronJob, problem_of
 from volcano_py.jobs.model import BATCH_API
 
 EPILOG: Final = """\b
@@ -31,7 +31,7 @@ Examples:
 """
 _KIND: Final = ObjectKind("cronjob", BATCH_API, CRON_KIND)
 _NUMBERS: Final = ("JOBS",)
-_HEADER: Final = ("NAMESPACE", "NAME", "STATE", "SCHEDULE", "TIME ZONE", *_NUMBERS, "LAST", "AGE")
+_HEADER: Final = ("NAMESPACE", "NAME", "STATE", "SCHEDULE", "TIME ZONE", *_NUMBERS, "LAST", "AGE", "PROBLEM")
 _JOB_HEADER: Final = ("JOB",)
 
 
@@ -47,15 +47,17 @@ def row(found: JsonObject, now: float) -> Cells:
         msgspec.ValidationError: it cannot be read.
     """
     cron = msgspec.convert(found, CronJob)
+    problem = problem_of(cron)
     return (
         cell(cron.metadata.namespace),
         cell(cron.metadata.name),
-        phase_text(_state(cron)),
+        phase_text(_state(cron, problem)),
         cell(cron.spec.schedule),
         cell(cron.spec.time_zone or ""),
         cell(len(cron.status.active)),
         age_of(cron.status.last_schedule_time, now),
         age_of(cron.metadata.creation_timestamp, now),
+        cell(problem),
     )
 
 
@@ -66,12 +68,13 @@ def describe(out: Console, found: JsonObject, now: float) -> None:
         msgspec.ValidationError: it cannot be read.
     """
     cron = msgspec.convert(found, CronJob)
-    spec, status = cron.spec, cron.status
+    spec, status, problem = cron.spec, cron.status, problem_of(cron)
     facts = {
         "Name": cron.metadata.name,
         "Namespace": cron.metadata.namespace,
         "Age": age_of(cron.metadata.creation_timestamp, now),
-        "State": _state(cron),
+        "State": _state(cron, problem),
+        **({"Problem": problem} if problem else {}),
         "Schedule": spec.schedule,
         "Time zone": spec.time_zone or "that of the controllers",
         "Concurrency": spec.concurrency_policy,
@@ -83,7 +86,9 @@ def describe(out: Console, found: JsonObject, now: float) -> None:
         print_section(out, _JOB_HEADER, [(cell(each.name),) for each in status.active])
 
 
-def _state(cron: CronJob) -> str:
+def _state(cron: CronJob, problem: str) -> str:
+    if problem:
+        return "Invalid"
     return "Suspended" if cron.spec.suspend else "Active"
 
 
@@ -126,5 +131,6 @@ add_verbs(
         state_column=_HEADER.index("STATE"),
         numbers=_NUMBERS,
         describe=describe,
+        flows=True,
     ),
 )

@@ -40,6 +40,7 @@ class KindView:
         header: of the table; `row` are the cells of an object at a moment.
         state_column: the cell that becomes `Deleted` in the last row of an object that is watched.
         numbers: the columns that are aligned to the right.
+        flows: whether the last column is a sentence.
     """
 
     kind: ObjectKind
@@ -48,6 +49,7 @@ class KindView:
     state_column: int
     numbers: Sequence[str]
     describe: Callable[[Console, JsonObject, float], None]
+    flows: bool = False
 
     def shown(self, namespace: str) -> Shown:
         """Those of a namespace ("": of all)."""
@@ -59,6 +61,7 @@ class KindView:
             row=self.row,
             state_column=self.state_column,
             numbers=self.numbers,
+            flows=self.flows,
         )
 
 

@@ -23,20 +23,32 @@ LOOK_AGAIN = 3.0
 """Seconds until the PodGroup of a job that does not change is asked again what it waits for."""
 
 
-class _Waits:
-    """What the PodGroups of listed jobs wait for, as read when the jobs were, or changed."""
+class _Groups:
+    """What the PodGroups of listed jobs wait for, and their queues, as read when the jobs were, or changed."""
 
     def __init__(self, client: KubernetesClient, namespace: str) -> None:
         self._client, self._namespace = client, namespace
-        self._reasons: dict[tuple[str, str], str] = {}
+        self._read: dict[tuple[str, str], requests.OfGroup] = {}
+        self._asked: set[tuple[str, str]] = set()
+        """Jobs without a queue of their own for whose PodGroups it was asked."""
 
     async def read(self, found: Sequence[JsonObject]) -> None:
-        if any(requests.may_wait(each) for each in found):
-            self._reasons = await requests.why_groups_wait(self._client, self._namespace)
+        asked = {requests.group_key(each) for each in found if rows.names_no_queue(each)}
+        if any(requests.may_wait(each) for each in found) or not asked <= self._asked:
+            self._read = await requests.groups_of_jobs(self._client, self._namespace)
+        self._asked |= asked
 
     def row(self, found: JsonObject, now: float) -> Cells:
-        reason = self._reasons.get(requests.group_key(found), "")
-        return rows.job_row(found, now, requests.what_it_waits_for(found, reason))
+        group = self._read.get(requests.group_key(found))
+        why = "" if group is None else requests.what_it_waits_for(found, group.waits)
+        return rows.job_row(self.charged(found), now, why)
+
+    def charged(self, found: JsonObject) -> JsonObject:
+        """The job with the queue of its PodGroup, which its namespace may have named."""
+        group = self._read.get(requests.group_key(found))
+        if group is None or not group.queue or not rows.names_no_queue(found):
+            return found
+        return {**found, "spec": {**found.get("spec", {}), "queue": group.queue}}
 
 
 def shown_jobs(
@@ -47,20 +59,20 @@ def shown_jobs(
     params: Mapping[str, str | int] | None = None,
 ) -> Shown:
     """Jobs of a namespace ("": of all) as rows; `params` are those of the list."""
-    waits = _Waits(client, namespace)
+    groups = _Groups(client, namespace)
     return Shown(
         api_version=BATCH_API,
         kind=JOB_KIND,
         path=requests.JOB.path(namespace),
         header=rows.HEADER,
-        row=waits.row,
+        row=groups.row,
         state_column=rows.PHASE_COLUMN,
         numbers=rows.NUMBERS,
         spare=rows.SPARE,
         params=params or {},
         flows=True,
-        keep=keep,
-        prepare=waits.read,
+        keep=lambda found: keep(groups.charged(found)),
+        prepare=groups.read,
     )
 
 

@@ -52,10 +52,16 @@ async def why_its_group_waits(client: KubernetesClient, job: VolcanoJob) -> str:
         return ""
 
 
-async def why_groups_wait(client: KubernetesClient, namespace: str) -> dict[tuple[str, str], str]:
-    """Namespace and name of each PodGroup of the namespace ("": of all) that waits → what for; nothing where we may
-    not know."""
-    reasons = {}
+class OfGroup(msgspec.Struct, frozen=True):
+    """Of a PodGroup: what it waits for, "" for nothing, and its queue."""
+
+    waits: str
+    queue: str
+
+
+async def groups_of_jobs(client: KubernetesClient, namespace: str) -> dict[tuple[str, str], OfGroup]:
+    """Namespace and name of each PodGroup of the namespace ("": of all); nothing where we may not know."""
+    groups = {}
     try:
         found = await listed(client, _POD_GROUP.path(namespace))
     except (NotFoundError, ForbiddenError):
@@ -63,8 +69,9 @@ async def why_groups_wait(client: KubernetesClient, namespace: str) -> dict[tupl
     for each in found:
         with suppress(msgspec.ValidationError):
             group = msgspec.convert(each, PodGroup)
-            reasons[group.metadata.namespace, group.metadata.name] = why_it_waits(group)
-    return reasons
+            key = group.metadata.namespace, group.metadata.name
+            groups[key] = OfGroup(waits=why_it_waits(group), queue=group.spec.queue)
+    return groups
 
 
 def may_wait(found: JsonObject) -> bool:

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from volcano_py.api.effects import JsonObject
+from volcano_py.api.names import DEFAULT_QUEUE
 from volcano_py.cli.printing.listing import Cells, age_text, phase_text
 from volcano_py.cli.printing.one_line import plain
 from volcano_py.jobs.model import JobPhase, JobState, VolcanoJob
@@ -40,6 +41,11 @@ class Chosen:
             and self.scheduler in ("", spec.get("schedulerName", ""))
             and self.part_of_name in found["metadata"]["name"]
         )
+
+
+def names_no_queue(found: JsonObject) -> bool:
+    """Whether the job's queue may come from its namespace: the CRD fills in `default` where none is named."""
+    return (found.get("spec") or {}).get("queue", "") in ("", DEFAULT_QUEUE)
 
 
 def job_row(found: JsonObject, now: float, waits: str = "") -> Cells:

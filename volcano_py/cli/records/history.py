@@ -14,6 +14,7 @@ from volcano_py.cli.printing.output import output_option
 EPILOG: Final = """\b
 Examples:
   volcano-py history podgroup team/train --record /var/lib/volcano-py/record
+  volcano-py history job team/train --record /var/lib/volcano-py/record
   volcano-py history queue research --record /var/lib/volcano-py/record -o json
   volcano-py history queue research --record /var/lib/volcano-py/record --plot research.svg
   volcano-py history podgroup team/train --record /var/lib/volcano-py/record --plot train.svg
@@ -24,7 +25,7 @@ A picture needs matplotlib: pip install 'volcano-py[plot]'. The end of the file'
 
 
 @click.command(epilog=EPILOG)
-@kind_and_name({"podgroup": None, "queue": None}, click.STRING)
+@kind_and_name({"podgroup": None, "job": None, "queue": None}, click.STRING)
 @click.option(
     "--record",
     "directory",
@@ -42,14 +43,20 @@ A picture needs matplotlib: pip install 'volcano-py[plot]'. The end of the file'
 )
 @output_option()
 def history(kind: str, name: str, directory: Path, picture: Path | None, output: str) -> None:
-    """Print what a record has of a PodGroup (namespace/name; a name alone is in `default`) or of a queue.
+    """Print what a record has of a PodGroup or a Job's (namespace/name; a name alone is in `default`), or of a queue.
 
-    KIND is podgroup or queue, and may be written as kubectl has it: history pg/train.
+    KIND is podgroup, job or queue, and may be written as kubectl has it: history pg/train. Of Jobs of the same name,
+    the newest is meant.
     """
     from volcano_py.record.segments import RecordError, segments
 
     try:
         paths = segments(directory)
+        if kind == "job":
+            group = _group_of_job(paths, name)
+            if not group:
+                raise _missing(kind, name, directory)
+            kind, name = "podgroup", group
         if picture is not None:
             _draw(paths, kind, name, picture, directory)
             return
@@ -93,6 +100,12 @@ def _of_pod_group(paths: Iterable[Path], name: str) -> list[dict[str, Any]]:
     from volcano_py.record.history import of_pod_group
 
     return [{"time": moment(each.at), "what": each.what, "text": each.text} for each in of_pod_group(paths, _key(name))]
+
+
+def _group_of_job(paths: Iterable[Path], name: str) -> str:
+    from volcano_py.record.history import group_of_job
+
+    return group_of_job(paths, _key(name))
 
 
 def _key(name: str) -> str:

@@ -41,7 +41,11 @@ class JobControl:
     ) -> None:
         """`pod_created` is called for each pod, with the seconds from the creation of its job to its own."""
         options = context.options
-        rules = JobRules(scheduler_name=options.scheduler_names[0], default_queue=options.default_queue)
+        rules = JobRules(
+            scheduler_name=options.scheduler_names[0],
+            default_queue=options.default_queue,
+            scheduler_names=frozenset(options.scheduler_names),
+        )
         plugins = JobPlugins.of(BUILTIN).with_installed()
         self.controller = JobController(
             context.client,

@@ -10,16 +10,19 @@ from msgspec.structs import replace
 
 from volcano_py.api.objects import Pod, PodGroup, ResourceList, ResourceRequirements
 from volcano_py.api.quantity import Rounding
+from volcano_py.api.volumes import PersistentVolumeClaim
 from volcano_py.api.wording.amounts import amount, amounts
 from volcano_py.api.wording.summarize import counted
 from volcano_py.cluster.manifests import VOLCANO_JOB
 from volcano_py.explain.asked import asked, asks
 from volcano_py.explain.model import Remedy
 from volcano_py.explain.remedies.candidate import Candidate, helps
+from volcano_py.explain.remedies.of_missing import missing_claims_remedy
 from volcano_py.explain.target import Target, refused_job
 from volcano_py.explain.world import Change, World
 from volcano_py.jobs.model import VolcanoJob
-from volcano_py.jobs.refusal import INVALID, Refusal, accepted
+from volcano_py.jobs.names import PVC_ERROR
+from volcano_py.jobs.refusal import INVALID, OTHER_SCHEDULER, Refusal, accepted
 from volcano_py.state.queues.quotas import REQUESTS, quota_units, resource_of
 from volcano_py.state.table.units import canonical
 
@@ -79,7 +82,7 @@ def smaller_pods(world: World, target: Target) -> Iterator[Candidate]:
 def missing_pods(world: World, target: Target) -> Iterator[Candidate]:
     """Copies of a pod until there are as many as the gang needs; or the pods that a Job's controller cannot create."""
     if (refused := refused_job(world, target)) is not None:
-        yield _accepted(*refused)
+        yield _accepted(world, *refused)
         return
     missing = target.need - len(target.pods)
     if missing <= 0 or not target.pods or target.found is None or world.placed(target.group) > 0:
@@ -108,8 +111,15 @@ def lower_minimum(world: World, target: Target) -> Iterator[Candidate]:  # noqa:
         yield Candidate(Remedy("min-resources", text), (Change("PodGroup", target.group, lowered),))
 
 
-def _accepted(job: VolcanoJob, refusal: Refusal) -> Candidate:
+def _accepted(world: World, job: VolcanoJob, refusal: Refusal) -> Candidate:
     """What is wrong with the Job, or with what it creates, is corrected."""
+    if refusal.reason == PVC_ERROR:
+        return _with_claims(world, job)
+    if refusal.reason == OTHER_SCHEDULER:
+        own = min(world.rules.scheduler_names)
+        text = f"create Job {job.metadata.key} again with schedulerName {own}"
+        tried = replace(accepted(job), spec=replace(job.spec, scheduler_name=own))
+        return Candidate(Remedy("scheduler", text), (Change(VOLCANO_JOB, job.metadata.key, tried),))
     if refusal.reason == INVALID:
         text = f"correct Job {job.metadata.key}: its pods are created as soon as it is valid"
     else:
@@ -118,6 +128,16 @@ def _accepted(job: VolcanoJob, refusal: Refusal) -> Candidate:
             "start when they are accepted"
         )
     return Candidate(Remedy("missing-pods", text), (Change(VOLCANO_JOB, job.metadata.key, accepted(job)),))
+
+
+def _with_claims(world: World, job: VolcanoJob) -> Candidate:
+    """The claims that the Job waits for. Which nodes can use their volumes is not known, so none is used."""
+    claims = (claim.metadata for claim in world.objects("PersistentVolumeClaim", PersistentVolumeClaim))
+    there = {"", *(claim.name for claim in claims if claim.namespace == job.metadata.namespace)}
+    volumes = [each for each in job.spec.volumes if each.volume_claim_name in there]
+    missing = dict.fromkeys(each.volume_claim_name for each in job.spec.volumes if each.volume_claim_name not in there)
+    tried = replace(job, spec=replace(job.spec, volumes=volumes))
+    return Candidate(missing_claims_remedy(tuple(missing)), (Change(VOLCANO_JOB, job.metadata.key, accepted(tried)),))
 
 
 def _fits(world: World, target: Target, with_size: Callable[[int], Candidate], size: int) -> bool:

@@ -13,8 +13,8 @@ from volcano_py.api.wording.summarize import counted
 from volcano_py.cluster.manifests import VOLCANO_JOB
 from volcano_py.explain.limits import limits
 from volcano_py.explain.model import Limit, Remedy
-from volcano_py.explain.now import now
 from volcano_py.explain.remedies.candidate import Candidate, helps
+from volcano_py.explain.status.now import now
 from volcano_py.explain.target import Target, first_waiting, queues_below
 from volcano_py.explain.world import Change, World
 from volcano_py.framework.job import Job

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -37,9 +37,14 @@ def missing_claims(world: World, target: Target) -> Iterator[Candidate]:
             volumes = [volume for volume in pod.spec.volumes if volume.name not in missing]
             changes.append(Change("Pod", pod.metadata.key, replace(pod, spec=replace(pod.spec, volumes=volumes))))
     if names:
-        claims = f"{plural('PersistentVolumeClaim', len(names))} {', '.join(names)}"
-        uses = "a volume" if len(names) == 1 else "volumes"
-        yield Candidate(Remedy("claim", f"create the {claims}, with {uses} that every node can use"), tuple(changes))
+        yield Candidate(missing_claims_remedy(list(names)), tuple(changes))
+
+
+def missing_claims_remedy(names: Sequence[str]) -> Remedy:
+    """To create the claims of these names."""
+    claims = f"{plural('PersistentVolumeClaim', len(names))} {', '.join(names)}"
+    uses = "a volume" if len(names) == 1 else "volumes"
+    return Remedy("claim", f"create the {claims}, with {uses} that every node can use")
 
 
 def _missing(world: World, pod: Pod, volume: Volume) -> str:

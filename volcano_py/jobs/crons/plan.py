@@ -193,6 +193,15 @@ def _taken_before(jobs: Iterable[VolcanoJob]) -> str | None:
     return max(taken)[1] if taken else None
 
 
+def problem_of(cron: CronJob) -> str:
+    """Why no Job is created for the CronJob: its schedule or time zone cannot be used; "" if they can."""
+    try:
+        _schedule(cron)
+    except ScheduleError as error:
+        return str(error)
+    return ""
+
+
 def _schedule(cron: CronJob) -> Schedule:
     return parse_schedule(cron.spec.schedule, cron.spec.time_zone, cron.metadata.creation_timestamp or _LONG_AGO)
 

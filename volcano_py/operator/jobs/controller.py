@@ -43,7 +43,7 @@ from volcano_py.jobs.model import JobAction, JobStatus, VolcanoJob
 from volcano_py.jobs.phases import has_to_wait
 from volcano_py.jobs.plan import Plan, Request, World, plan
 from volcano_py.jobs.plugins import BUILTIN, JobPlugin, JobPlugins, PluginArgumentError
-from volcano_py.jobs.refusal import REFUSED, Refusal
+from volcano_py.jobs.refusal import REFUSED, Refusal, other_scheduler
 from volcano_py.operator.controller import Controller
 from volcano_py.operator.jobs.effects import JobEffects
 from volcano_py.operator.jobs.index import JobIndex
@@ -363,6 +363,7 @@ class JobController(Controller[str]):
             prepared=memory.prepared == attempt_of(job),
             problem=problem,
             refused=memory.refused,
+            other=other_scheduler(job, self._rules.scheduler_name, self._rules.scheduler_names),
             request=memory.request,
             gone=there.gone,
         )
@@ -394,6 +395,8 @@ class JobController(Controller[str]):
             if error.reason and str(error) != self._memories.of(job).waiting:
                 self._memories.of(job).waiting = str(error)
                 self._record_event(job, EventNote("Warning", error.reason, str(error)))
+            if (error.reason in REFUSED or error.reason == names.PVC_ERROR) and not error.passes:
+                self._memories.of(job).refused = Refusal(error.reason, str(error))
             self._work.add(key, _LOOK_AGAIN)
             return False
         reason = _reason_of(error)

@@ -169,7 +169,7 @@ class JobEffects:
             if error.verb != "GET":
                 raise
             message = f"pod {namespace}/{name} is terminating; it is created again after that"
-            raise NotReadyError(FAILED_CREATE, message) from None
+            raise NotReadyError(FAILED_CREATE, message, passes=True) from None
         pod = _POD.decode(answer)
         if created:
             self._pod_made(job)

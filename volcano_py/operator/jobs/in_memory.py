@@ -4,9 +4,9 @@ Why not the real `JobController`: it sends JSON, and works with timers and threa
 would need an API server in memory with merge patches and status subresources, and an event loop of virtual time. That
 is more code than this module, which keeps only what differs: how an action is carried out.
 
-Nothing is created for a Job whose status has a refusal (`jobs.refusal`): the live controller has tried, and the cause,
-such as a quota, a missing ServiceAccount or a webhook, is not known here. A change that may remove the cause takes the
-refusal out of the status. All else goes on: pods that are there run and end, and the phase follows them.
+Nothing is created for a Job whose status has a refusal (`jobs.refusal`) with a cause that is not known here, such as a
+quota, a missing ServiceAccount or a webhook: the live controller has tried. A change that may remove the cause takes
+the refusal out of the status. All else goes on: pods that are there run and end, and the phase follows them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from volcano_py.jobs.defaults import JobRules, with_defaults
 from volcano_py.jobs.model import JobStatus, VolcanoJob
 from volcano_py.jobs.plan import World, plan
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins, PluginArgumentError
-from volcano_py.jobs.refusal import refusal_of, with_refusal
+from volcano_py.jobs.refusal import Refusal, claim_missing, other_scheduler, unseen_refusal, with_refusal
 from volcano_py.operator.podgroups.generated_group import GroupRules
 
 log = structlog.get_logger(__name__)
@@ -56,7 +56,9 @@ class JobsInMemory:
     def __init__(self, cluster: MemoryCluster, rules: GroupRules, plugins: JobPlugins | None = None) -> None:
         self._cluster = cluster
         name = min(rules.scheduler_names)
-        self._rules = JobRules(scheduler_name=name, default_queue=rules.default_queue)
+        self._rules = JobRules(
+            scheduler_name=name, default_queue=rules.default_queue, scheduler_names=frozenset(rules.scheduler_names)
+        )
         self._known_plugins = plugins
         self._prepared: set[str] = set()
         self._made = 0
@@ -93,7 +95,8 @@ class JobsInMemory:
                 self.look_again_at = min(self.look_again_at or next_.look_again_at, next_.look_again_at)
             if next_.waiting is not None and next_.waiting.type == "Warning":
                 self._record_event(job, next_.waiting.reason, next_.waiting.message)
-            actions = [each for each in next_.actions if world.refused is None or not isinstance(each, CREATING)]
+            may_create = unseen_refusal(job.status.state) is None
+            actions = [each for each in next_.actions if may_create or not isinstance(each, CREATING)]
             done = [self._carry_out(job, action, now) for action in actions]
             if not done or not all(done):
                 return
@@ -107,7 +110,7 @@ class JobsInMemory:
             plugins, problem = self._plugins.for_job(job), ""
         except PluginArgumentError as error:
             plugins, problem = (), str(error)
-        group = names.group_name(job.metadata.name, job.metadata.uid)
+        group, missing = names.group_name(job.metadata.name, job.metadata.uid), self._missing(job)
         return World(
             job=job,
             pods=pods,
@@ -115,9 +118,10 @@ class JobsInMemory:
             now=now,
             plugins=plugins,
             priorities={each.metadata.name: each.value for each in self._classes()},
-            prepared=job.metadata.uid in self._prepared,
+            prepared=job.metadata.uid in self._prepared and missing is None,
             problem=problem,
-            refused=refusal_of(job.status.state),
+            refused=unseen_refusal(job.status.state) or missing,
+            other=other_scheduler(job, self._rules.scheduler_name, self._rules.scheduler_names),
             gone=evicted,
         )
 
@@ -154,15 +158,21 @@ class JobsInMemory:
         return True
 
     def _prepare(self, job: VolcanoJob, action: Prepare, now: float) -> bool:
-        namespace = job.metadata.namespace
         for claim in action.claims:
             self._put(_CLAIM, job, claim, now)
-        for name in action.awaited_claims:
-            if self._cluster.get(_CLAIM, f"{namespace}/{name}", PersistentVolumeClaim) is None:
-                self._record_event(job, names.PVC_ERROR, f"PersistentVolumeClaim {namespace}/{name} does not exist")
-                return False
+        if (missing := self._missing(job)) is not None:
+            self._record_event(job, missing.reason, missing.message)
+            return False
         self._prepared.add(job.metadata.uid)
         return True
+
+    def _missing(self, job: VolcanoJob) -> Refusal | None:
+        """The first claim that the job names and that does not exist."""
+        namespace = job.metadata.namespace
+        for name in (volume.volume_claim_name for volume in job.spec.volumes if volume.volume_claim_name):
+            if self._cluster.get(_CLAIM, f"{namespace}/{name}", PersistentVolumeClaim) is None:
+                return claim_missing(namespace, name)
+        return None
 
     def _put(self, kind: str, job: VolcanoJob, body: JsonObject, now: float) -> bool:
         """Store what the job makes, unless there is one of that name; whether it can be read."""
@@ -203,7 +213,7 @@ class JobsInMemory:
 
 def _still(known: VolcanoJob, status: JobStatus) -> JobStatus:
     """The new status, with the refusal of the known one, which a new phase does not end."""
-    refusal = refusal_of(known.status.state)
+    refusal = unseen_refusal(known.status.state)
     return status if refusal is None else msgspec.structs.replace(status, state=with_refusal(status.state, refusal))
 
 

@@ -35,7 +35,7 @@ class JobMemory(msgspec.Struct):
     written: float = float("-inf")
     waiting: str = ""
     refused: Refusal | None = None
-    """The API server's answer to the last attempt, until something is created."""
+    """The API server's answer to the last attempt, or what was missing for it, until something is created."""
     plugins: tuple[int, Sequence[JobPlugin], str] = msgspec.field(default=(-1, (), ""))
     size: tuple[int, int] = (-1, 0)
     """The generation, and bytes of its spec."""

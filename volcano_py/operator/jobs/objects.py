@@ -15,6 +15,7 @@ from volcano_py.jobs.actions import Prepare
 from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.names import PLUGIN_ERROR, PVC_ERROR
 from volcano_py.jobs.plugins.plugin import PluginObject
+from volcano_py.jobs.refusal import claim_missing
 from volcano_py.operator.kube_api import KubeApi, object_path
 
 _RACES: Final = 3  # how often an object may come or go between two requests before the job waits for its next turn
@@ -24,11 +25,13 @@ _SECRET: Final = ("v1", "Secret")
 
 
 class NotReadyError(Exception):
-    """Something that a job needs is missing, or belongs to another owner; `reason` is that of the event."""
+    """Something that a job needs is missing, or belongs to another owner; `reason` is that of the event. `passes`: it
+    is a matter of time."""
 
-    def __init__(self, reason: str, message: str) -> None:
+    def __init__(self, reason: str, message: str, *, passes: bool = False) -> None:
         super().__init__(message)
         self.reason = reason
+        self.passes = passes
 
 
 class _Existing(ApiObject, frozen=True):
@@ -56,8 +59,8 @@ async def prepare(api: KubeApi, job: VolcanoJob, wanted: Prepare) -> tuple[Plugi
         try:
             await api.get(object_path(*_CLAIM, job.metadata.namespace, name))
         except NotFoundError as error:
-            message = f"PersistentVolumeClaim {job.metadata.namespace}/{name} does not exist; create it"
-            raise NotReadyError(PVC_ERROR, message) from error
+            missing = claim_missing(job.metadata.namespace, name)
+            raise NotReadyError(missing.reason, missing.message) from error
     return tuple(taken)
 
 

@@ -23,7 +23,7 @@ REDUCED: Final = "What concerns work that is not yours to see is left out"
 
 _ITSELF: Final = ""
 _REMEDIES: Final = {
-    **dict.fromkeys(("fewer-pods", "smaller-pods", "missing-pods", "min-resources"), _ITSELF),
+    **dict.fromkeys(("fewer-pods", "smaller-pods", "missing-pods", "min-resources", "scheduler"), _ITSELF),
     **dict.fromkeys(("group", "claim", "spread", "gate"), _ITSELF),
     **dict.fromkeys(("queue", "capability", "deserved"), QUEUES),
     **dict.fromkeys(("nodes", "selector", "affinity", "toleration"), NODES),
@@ -69,7 +69,12 @@ def _workload(found: WorkloadExplanation, sight: Sight) -> WorkloadExplanation:
 
 def _now(found: Now, sight: Sight) -> Now:
     """Evictions name what the pods go for."""
-    return replace(found, evictions=(), ignored_of_queues=found.ignored_of_queues if sight.may(QUEUES) else ())
+    return replace(
+        found,
+        evictions=(),
+        ignored_of_queues=found.ignored_of_queues if sight.may(QUEUES) else (),
+        lost_nodes=found.lost_nodes if sight.may(NODES) else (),
+    )
 
 
 def _may(resource: str | None, sight: Sight) -> bool:

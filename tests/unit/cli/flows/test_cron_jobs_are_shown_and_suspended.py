@@ -24,10 +24,31 @@ def cron(name: str = "nightly", **spec: Any) -> dict[str, Any]:
 async def test_they_are_listed_with_schedule_and_state(user: UserOfCluster) -> None:
     user.api.on("GET", CRONS, page(7, cron(), cron("weekly", suspend=True, timeZone=None)))
     assert (await user.prints("cronjob", "list")).splitlines() == [
-        "NAMESPACE  NAME     STATE      SCHEDULE   TIME ZONE      JOBS  LAST  AGE",
-        "default    nightly  Active     0 3 * * *  Europe/Berlin     1  -     -",
-        "default    weekly   Suspended  0 3 * * *  -                 1  -     -",
+        "NAMESPACE  NAME     STATE      SCHEDULE   TIME ZONE      JOBS  LAST  AGE  PROBLEM",
+        "default    nightly  Active     0 3 * * *  Europe/Berlin     1  -     -    -",
+        "default    weekly   Suspended  0 3 * * *  -                 1  -     -    -",
     ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        (
+            {"timeZone": "Europe/Nowhere"},
+            "spec.timeZone is 'Europe/Nowhere', which is not a known time zone; use a name",
+        ),
+        ({"schedule": "61 * * * *"}, "spec.schedule is '61 * * * *', which cannot be read: "),
+        ({"schedule": "0 0 31 2 *"}, "spec.schedule is '0 0 31 2 *', which cannot be read: "),
+    ],
+)
+async def test_one_that_is_never_due_says_so(user: UserOfCluster, spec: dict[str, Any], problem: str) -> None:
+    user.api.on("GET", CRONS, page(7, cron(**spec)))
+    user.api.on("GET", f"{CRONS}/nightly", found(cron(**spec)))
+    user.api.on("GET", "/api/v1/namespaces/default/events", page(7))
+    printed = " ".join((await user.prints("cronjob", "list")).split())
+    assert "default nightly Invalid" in printed
+    assert problem in printed
+    assert "Invalid" in await user.prints("cronjob", "describe", "nightly")
 
 
 async def test_one_is_described_with_the_jobs_that_run(user: UserOfCluster) -> None:

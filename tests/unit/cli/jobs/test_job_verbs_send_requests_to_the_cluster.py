@@ -149,6 +149,20 @@ async def test_jobs_are_listed_in_columns(api: FakeApi, run: Run) -> None:
     assert [line.rstrip() for line in result.stdout.splitlines()] == TABLE.splitlines()
 
 
+@pytest.mark.parametrize(("options", "queues"), [([], ["team", "research"]), (["-q", "team"], ["team"])])
+async def test_a_job_that_names_no_queue_is_listed_in_that_of_its_pod_group(
+    api: FakeApi, run: Run, options: list[str], queues: list[str]
+) -> None:
+    """Its namespace has named the queue. The queue that a job names is its own, whatever the PodGroup has."""
+    api.on("GET", JOBS, page(7, job("serve", queue="default"), job("train")))
+    api.on(
+        "GET",
+        GROUPS,
+        page(7, *(pod_group(f"{name}-uid-{name}", "default", queue="team") for name in ("serve", "train"))),
+    )
+    assert [line.split()[3] for line in (await run("list", *options)).stdout.splitlines()[1:]] == queues
+
+
 async def test_jobs_are_listed_without_reasons_where_podgroups_may_not_be_read(api: FakeApi, run: Run) -> None:
     api.on("GET", JOBS, page(7, job("serve", "Pending")))
     api.on("GET", GROUPS, refusal(403, "Forbidden"))

@@ -10,9 +10,11 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
+from msgspec.structs import replace
 
+from tests.support.sessions import gang
 from tests.unit.record.recording import record_contest, record_night
-from volcano_py.api.objects import metadata_of
+from volcano_py.api.objects import OwnerReference, PodGroup, metadata_of
 from volcano_py.capture.file import read
 from volcano_py.cli.main import main
 from volcano_py.record.segments import segments
@@ -72,6 +74,19 @@ def test_what_the_record_does_not_have_is_reported(record: Path) -> None:
     result = run("history", "podgroup", "team/unknown", "--record", record)
     assert result.exit_code == 1
     assert "has no podgroup team/unknown" in result.output
+
+
+def test_the_history_of_a_job_is_that_of_its_pod_group(tmp_path: Path) -> None:
+    owner = OwnerReference(api_version="batch.volcano.sh/v1alpha1", kind="Job", name="train", uid="u", controller=True)
+    group, *pods = gang("train-u", pods=1, cpu="1")
+    assert isinstance(group, PodGroup)
+    owned = replace(group, metadata=replace(group.metadata, owner_references=[owner]))
+    asyncio.run(record_night(tmp_path, owned, *pods))
+    printed = run("history", "job/team/train", "--record", tmp_path)
+    assert printed.exit_code == 0, printed.output
+    assert printed.output == run("history", "podgroup", "team/train-u", "--record", tmp_path).output
+    missing = run("history", "vcjob", "team/unknown", "--record", tmp_path)
+    assert (missing.exit_code, "has no job team/unknown" in missing.output) == (1, True)
 
 
 def test_a_queue_is_printed_in_quantities(record: Path) -> None:

@@ -322,6 +322,23 @@ async def test_pods_wait_for_the_queue(cluster: JobCluster) -> None:
     assert cluster.phase() == "Running"
 
 
+async def test_a_job_of_another_scheduler_says_so_until_that_admits_it(cluster: JobCluster) -> None:
+    """The name may be a typing error: then nothing would ever happen."""
+    await cluster.stop()
+    cluster.options["rules"] = JobRules(scheduler_names=frozenset({"volcano"}))
+    cluster.start()
+    cluster.admits = False
+    cluster.submit(job(task("worker", 1), schedulerName="Volcano"))
+    await cluster.live()
+    state = cluster.status()["state"]
+    assert (state["phase"], state["reason"]) == ("Pending", "OtherScheduler")
+    assert state["message"].startswith("schedulerName is Volcano; this scheduler is volcano: create the Job again with")
+    cluster.admits = True
+    await cluster.live()
+    state = cluster.status()["state"]
+    assert (state["phase"], state.get("reason", "")) == ("Running", "")
+
+
 @pytest.mark.parametrize(("of_namespace", "expected"), [("", "batch"), ("team", "team")])
 async def test_a_job_that_names_no_queue_goes_where_its_namespace_says_else_to_the_default_queue(
     cluster: JobCluster, of_namespace: str, expected: str
@@ -507,10 +524,14 @@ async def test_a_claim_that_is_missing_keeps_the_job_waiting(cluster: JobCluster
     cluster.submit(job(task("worker", 1), volumes=[{"mountPath": "/d", "volumeClaimName": "data"}]))
     await cluster.live()
     assert (cluster.phase(), cluster.groups()) == ("Pending", [])
-    assert cluster.messages("PVCError") == ["PersistentVolumeClaim ns/data does not exist; create it"]
+    missing = "PersistentVolumeClaim ns/data does not exist; create it"
+    assert cluster.messages("PVCError") == [missing]
+    state = cluster.status()["state"]
+    assert (state["reason"], state["message"]) == ("PVCError", missing)
     cluster.api.put(f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims/data", {"metadata": {"name": "data"}})
     await cluster.live(12)
     assert cluster.phase() == "Running"
+    assert "PVCError" not in str(cluster.status())
 
 
 async def test_a_job_runs_in_spite_of_an_unknown_argument_of_a_plugin(cluster: JobCluster) -> None:

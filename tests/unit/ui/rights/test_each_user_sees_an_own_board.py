@@ -157,6 +157,7 @@ def explanation() -> WorkloadExplanation:
         now=Now(
             "Waiting", 0, 1, "OverCapability", "no room", evictions=("team/waits-1 makes room for others/secret",),
             ignored=("PodGroup team/waits: odd",), ignored_of_queues=("queue vision: odd",),
+            lost_nodes=("node n9 is not ready",),
         ),
         position=Position(
             "vision", 2, 2, 0, 1, 1, 0.5, ahead=(Ahead("others/secret", 1, 0.0, 1), Ahead("team/x", 0, 0.0, 1)),
@@ -178,6 +179,7 @@ def test_an_explanation_names_no_work_of_others() -> None:
     assert isinstance(found, WorkloadExplanation)
     assert "secret" not in msgspec.json.encode(found).decode()
     assert found.now.ignored_of_queues == ("queue vision: odd",)
+    assert found.now.lost_nodes == ()
     assert found.position is not None
     assert ([each.name for each in found.position.ahead], found.position.before) == (["team/x"], {})
     assert [each.kind for each in found.limits] == ["gang", "queue"]
@@ -192,6 +194,7 @@ def test_an_explanation_names_no_work_of_others() -> None:
         ["gang"], None, ["fewer-pods"],
     )  # fmt: skip
     assert (alone.now.ignored, alone.now.ignored_of_queues) == (("PodGroup team/waits: odd",), ())
+    assert alone.now.lost_nodes == ("node n9 is not ready",)
     assert alone.nodes == Nodes("waits-0", 2, 0, {"full": 2})
     assert alone.holders[0].queue_allocated == {}
 

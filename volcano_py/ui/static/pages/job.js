@@ -122,6 +122,7 @@ function explained(found) {
   return html`
     <p class="verdict">${now.reason ? html`<strong>${now.reason}</strong>: ${now.message.replace(`${now.reason}: `, "")}` : nothing}</p>
     <p>${now.running} of ${counted(now.wanted, "pod")} placed${now.since ? html`, ${now.state.toLowerCase()} since ${moment(Date.parse(now.since) / 1000)}` : nothing}.</p>
+    ${(now.lostNodes ?? []).map((each) => html`<p>${each}</p>`)}
     ${[...(now.ignored ?? []), ...(now.ignoredOfQueues ?? [])].map((each) => html`<p class="small">Ignored: ${each}</p>`)}
     ${(now.hints ?? []).map((each) => html`<p class="small">Hint: ${each}</p>`)}
     ${cluster().hidden?.length ? (found.unread ?? []).map((each) => html`<p class="small">${each}</p>`) : nothing}

@@ -1,0 +1,87 @@
+"""What is said beside the reason: what is ignored, what the user may not expect, and nodes that are lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from volcano_py.api.annotations.known import unreadable_of_pod
+from volcano_py.api.objects import Node
+from volcano_py.api.reasons import Reason
+from volcano_py.api.wording.resource_names import ignored_of_pod_group
+from volcano_py.api.wording.summarize import counted, plural, summarize
+from volcano_py.api.workloads import Workload
+from volcano_py.explain.target import Target, job_of, queues_above
+from volcano_py.explain.world import World
+from volcano_py.operator.podgroups.generated_group import INHERITING_OWNERS
+from volcano_py.operator.podgroups.misplaced_keys import Marked, misplaced
+
+_NOT_READY: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+_NO_REPLICAS: Final = "all tasks of the Job have 0 replicas: raise replicas of a task for it to have pods"
+_MOST_VALUES: Final = 10  # that are different; each pod may have its own
+
+
+def ignored(world: World, target: Target) -> tuple[str, ...]:
+    """What cannot be read of the PodGroup and its pods, as their events say it; equal values of pods together."""
+    unreadable = () if target.found is None else ignored_of_pod_group(target.found)
+    group = dict.fromkeys((*(each.message for each in unreadable), *world.ignored("PodGroup", target.group)))
+    names: dict[str, list[str]] = {}
+    for pod in target.pods:
+        values = (each.message for each in unreadable_of_pod(pod.metadata))
+        for message in dict.fromkeys((*values, *world.ignored("Pod", pod.metadata.key))):
+            names.setdefault(message, []).append(pod.metadata.name)
+    of_group = [f"PodGroup {target.group}: {message}" for message in group]
+    of_pods = [f"{plural('pod', len(pods))} {summarize(pods)}: {message}" for message, pods in names.items()]
+    more = len(of_pods) - _MOST_VALUES
+    return (*of_group, *of_pods[:_MOST_VALUES], *([f"{counted(more, 'more value')} of pods"] if more > 0 else ()))
+
+
+def ignored_of_queues(world: World, queue: str) -> tuple[str, ...]:
+    """What cannot be read or used of the queue and those above it."""
+    return tuple(text for name in queues_above(world, queue) for text in world.ignored_of_queue(name))
+
+
+def hints(world: World, target: Target, *, waits: bool) -> tuple[str, ...]:
+    """What its user may not expect."""
+    missing_queue = () if waits else _missing_queue(world, target)
+    no_replicas = (_NO_REPLICAS,) if is_without_replicas(world, target) else ()
+    return (*no_replicas, *missing_queue, *_misplaced(world, target))
+
+
+def is_without_replicas(world: World, target: Target) -> bool:
+    """Whether it is a Job that is to have no pods."""
+    job = None if target.pods else job_of(world, target)
+    return job is not None and job.replicas == 0
+
+
+def _misplaced(world: World, target: Target) -> tuple[str, ...]:
+    """Keys of the workload that are read elsewhere."""
+    group, owner = target.found, None
+    if group is None:
+        return ()
+    controller = group.metadata.controller
+    if controller is not None and (controller.group, controller.kind) in INHERITING_OWNERS:
+        key = f"{group.metadata.namespace}/{controller.name}"
+        owner = world.simulation.cluster.get(controller.kind, key, Workload)
+    return misplaced(Marked(group, target.pods, owner, job_of(world, target)), world.rules)
+
+
+def _missing_queue(world: World, target: Target) -> Iterator[str]:
+    """That its queue does not exist, of a workload that runs all the same; nothing where no queue could be read."""
+    if any(kind == "Queue" for kind, _ in world.items):
+        for job in world.report.pending:
+            if job.name == target.group and job.reason is Reason.QUEUE_NOT_FOUND:
+                yield f"{job.message}. Running pods keep their places, and no other pod starts"
+
+
+def lost_nodes(world: World, pods: Mapping[str, int]) -> tuple[str, ...]:
+    """Of these nodes (name → pods there), those on which pods may not run any more."""
+    known = {node.metadata.name: node for node in world.captured("Node", Node)}
+    found = []
+    for name, count in pods.items() if known else ():
+        there = f"the {counted(count, 'pod')} there"
+        if name not in known:
+            found.append(f"node {name} does not exist any more, so {there} cannot run")
+        elif any(taint.key in _NOT_READY for taint in known[name].spec.taints):
+            found.append(f"node {name} is not ready, so {there} may not run: look at kubectl describe node {name}")
+    return tuple(found)
