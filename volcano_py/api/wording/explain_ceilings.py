@@ -183,5 +183,12 @@ def queue_gate_closed(queue: str) -> str:
     )
 
 
-def queue_closed(queue: str, state: str) -> str:
-    return f"queue {queue} is {state} and starts no jobs: open it ({_OPEN} {queue}) or choose another queue"
+def queue_closed(queue: str, state: str, above: tuple[str, str] | None = None) -> str:
+    """`above`: the queue above it to open first (name, state)."""
+    closed = f"queue {queue} is {state} and starts no jobs"
+    if above is None:
+        return f"{closed}: open it ({_OPEN} {queue}) or choose another queue"
+    top, its_state = above
+    return (
+        f"{closed}, and queue {top} above it is {its_state}: open {top} first ({_OPEN} {top}) or choose another queue"
+    )

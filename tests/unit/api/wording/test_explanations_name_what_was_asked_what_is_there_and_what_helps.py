@@ -242,6 +242,13 @@ def test_an_overcommitted_cluster_says_what_evictions_could_free_for_the_job(fre
             ),
         ),
         (
+            explain_ceilings.queue_closed("speech", "Closed", ("research", "Closing")),
+            (
+                "queue speech is Closed and starts no jobs, and queue research above it is Closing: open research "
+                "first (volcano-py queue open --name research) or choose another queue"
+            ),
+        ),
+        (
             explain.queue_not_found("team-x"),
             "queue team-x does not exist: create it, or name an existing one in spec.queue of the PodGroup",
         ),
