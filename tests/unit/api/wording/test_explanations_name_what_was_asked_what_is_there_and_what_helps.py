@@ -94,7 +94,8 @@ def test_the_largest_node_is_one_that_would_take_the_pod() -> None:
         "asks for 64 cpu; the largest suitable node, n7, has 32 cpu even when empty: ask for less or add a larger node"
     )
     assert explain_nodes.never_fits("nvidia.com/gpu", 1, 0, others_refuse=True) == (
-        "asks for 1 nvidia.com/gpu; no suitable node offers nvidia.com/gpu: remove the request or add a node that does"
+        "asks for 1 nvidia.com/gpu; no suitable node offers nvidia.com/gpu: fix why those that offer it refuse "
+        "the pod, or add a node"
     )
     assert explain_nodes.never_fits_together({"cpu": 8 * CPU, "nvidia.com/gpu": 1}, others_refuse=True) == (
         "asks for 8 cpu, 1 nvidia.com/gpu; no single suitable node has all of that even when empty: ask for "
