@@ -7,12 +7,16 @@ from typing import Final
 
 from volcano_py.api.annotations.known import unreadable_of_pod, unreadable_of_pod_group
 from volcano_py.api.objects import Pod, PodGroup
+from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.api.wording.summarize import counted, plural, summarize
 from volcano_py.cluster.memory_pods import group_of
 from volcano_py.explain.model import Now
-from volcano_py.explain.target import Target, queue_of, queues_above, refused_job
+from volcano_py.explain.target import Target, job_of, queue_of, queues_above, refused_job
 from volcano_py.explain.world import World
+from volcano_py.jobs.defaults import JobRules, with_defaults
+from volcano_py.jobs.dependencies import waits_for_itself
+from volcano_py.jobs.members import Members
 
 _MOST_VALUES: Final = 10  # that are different; each pod may have its own
 
@@ -100,10 +104,21 @@ def _why(world: World, target: Target) -> tuple[str, str]:
         return found[1].reason, found[1].message
     for job in world.report.pending:
         if job.name == target.group:
-            return str(job.reason.value), job.message
+            itself = _waits_for_itself(world, target) if job.reason is Reason.NOT_ENOUGH_TASKS else ""
+            return str(job.reason.value), itself or job.message
     texts = [text for text in map(why_pod_waits, target.waiting) if text]
     reason, _, message = texts[0].partition(": ") if texts else ("NotYetEvaluated", "", "")
     return reason, message
+
+
+def _waits_for_itself(world: World, target: Target) -> str:
+    """Why its Volcano Job never creates the pods that the gang lacks; "" where it may."""
+    job = job_of(world, target)
+    if job is None:
+        return ""
+    job = with_defaults(job, JobRules())
+    text = waits_for_itself(job, Members.of(job, target.pods))
+    return text and f"Job {job.metadata.key} waits for itself: {text}"
 
 
 def _since(world: World, target: Target) -> str:
