@@ -45,6 +45,9 @@ class PodTemplate(ApiObject, frozen=True):
 
 class WorkloadSpec(ApiObject, frozen=True):
     replicas: Integer | None = None
+    parallelism: Integer | None = None
+    completions: Integer | None = None
+    pod_management_policy: str = ""
     active_deadline_seconds: Integer | None = None
     selector: LabelSelector | None = None
     template: PodTemplate = PodTemplate()

@@ -214,6 +214,8 @@ class QueueExplanation(_Part, frozen=True):
     short: Amounts = {}
     borrowers: tuple[Borrower, ...] = ()
     note: str = ""
+    invalid: tuple[str, ...] = ()
+    """Why no job of it starts, as the events of it and of the queues above it say."""
     ignored: tuple[str, ...] = ()
     """What cannot be read or used of it and of the queues above it."""
     unread: tuple[str, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from volcano_py.explain.world import World
 from volcano_py.framework.eviction.starving import RECLAIMING
 from volcano_py.state.status import EVICTABLE_STATUSES
 
+_PODS: Final = "pods"
+
 
 def explain_queue(world: World, name: str) -> QueueExplanation:
     """Raises:
@@ -23,6 +26,9 @@ def explain_queue(world: World, name: str) -> QueueExplanation:
     if report is None:
         raise ExplainError(f"queue {name} does not exist, or you may not read it: `volcano-py queue list` lists them")
     lent = _beyond(report.deserved, report.allocated)
+    if _PODS not in world.session.queues[name].written.get("deserved", {}):
+        lent.pop(_PODS, None)  # places for pods are not divided between queues
+    short = _beyond(_least(report.request, report.deserved), report.allocated)
     reclaims = any(action in RECLAIMING for action in world.configuration.actions)
     borrowers = tuple(_borrowers(world, report, lent, reclaims=reclaims))
     return QueueExplanation(
@@ -30,11 +36,41 @@ def explain_queue(world: World, name: str) -> QueueExplanation:
         children=tuple(_standing(each) for each in world.report.queues.values() if each.parent == name),
         waiting=sum(job.queue == name for job in world.report.pending),
         lent=lent,
-        short=_beyond(_least(report.request, report.deserved), report.allocated),
+        short={name: value for name, value in short.items() if name in lent},
         borrowers=borrowers,
-        note="" if reclaims or not borrowers else "nothing is reclaimed: the configuration has no action reclaim",
+        note=_note(report, borrowers=len(borrowers), reclaims=reclaims),
+        invalid=tuple(_invalid(world, name)),
         ignored=ignored_of_queues(world, name),
     )
+
+
+def _note(report: QueueReport, *, borrowers: int, reclaims: bool) -> str:
+    if borrowers and not reclaims:
+        return "nothing is reclaimed: the configuration has no action reclaim"
+    wanted = _beyond(report.request, report.allocated)
+    ceilings = (report.capability, report.real_capability, report.deserved)
+    full = [
+        name
+        for name in wanted
+        if name != _PODS
+        and any(name in ceiling and report.allocated.get(name, 0) >= ceiling[name] for ceiling in ceilings)
+    ]
+    if not full:
+        return ""
+    names = " and ".join(sorted(full))
+    return f"it holds all the {names} that it may have: nothing is reclaimed for its jobs that ask for more of that"
+
+
+def _invalid(world: World, name: str) -> Iterator[str]:
+    """What is wrong with the queue, and with those above it where it has no place in the tree for that."""
+    yield from world.invalid_queue(name)
+    seen, reports, paths = {name}, world.report.queues, world.session.ask.queue_paths()
+    while paths and name not in paths:
+        name = reports[name].parent
+        if name in seen or name not in reports:
+            return
+        seen.add(name)
+        yield from world.invalid_queue(name)
 
 
 def _borrowers(world: World, lender: QueueReport, lent: Amounts, *, reclaims: bool) -> Iterator[Borrower]:

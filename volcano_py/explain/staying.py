@@ -5,6 +5,7 @@ from __future__ import annotations
 from volcano_py.actions.eviction_arguments import unit_rules
 from volcano_py.actions.preempt import Preempt
 from volcano_py.actions.reclaim import Reclaim
+from volcano_py.api.wording.explain_evictions import no_lesser_priority
 from volcano_py.explain.target import Target
 from volcano_py.explain.world import World
 from volcano_py.framework.eviction.candidates import Candidates
@@ -30,6 +31,8 @@ class Staying:
             self._known[kind] = self._keeping(self._job, kind)
         keeping = self._known[kind]
         if keeping is None:
+            if kind is Preempt and holder.priority > self._job.priority:
+                return no_lesser_priority(holder.priority, self._job.priority)
             return f"the configuration has no action {kind.name}"
         return keeping.takes_nothing or keeping.why(holder)
 

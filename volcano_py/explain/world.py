@@ -11,6 +11,7 @@ import numpy as np
 
 from volcano_py.api.names import IGNORED_ANNOTATION
 from volcano_py.api.objects import ApiObject, Pod, PodGroup
+from volcano_py.api.reasons import Reason
 from volcano_py.api.report import CycleReport
 from volcano_py.api.wording.explain import invalid_queue
 from volcano_py.cluster.manifests import Stored
@@ -64,9 +65,12 @@ class World:
         self.evictions = tuple(self.simulation.cluster.evict_effects)
         """What the scheduler evicts next."""
         self._ignored: dict[tuple[str, str], dict[str, None]] = {}
+        self._invalid: dict[str, dict[str, None]] = {}
         for event in self.simulation.cluster.events:
             if event.reason == IGNORED_ANNOTATION:
                 self._ignored.setdefault((event.about.kind, event.about.key), {})[event.message] = None
+            elif event.reason == Reason.INVALID_QUEUE.value:
+                self._invalid.setdefault(event.about.name, {})[event.message] = None
         self.session = self._open()
         self.simulation.only_try()
         self.pods_by_group: dict[str, list[Pod]] = {}
@@ -104,6 +108,11 @@ class World:
         queue = self.session.queues.get(name)
         problems = () if queue is None else queue.problems
         return tuple(invalid_queue(name, each) for each in (*problems, *self.ignored("Queue", name)))
+
+    def invalid_queue(self, name: str) -> tuple[str, ...]:
+        """What the events of a queue say that keeps its jobs from starting; each names the queue."""
+        ignored = self.ignored_of_queue(name)
+        return tuple(text for text in self._invalid.get(name, ()) if text not in ignored)
 
     def affordable(self, *, least: int, most: int) -> int:
         """How many trials a cluster of this size allows."""

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.api.names import GENERATED_GROUP_PREFIX
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain_gangs import (
     PodMaker,
@@ -209,4 +210,6 @@ def _maker_of(info: JobInfo) -> PodMaker | None:
     who = f"{owner.kind} {owner.name}"
     if owner.is_volcano_job:
         return PodMaker(who, "its minAvailable", "minAvailable of its tasks")
+    if info.ref.name == f"{GENERATED_GROUP_PREFIX}{owner.uid}":
+        return PodMaker.with_annotation(owner.kind, owner.name, info.min_member)
     return PodMaker(who)

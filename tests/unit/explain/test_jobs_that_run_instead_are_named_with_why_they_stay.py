@@ -42,6 +42,7 @@ status: {{phase: Running}}
     ("others", "waiting", "conf", "why"),
     [
         (holder(), gang(1, "4"), DEFAULT, "the configuration has no action preempt"),
+        (holder(), gang(1, "4", pod="priority: -5"), DEFAULT, "its priority 0 is not below -5"),
         (holder(of="other") + queue("other"), gang(1, "9"), PREEMPTING, "the configuration has no action reclaim"),
         (holder(), gang(1, "4"), EVICTING, "its priority 0 is not below 0"),
         (

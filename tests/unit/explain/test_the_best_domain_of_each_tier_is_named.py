@@ -42,3 +42,9 @@ def test_a_workload_that_does_not_ask_for_it_has_no_domains() -> None:
     found = explained(node() + rack("r1", "n1") + gang(1, "9"), CONF)
     assert found.nodes is not None
     assert found.nodes.domains == ()
+
+
+def test_a_limit_below_every_tier_allows_none() -> None:
+    limit = "networkTopology: {mode: hard, highestTierAllowed: 0}"
+    found = explained(node("n1") + rack("r1", "n1") + gang(1, "5", group=limit), CONF)
+    assert "networkTopology allows no tier that exists; not allowed: tier 1, with room for 1 of 1" in found.now.message

@@ -78,7 +78,7 @@ CAUSES: Sequence[tuple[str, str, str, str, str, str]] = [
         "",
         "toleration",
     ),
-    ("a cordoned node", node(extra="unschedulable: true") + gang(), DEFAULT, "nodes", "", ""),
+    ("a cordoned node", node(extra="unschedulable: true") + gang(), DEFAULT, "nodes", "", "uncordon"),
     ("no node at all", gang(), DEFAULT, "cluster", "", ""),
     ("too many pods on the node", node(pods=1) + running("1") + gang(), DEFAULT, "cluster", "", "nodes"),
     ("a scheduling gate", TWO + gang(pod="schedulingGates: [{name: example.com/wait}]"), DEFAULT, "object", "", "gate"),

@@ -55,6 +55,63 @@ def test_the_controller_that_has_to_create_the_missing_pods_is_named() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("api_version", "kind", "fix"),
+    [
+        (
+            "apps/v1",
+            "StatefulSet",
+            (
+                "wait until StatefulSet web creates 2 more (which needs podManagementPolicy Parallel and at least 3 "
+                "replicas), or lower its annotation scheduling.volcano.sh/group-min-member"
+            ),
+        ),
+        (
+            "batch/v1",
+            "Job",
+            (
+                "wait until Job web creates 2 more (which needs parallelism, and completions if set, of at least 3), "
+                "or lower its annotation scheduling.volcano.sh/group-min-member"
+            ),
+        ),
+        (
+            "apps/v1",
+            "ReplicaSet",
+            (
+                "wait until ReplicaSet web creates 2 more (which needs at least 3 replicas), or lower the annotation "
+                "scheduling.volcano.sh/group-min-member of it or its Deployment"
+            ),
+        ),
+        (
+            "apps/v1",
+            "DaemonSet",
+            (
+                "wait until DaemonSet web creates 2 more (see its events), or lower its annotation "
+                "scheduling.volcano.sh/group-min-member"
+            ),
+        ),
+        ("kubeflow.org/v1", "PyTorchJob", "wait until PyTorchJob web creates 2 more (see its events), or lower its "),
+    ],
+)
+def test_what_a_generated_group_needs_is_said_of_its_owner(api_version: str, kind: str, fix: str) -> None:
+    """A patch of the PodGroup itself would be undone."""
+    owner = OwnerReference(api_version=api_version, kind=kind, name="web", uid="u1", controller=True)
+    group = with_meta(pod_group("podgroup-u1", min_member=3), owner_references=[owner])
+    session = opened(group, pod("web-0", group="podgroup-u1", cpu="1"))
+    refusal = session.ssn.ask.job_valid(session.job("podgroup-u1"))
+    assert refusal is not None
+    assert fix in refusal.message
+
+
+def test_the_minimum_of_a_group_that_a_controller_wrote_is_that_of_the_group() -> None:
+    owner = OwnerReference(api_version="batch/v1", kind="Job", name="web", uid="u1", controller=True)
+    group = with_meta(pod_group("web", min_member=3), owner_references=[owner])
+    session = opened(group, pod("web-0", group="web", cpu="1"))
+    refusal = session.ssn.ask.job_valid(session.job("web"))
+    assert refusal is not None
+    assert refusal.message.endswith("wait until Job web creates 2 more (see its events), or lower minMember")
+
+
 def test_pods_that_failed_do_not_count_for_validity_and_succeeded_ones_do() -> None:
     session = opened(
         pod_group("train", min_member=2),

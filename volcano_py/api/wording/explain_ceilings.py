@@ -106,7 +106,9 @@ def cluster_overcommitted(
     )
     if not allocatable:
         return f"asks for {with_name(resource, wanted)}; {no_node_offers(resource)}"
-    first = _ASK_LESS if asked > limit else "wait until jobs finish"
+    fix = "wait until jobs finish, add nodes or raise the factor"
+    if asked > allocatable:  # a job that would be admitted, and find no place
+        fix = f"{_ASK_LESS} or add nodes"
     whole = f"shard {shard}" if shard else "cluster"
     evictions = ""
     if freed:
@@ -115,7 +117,7 @@ def cluster_overcommitted(
         evictions = f"evictions could free {back} for the job, {but}; "
     return (
         f"{whole}: {with_name(resource, held)} used + {promised} promised + {wanted} asked > {most} "
-        f"({total} allocatable x overcommit-factor {factor:g}); {evictions}{first}, add nodes or raise the factor"
+        f"({total} allocatable x overcommit-factor {factor:g}); {evictions}{fix}"
     )
 
 
@@ -183,5 +185,12 @@ def queue_gate_closed(queue: str) -> str:
     )
 
 
-def queue_closed(queue: str, state: str) -> str:
-    return f"queue {queue} is {state} and starts no jobs: open it ({_OPEN} {queue}) or choose another queue"
+def queue_closed(queue: str, state: str, above: tuple[str, str] | None = None) -> str:
+    """`above`: the queue above it to open first (name, state)."""
+    closed = f"queue {queue} is {state} and starts no jobs"
+    if above is None:
+        return f"{closed}: open it ({_OPEN} {queue}) or choose another queue"
+    top, its_state = above
+    return (
+        f"{closed}, and queue {top} above it is {its_state}: open {top} first ({_OPEN} {top}) or choose another queue"
+    )

@@ -7,17 +7,33 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.api.names import TASK_SPEC
+from volcano_py.api.names import GROUP_MIN_MEMBER, TASK_SPEC
 from volcano_py.api.wording.summarize import counted, plural, summarize
 
 
 class PodMaker(msgspec.Struct, frozen=True):
-    """What creates a gang's pods (`who`, ready to read: `Job train`), and its fields for the minimum of the gang and of
-    each role."""
+    """What creates a gang's pods (`who`, ready to read: `Job train`), its fields for the minimum of the gang and of
+    each role, and what it `needs` to create as many as the minimum."""
 
     who: str
     minimum: str = "minMember"
     role_minimum: str = "minTaskMember"
+    needs: str = ""
+
+    @classmethod
+    def with_annotation(cls, kind: str, name: str, minimum: int) -> PodMaker:
+        """One of Kubernetes' own workloads, of which an annotation says the minimum."""
+        whose = f"the annotation {GROUP_MIN_MEMBER} of it or its Deployment"
+        if kind != "ReplicaSet":
+            whose = f"its annotation {GROUP_MIN_MEMBER}"
+        return cls(f"{kind} {name}", whose, needs=_NEEDS.get(kind, "").format(minimum))
+
+
+_NEEDS: Final = {
+    "StatefulSet": "podManagementPolicy Parallel and at least {} replicas",
+    "ReplicaSet": "at least {} replicas",
+    "Job": "parallelism, and completions if set, of at least {}",
+}
 
 
 class Strangers(msgspec.Struct, frozen=True):
@@ -152,7 +168,8 @@ def not_enough_of_groups(group: str, policies: Sequence[ShortPolicy]) -> str:
 
 
 def _to_create(missing: int, maker: PodMaker) -> str:
-    return f": wait until {maker.who} creates {missing} more (see its events),"
+    hint = f"which needs {maker.needs}" if maker.needs else "see its events"
+    return f": wait until {maker.who} creates {missing} more ({hint}),"
 
 
 def held_up(member: str, cause: str) -> str:

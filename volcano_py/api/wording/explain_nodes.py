@@ -133,8 +133,10 @@ def no_node_offers(resource: str, which: str = "node") -> str:
     """`no node offers nvidia.com/gpu: remove the request or add a node that does`."""
     if resource == "pods":  # which no author of a pod can leave out
         fix = "add a node, or set status.allocatable.pods of one (on a real node, maxPods of its kubelet)"
-    else:
+    elif which == "node":
         fix = "remove the request or add a node that does"
+    else:
+        fix = "fix why those that offer it refuse the pod, or add a node"
     return f"no {which} offers {resource}: {fix}"
 
 

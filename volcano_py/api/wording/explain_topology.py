@@ -30,7 +30,8 @@ def no_domain(found: Sequence[DomainRoom], wanted: int, where: str = "", *, sub_
     parts = [_has_room(each, wanted, is_first=number == 0) for number, each in enumerate(shown) if each.allowed]
     wider = [f"{_tier(each)}, with room for {each.pods} of {wanted}" for each in shown if not each.allowed]
     if wider:
-        parts.append(f"not allowed by networkTopology: {'; '.join(wider)}")
+        what = "not allowed by networkTopology" if parts else "networkTopology allows no tier that exists; not allowed"
+        parts.append(f"{what}: {'; '.join(wider)}")
     sentence = "; ".join([f"its placed pods are in {where}", *parts] if where else parts)
     return f"sub-group {sub_group}: {sentence}" if sub_group else sentence
 

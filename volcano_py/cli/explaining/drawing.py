@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from volcano_py.api.go_values import format_duration
+from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.amounts import amounts, number
 from volcano_py.api.wording.summarize import counted, summarize
 from volcano_py.cli.printing.one_line import plain
@@ -208,6 +209,8 @@ def _history(history: Sequence[Entry]) -> Iterator[str]:
 
 def _queue(queue: QueueExplanation) -> Iterator[str]:
     yield f"Queue {queue.standing.queue}: {queue.standing.state}, {counted(queue.waiting, 'job')} waiting"
+    for text in queue.invalid:
+        yield from _wrapped(f"{Reason.INVALID_QUEUE.value}: {text}")
     yield from _part("Standing", _standings([queue.standing]), wrap=False)
     if queue.children:
         yield from _part("Queues below it", _standings(queue.children), wrap=False)

@@ -1,23 +1,43 @@
-"""More nodes, a priority, an action switched on."""
+"""Nodes uncordoned or added, a priority, an action switched on."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
 from volcano_py.api.objects import Node, ObjectMeta, PriorityClass
-from volcano_py.api.wording.summarize import counted
+from volcano_py.api.wording.summarize import counted, plural
 from volcano_py.explain.model import Remedy
 from volcano_py.explain.remedies.candidate import Candidate, helps
 from volcano_py.explain.target import Target
 from volcano_py.explain.world import Change, World
+from volcano_py.plugins.predicates.taints import UNSCHEDULABLE
 
 _MOST_SHAPES: Final = 3
+_MOST_LEFT_OUT: Final = 8
 _MOST_NODES: Final = 64
 _HOSTNAME: Final = "kubernetes.io/hostname"
+
+
+def cordoned_nodes(world: World, target: Target) -> Iterator[Candidate]:
+    """As few of the cordoned nodes as are enough."""
+    cordoned = sorted(
+        (node for node in world.objects("Node", Node) if node.spec.unschedulable), key=lambda node: node.metadata.name
+    )[:_MOST_NODES]
+    if not cordoned or not helps(world, target, _uncordoned(cordoned)):
+        return
+    low, high = 1, len(cordoned)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if helps(world, target, _uncordoned(cordoned[:middle])) else (middle + 1, high)
+    enough = cordoned[:low]
+    for node in enough[: min(low - 1, _MOST_LEFT_OUT)]:  # without the last one, those before it are not enough
+        others = [each for each in enough if each is not node]
+        enough = others if helps(world, target, _uncordoned(others)) else enough
+    yield _uncordoned(enough)
 
 
 def more_nodes(world: World, target: Target) -> Iterator[Candidate]:
@@ -66,6 +86,17 @@ def other_actions(world: World, target: Target) -> Iterator[Candidate]:  # noqa:
             changed = dataclasses.replace(configuration, actions=(*configuration.actions, action))
             text = f"add the action {action} to the scheduler's configuration: it evicts pods of others"
             yield Candidate(Remedy(action, text), configuration=changed)
+
+
+def _uncordoned(nodes: Sequence[Node]) -> Candidate:
+    names = [node.metadata.name for node in nodes]
+    changes = []
+    for node in nodes:
+        taints = [taint for taint in node.spec.taints if taint.key != UNSCHEDULABLE.key]
+        spec = replace(node.spec, unschedulable=False, taints=taints)
+        changes.append(Change("Node", node.metadata.name, replace(node, spec=spec)))
+    text = f"uncordon {plural('node', len(names))} {', '.join(names)} (kubectl uncordon {' '.join(names)})"
+    return Candidate(Remedy("uncordon", text), tuple(changes))
 
 
 def _nodes(like: Node, count: int) -> Candidate:

@@ -18,6 +18,7 @@ from volcano_py.explain.asked import asked, asks
 from volcano_py.explain.model import Remedy
 from volcano_py.explain.remedies.candidate import Candidate, helps
 from volcano_py.explain.remedies.of_missing import missing_claims_remedy
+from volcano_py.explain.remedies.owners import owner_of
 from volcano_py.explain.target import Target, refused_job
 from volcano_py.explain.world import Change, World
 from volcano_py.jobs.model import VolcanoJob
@@ -39,14 +40,16 @@ def fewer_pods(world: World, target: Target) -> Iterator[Candidate]:
 
     def with_minimum(minimum: int) -> Candidate:
         changes = [Change("PodGroup", target.group, _smaller_gang(target, group, minimum))]
-        field, owner = "minMember", f"PodGroup {target.group}"
+        where = f"minMember of PodGroup {target.group}"
         matching = ", with minResources to match" if _has_minimum(target) else ""
+        if (owner := owner_of(world, target)) is not None:  # whose controller keeps the group as it says
+            where, matching = owner.minimum, ""
         for job in world.objects(VOLCANO_JOB, VolcanoJob):
             if job.owns(group.metadata):
-                field, owner, matching = "minAvailable", f"Job {job.metadata.key}", ""
+                where, matching = f"minAvailable of Job {job.metadata.key}", ""
                 spec = replace(job.spec, min_available=minimum)
                 changes.append(Change(VOLCANO_JOB, job.metadata.key, replace(job, spec=spec)))
-        text = f"start with fewer pods: lower {field} of {owner} from {group.spec.min_member} to {minimum}{matching}"
+        text = f"start with fewer pods: lower {where} from {group.spec.min_member} to {minimum}{matching}"
         return Candidate(Remedy("fewer-pods", text), tuple(changes))
 
     sizes = range(group.spec.min_member - 1, 0, -1)
@@ -92,7 +95,9 @@ def missing_pods(world: World, target: Target) -> Iterator[Candidate]:
     copies = tuple(
         replace(like, metadata=replace(like.metadata, name=name, uid=f"{like.metadata.uid}-{name}")) for name in names
     )
-    text = f"create the {counted(missing, 'pod')} that the gang lacks, each as large as {like.metadata.name}"
+    owner = owner_of(world, target)
+    text = owner.to_create(missing, target.need) if owner is not None else ""
+    text = text or f"create the {counted(missing, 'pod')} that the gang lacks, each as large as {like.metadata.name}"
     yield Candidate(Remedy("missing-pods", text), tuple(Change("Pod", copy.metadata.key, copy) for copy in copies))
 
 

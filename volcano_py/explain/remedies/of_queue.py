@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+from volcano_py.api.names import CLOSED_BY_PARENT
 from volcano_py.api.objects import ObjectMeta, Queue, ResourceQuota
 from volcano_py.api.wording.amounts import number
+from volcano_py.api.wording.summarize import plural
 from volcano_py.explain.asked import asked_of_quota, still_asked
 from volcano_py.explain.model import Remedy
 from volcano_py.explain.remedies.candidate import Candidate
@@ -29,9 +31,8 @@ def other_queues(world: World, target: Target) -> Iterator[Candidate]:
         new = Queue(metadata=ObjectMeta(name=name, uid=f"queue-{name}"))
         yield Candidate(Remedy("queue", f"create the queue {name}"), (Change("Queue", name, new),))
         return
-    if queue.status.state not in ("", "Open"):
-        opened = replace(queue, status=replace(queue.status, state="Open"))
-        yield Candidate(Remedy("queue", f"open the queue {name}"), (Change("Queue", name, opened),))
+    if shut := [each for each in _upwards(queues, queue) if each.status.state not in ("", "Open")]:
+        yield _opened(shut)
     asked = still_asked(target)
     for field in ("capability", "deserved"):
         changes: list[Change] = []
@@ -65,6 +66,19 @@ def larger_quotas(world: World, target: Target) -> Iterator[Candidate]:
             texts.append(f"{quota.name} to {', '.join(f'{value} {name}' for name, value in more.items())}")
     if changes:
         yield Candidate(Remedy("quota", f"raise the ResourceQuota {' and '.join(texts)}"), tuple(changes))
+
+
+def _opened(shut: Sequence[Queue]) -> Candidate:
+    """The topmost first: none opens below a closed one. Those that closed with the queue above them open with it."""
+    *below, top = shut
+    by_hand = [queue.metadata.name for queue in below if queue.metadata.annotations.get(CLOSED_BY_PARENT) != "true"]
+    names = [top.metadata.name, *reversed(by_hand)]
+    changes = [
+        Change("Queue", queue.metadata.name, replace(queue, status=replace(queue.status, state="Open")))
+        for queue in shut
+    ]
+    text = f"open the {plural('queue', len(names))} {', then '.join(names)}"
+    return Candidate(Remedy("queue", text), tuple(changes))
 
 
 def _upwards(queues: dict[str, Queue], queue: Queue | None) -> Iterator[Queue]:

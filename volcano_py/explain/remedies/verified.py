@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from volcano_py.explain.remedies.candidate import Candidate, helps
-from volcano_py.explain.remedies.of_cluster import higher_priority, more_nodes, other_actions
+from volcano_py.explain.remedies.of_cluster import cordoned_nodes, higher_priority, more_nodes, other_actions
 from volcano_py.explain.remedies.of_gang import fewer_pods, lower_minimum, missing_pods, smaller_pods
 from volcano_py.explain.remedies.of_jobs import jobs_that_end
 from volcano_py.explain.remedies.of_missing import missing_claims, missing_group
@@ -24,12 +24,13 @@ _SORTS: Final = (
     smaller_pods,
     other_queues,
     larger_quotas,
+    cordoned_nodes,
     more_nodes,
     jobs_that_end,
     higher_priority,
     other_actions,
 )
-_FINDS_ITS_SIZE: Final = frozenset({fewer_pods, smaller_pods, more_nodes, jobs_that_end})
+_FINDS_ITS_SIZE: Final = frozenset({fewer_pods, smaller_pods, cordoned_nodes, more_nodes, jobs_that_end})
 """These try each of their candidates to find the size that is just enough."""
 
 

@@ -9,8 +9,11 @@ from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.api.wording.summarize import plural, summarize
 from volcano_py.explain.model import Now
 from volcano_py.explain.status import remarks
-from volcano_py.explain.target import Target, as_captured, captured_group, queue_of, refused_job
+from volcano_py.explain.target import Target, as_captured, captured_group, job_of, queue_of, refused_job
 from volcano_py.explain.world import World
+from volcano_py.jobs.defaults import JobRules, with_defaults
+from volcano_py.jobs.dependencies import waits_for_itself
+from volcano_py.jobs.members import Members
 
 
 def now(world: World, target: Target) -> Now:
@@ -67,12 +70,23 @@ def _why(world: World, target: Target) -> tuple[str, str]:
         return found[1].reason, found[1].message
     for job in world.report.pending:
         if job.name == target.group:
-            return str(job.reason.value), job.message
+            itself = _waits_for_itself(world, target) if job.reason is Reason.NOT_ENOUGH_TASKS else ""
+            return str(job.reason.value), itself or job.message
     texts = [text for text in map(why_pod_waits, target.waiting) if text]
     if texts:
         reason, _, message = texts[0].partition(": ")
         return reason, message
     return Reason.NOT_YET_EVALUATED.value, _not_yet(target)
+
+
+def _waits_for_itself(world: World, target: Target) -> str:
+    """Why its Volcano Job never creates the pods that the gang lacks; "" where it may."""
+    job = job_of(world, target)
+    if job is None:
+        return ""
+    job = with_defaults(job, JobRules())
+    text = waits_for_itself(job, Members.of(job, target.pods))
+    return text and f"Job {job.metadata.key} waits for itself: {text}"
 
 
 def _not_yet(target: Target) -> str:

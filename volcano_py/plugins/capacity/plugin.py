@@ -86,7 +86,7 @@ class Capacity(Plugin):
         nodes = ssn.ledger.nodes
         self._largest: list[int] = nodes.allocatable[nodes.present].max(axis=0, initial=0).tolist()
         self._asked = RequestsByClass()
-        self._bars = Bars()
+        self._bars = Bars(ssn.queues)
         self._slots_below: dict[int, Rows] = {}
         """Row → slots of the queue and of those below it."""
         if ssn.ledger.queues.leaving.any():

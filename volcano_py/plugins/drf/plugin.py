@@ -12,7 +12,6 @@ from volcano_py.api.queues.fields import QueueField
 from volcano_py.api.reasons import Reason
 from volcano_py.api.report import NamespaceShare
 from volcano_py.api.wording.explain import invalid_queue
-from volcano_py.api.wording.explain_ceilings import queue_closed
 from volcano_py.framework.eviction.kinds import CandidateKinds
 from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Placement, Task
@@ -37,6 +36,7 @@ from volcano_py.plugins.drf.preemption import (
 from volcano_py.plugins.drf.queue_shares import QueueShares
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.takings import Takings
+from volcano_py.plugins.queues.tree_messages import closed
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.axis import IntVector
@@ -150,7 +150,7 @@ class Drf(Plugin):
         return self._ssn.are_in_queues(rows, [name for name in self._ssn.queues if name not in refused])
 
     def job_enqueueable(self, job: Job) -> Ballot:
-        refusal = _closed(job.queue)
+        refusal = self._closed(job.queue)
         return ABSTAIN if refusal is None else Ballot(Vote.REJECT, refusal)
 
     def _could_reclaim(self, job: Job, asked: list[int]) -> list[int]:
@@ -164,7 +164,7 @@ class Drf(Plugin):
 
     def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:  # noqa: ARG002
         """Fairness is a matter of order: an open queue may take what no other has taken before it."""
-        refusal = _closed(queue)
+        refusal = self._closed(queue)
         return PLENTY if refusal is None else Room(0, refusal)
 
     def preemptive(self, queue: QueueInfo, tasks: Rows) -> bool:  # noqa: ARG002
@@ -240,6 +240,5 @@ class Drf(Plugin):
         if self._queues is not None:
             self._queues.book(job, amount)
 
-
-def _closed(queue: QueueInfo) -> Refusal | None:
-    return None if queue.is_open else Refusal(Reason.QUEUE_CLOSED, queue_closed(queue.name, queue.state))
+    def _closed(self, queue: QueueInfo) -> Refusal | None:
+        return None if queue.is_open else closed(queue, self._ssn.queues)

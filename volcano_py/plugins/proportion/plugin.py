@@ -74,7 +74,7 @@ class Proportion(Plugin):
         self._by_slot = {queue.slot: self._accounts[name] for name, queue in ssn.queues.items()}
         self._asked = RequestsByClass()
         self._refusals = Refusals(ssn.axis.names, self._total, self._opened.by_row, ssn.snapshot.hard_shard)
-        self._bars = Bars()
+        self._bars = Bars(ssn.queues)
         self._slots_below: dict[int, Rows] = {}
         """Row → slots of the queue and of those below it."""
 

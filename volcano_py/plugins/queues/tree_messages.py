@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from volcano_py.api.reasons import Reason
@@ -13,6 +13,7 @@ from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
 from volcano_py.framework.status.queue_source import queue_source
 from volcano_py.plugins.queues.base_account import BaseAccount
+from volcano_py.state.infos import QueueInfo
 from volcano_py.state.task_class import Refusal
 
 _SHUT: Final = frozenset({"Closed", "Closing"})
@@ -42,28 +43,29 @@ def _inner(queue: BaseAccount, fix: str) -> Refusal:
     return Refusal(Reason.INVALID_QUEUE, invalid_queue(queue.name, problem))
 
 
-def closed(queue: BaseAccount) -> Refusal | None:
-    """The refusal when the queue, or a queue above it, is not open."""
-    info = queue.info
-    if info is not None and not info.is_open:
-        return Refusal(Reason.QUEUE_CLOSED, queue_closed(info.name, info.state))
-    for above in queue.above:
-        # The queue controller closes what is below a closed queue; until then, or without it, this does.
-        if above.info is not None and above.info.state in _SHUT:
-            return Refusal(Reason.QUEUE_CLOSED, queue_closed(above.info.name, above.info.state))
-    return None
+def closed(queue: QueueInfo, queues: Mapping[str, QueueInfo]) -> Refusal:
+    """The refusal of a queue that is not open, with the first queue to open: none opens below a closed one. `queues`
+    are all queues by name."""
+    top, seen = queue, {queue.name}
+    while (above := queues.get(top.parent)) is not None and above.state in _SHUT and above.name not in seen:
+        top = above
+        seen.add(above.name)
+    first = None if top is queue else (top.name, top.state)
+    return Refusal(Reason.QUEUE_CLOSED, queue_closed(queue.name, queue.state, first))
 
 
 class Bars:
-    """Why nothing of a queue starts in this cycle, whatever it asks for; found out once for each queue."""
+    """Why nothing of a queue starts in this cycle, whatever it asks for; found out once for each queue. `queues` are
+    all queues by name."""
 
-    def __init__(self) -> None:
+    def __init__(self, queues: Mapping[str, QueueInfo]) -> None:
+        self._queues = queues
         self._known: dict[str, Refusal | None] = {}
 
     def of(self, queue: BaseAccount) -> Refusal | None:
         """None where something may start."""
         if queue.name not in self._known:
-            self._known[queue.name] = not_for_jobs(queue) or closed(queue)
+            self._known[queue.name] = not_for_jobs(queue) or self._closed(queue)
         return self._known[queue.name]
 
     def of_job(self, ssn: Session, queue: BaseAccount, job: Job) -> Refusal | None:
@@ -74,3 +76,14 @@ class Bars:
     def shut(self, queues: Iterable[BaseAccount]) -> set[str]:
         """The leaves among them in which nothing starts."""
         return {queue.name for queue in queues if not queue.children and self.of(queue) is not None}
+
+    def _closed(self, queue: BaseAccount) -> Refusal | None:
+        """The refusal when the queue, or a queue above it, is not open."""
+        info = queue.info
+        if info is not None and not info.is_open:
+            return closed(info, self._queues)
+        for above in queue.above:
+            # The queue controller closes what is below a closed queue; until then, or without it, this does.
+            if above.info is not None and above.info.state in _SHUT:
+                return closed(above.info, self._queues)
+        return None

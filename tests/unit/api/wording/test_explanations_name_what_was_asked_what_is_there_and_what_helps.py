@@ -94,7 +94,8 @@ def test_the_largest_node_is_one_that_would_take_the_pod() -> None:
         "asks for 64 cpu; the largest suitable node, n7, has 32 cpu even when empty: ask for less or add a larger node"
     )
     assert explain_nodes.never_fits("nvidia.com/gpu", 1, 0, others_refuse=True) == (
-        "asks for 1 nvidia.com/gpu; no suitable node offers nvidia.com/gpu: remove the request or add a node that does"
+        "asks for 1 nvidia.com/gpu; no suitable node offers nvidia.com/gpu: fix why those that offer it refuse "
+        "the pod, or add a node"
     )
     assert explain_nodes.never_fits_together({"cpu": 8 * CPU, "nvidia.com/gpu": 1}, others_refuse=True) == (
         "asks for 8 cpu, 1 nvidia.com/gpu; no single suitable node has all of that even when empty: ask for "
@@ -242,6 +243,13 @@ def test_an_overcommitted_cluster_says_what_evictions_could_free_for_the_job(fre
             ),
         ),
         (
+            explain_ceilings.queue_closed("speech", "Closed", ("research", "Closing")),
+            (
+                "queue speech is Closed and starts no jobs, and queue research above it is Closing: open research "
+                "first (volcano-py queue open --name research) or choose another queue"
+            ),
+        ),
+        (
             explain.queue_not_found("team-x"),
             "queue team-x does not exist: create it, or name an existing one in spec.queue of the PodGroup",
         ),
@@ -352,7 +360,7 @@ def test_a_job_larger_than_the_ceiling_is_not_advised_to_wait() -> None:
     ), "what a queue deserves grows when others ask for less"
     assert explain_ceilings.cluster_overcommitted(
         "cpu", used=0, inqueue=0, asked=9 * CPU, allocatable=4 * CPU, factor=1.2
-    ).endswith("; ask for less, add nodes or raise the factor")
+    ).endswith("; ask for less or add nodes")
     assert explain_ceilings.cluster_overcommitted("x/gpu", used=0, inqueue=0, asked=1, allocatable=0, factor=1.2) == (
         "asks for 1 x/gpu; no node offers x/gpu: remove the request or add a node that does"
     )

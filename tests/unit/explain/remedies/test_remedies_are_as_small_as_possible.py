@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from tests.property.clusters import a_group, a_node, a_pod
-from volcano_py.api.objects import ApiObject, Pod
+from volcano_py.api.objects import ApiObject, Node, Pod, Taint
 from volcano_py.config import default_configuration_text, parse_configuration
 from volcano_py.explain.remedies.verified import verified
 from volcano_py.explain.target import find
@@ -40,6 +42,23 @@ def test_the_size_is_the_largest_that_starts() -> None:
 def test_no_more_nodes_are_added_than_needed() -> None:
     found = texts([a_node("n1", 8), a_node("n2", 8), *gang(6, 4)])
     assert found["nodes"] == "add 1 node like n1"
+
+
+def cordoned(name: str, cpu: int) -> Node:
+    node = a_node(name, cpu)
+    taint = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+    return replace(node, spec=replace(node.spec, unschedulable=True, taints=[taint]))
+
+
+def test_no_more_nodes_are_uncordoned_than_needed() -> None:
+    found = texts([cordoned("n1", 2), cordoned("n2", 8), cordoned("n3", 8), a_node("n4", 8), *gang(3, 4)])
+    assert found["uncordon"] == "uncordon node n2 (kubectl uncordon n2)"
+    found = texts([cordoned("n1", 4), cordoned("n2", 2), cordoned("n3", 4), *gang(2, 4)])
+    assert found["uncordon"] == "uncordon nodes n1, n3 (kubectl uncordon n1 n3)"
+
+
+def test_cordoned_nodes_that_are_too_small_stay_cordoned() -> None:
+    assert "uncordon" not in texts([cordoned("n1", 2), a_node("n2", 2), *gang(1, 4)])
 
 
 def test_the_end_of_the_smallest_job_is_enough() -> None:
