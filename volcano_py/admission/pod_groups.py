@@ -11,7 +11,7 @@ from typing import Any
 from volcano_py.admission.network import topology_violations
 from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.admission.violation import Violation, Violations, new_violations
-from volcano_py.api.annotations.known import unreadable_of_pod_group
+from volcano_py.api.annotations.of_groups import ignored_of_pod_group
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.api.objects import PodGroup
 from volcano_py.api.queues.choice import queue_for
@@ -34,8 +34,8 @@ def validate_update(before: PodGroup, after: PodGroup, world: QueueWorld, defaul
 
 
 def annotation_warnings(group: PodGroup) -> Iterator[str]:
-    """What is ignored of the group's annotations and labels."""
-    return (value.message for value in unreadable_of_pod_group(group.metadata))
+    """What is ignored of the group's annotations, labels and fields."""
+    return (value.message for value in ignored_of_pod_group(group))
 
 
 def _breaks(group: PodGroup, world: QueueWorld, default_queue: str) -> Iterator[Violation]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from volcano_py.api.annotations.known import unreadable_of_pod, unreadable_of_pod_group
+from volcano_py.api.annotations.known import unreadable_of_pod
+from volcano_py.api.annotations.of_groups import ignored_of_pod_group
 from volcano_py.api.objects import Pod, PodGroup
 from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.api.wording.summarize import counted, plural, summarize
@@ -76,8 +77,8 @@ def _others(world: World, target: Target, reason: str) -> str:
 
 
 def _ignored(world: World, target: Target) -> tuple[str, ...]:
-    """What cannot be read of the PodGroup and its pods, as their events say it; equal values of pods together."""
-    unreadable = () if target.found is None else unreadable_of_pod_group(target.found.metadata)
+    """What is ignored of the PodGroup and its pods, as their events say it; equal values of pods together."""
+    unreadable = () if target.found is None else ignored_of_pod_group(target.found)
     group = dict.fromkeys((*(each.message for each in unreadable), *world.ignored("PodGroup", target.group)))
     names: dict[str, list[str]] = {}
     for pod in target.pods:
