@@ -11,10 +11,10 @@ from typing import Any
 from volcano_py.admission.network import topology_violations
 from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.admission.violation import Violation, Violations, new_violations
+from volcano_py.api.annotations.of_groups import ignored_of_pod_group
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.api.objects import PodGroup
 from volcano_py.api.queues.choice import queue_for
-from volcano_py.api.wording.resource_names import ignored_of_pod_group
 
 
 def defaults(group: PodGroup, namespace_annotations: Mapping[str, str], default_queue: str) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def validate_update(before: PodGroup, after: PodGroup, world: QueueWorld, defaul
 
 
 def ignored_warnings(group: PodGroup) -> Iterator[str]:
-    """What is ignored of the group's annotations and labels, and of its minResources."""
+    """What is ignored of the group's annotations, labels and fields."""
     return (value.message for value in ignored_of_pod_group(group))
 
 

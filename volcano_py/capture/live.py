@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.api import names
-from volcano_py.api.objects import ApiObject, ObjectMeta, Pod, PriorityClass
+from volcano_py.api.objects import ApiObject, ObjectMeta, Pod, PodGroup, PriorityClass
 from volcano_py.api.shards.sharding import Sharding
 from volcano_py.capture.contents import stripped
 from volcano_py.capture.events import kept
@@ -209,8 +209,12 @@ async def _server_version(client: KubernetesClient) -> dict[str, str]:
 
 
 def _classes_of(items: Iterable[Stored]) -> list[Stored]:
-    """Priority classes as pods of them show their values."""
+    """Priority classes as pods of them show their values; those that only PodGroups name count as 0."""
     values = {
+        obj.spec.priority_class_name: 0
+        for _, obj in items
+        if isinstance(obj, PodGroup) and obj.spec.priority_class_name
+    } | {
         obj.spec.priority_class_name: obj.spec.priority or 0
         for _, obj in items
         if isinstance(obj, Pod) and obj.spec.priority_class_name

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from volcano_py.api import names
+from volcano_py.api.annotations.of_groups import ignored_of_pod_group, unknown_priority_class
+from volcano_py.api.annotations.reading import Unreadable
 from volcano_py.api.bounds import RESOURCES_ASKED
 from volcano_py.api.effects import PodGroupStatusUpdate
 from volcano_py.api.objects import PodGroup, PriorityClass
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording.resource_names import ignored_of_pod_group
 from volcano_py.state.foreign_groups import ForeignGroups
 from volcano_py.state.infos import JobInfo, running_estimate
 from volcano_py.state.readers import ParsedJob, read_job
@@ -92,7 +93,7 @@ class Groups:
             self.unreadable.take(row)
         self.foreign.group_seen(key, group.metadata.controller)
         reading = self._read(group)
-        self.unreadable.put(row, ignored_of_pod_group(group))
+        self.unreadable.put(row, self._ignored(group))
         self._follow_policies(row, reading.info)
         self.infos[row] = self._as_assumed(key, reading.info)
         judged = self._judge(key)
@@ -264,6 +265,14 @@ class Groups:
         for row, info in enumerate(self.infos):
             if info is not None:
                 self._ledger.jobs.change(row).priority[row] = self._priorities.value(info.priority_class)
+        for group in self._objects.all():
+            if group.spec.priority_class_name:
+                self.unreadable.put(self._rows[group.metadata.key], self._ignored(group))
+
+    def _ignored(self, group: PodGroup) -> tuple[Unreadable, ...]:
+        """What is ignored of its annotations, labels and fields."""
+        name, found = group.spec.priority_class_name, ignored_of_pod_group(group)
+        return found if not name or self._priorities.has(name) else (*found, unknown_priority_class(name))
 
     def _read(self, group: PodGroup) -> ParsedJob:
         reading = read_job(group, self._default_queue)
@@ -322,6 +331,10 @@ class PriorityClasses:
 
     def known(self) -> list[ApiObject]:
         return [*self._objects.all()]
+
+    def has(self, name: str) -> bool:
+        """Whether there is a class of that name."""
+        return self._objects.get(name) is not None
 
     def value(self, name: str) -> int:
         """Value of the class of that name, else of the global default (the lowest, should there be two, as the API

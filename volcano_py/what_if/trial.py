@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from volcano_py.capture.model import Capture
@@ -26,13 +26,15 @@ def tried(
     changes: Sequence[Change] = (),
     new_configuration: SchedulerConfiguration | None = None,
     most_cycles: int = MOST_CYCLES,
+    between: Callable[[], None] = lambda: None,
 ) -> Difference:
-    """What the changes and the new configuration alter.
+    """What the changes and the new configuration alter. `between` is called after the run without them.
 
     Raises:
         ChangeError: a change cannot be made.
     """
     items = tried_again(applied(changes, capture.items, capture.taken), capture.items)
-    before = simulation_of(capture, configuration, registry)
-    after = simulation_of(capture, new_configuration or configuration, registry, items=items)
-    return difference(outcome_of(before, most_cycles), outcome_of(after, most_cycles))
+    before = outcome_of(simulation_of(capture, configuration, registry), most_cycles)
+    between()
+    after = outcome_of(simulation_of(capture, new_configuration or configuration, registry, items=items), most_cycles)
+    return difference(before, after)

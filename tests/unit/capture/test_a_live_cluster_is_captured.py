@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as replaced
 
-from tests.unit.capture.clusters import CONFIG_MAP, LISTS, config_map, forbid, serve, waiting
+from tests.unit.capture.clusters import CONFIG_MAP, LISTS, config_map, forbid, metadata, serve, waiting
 from tests.unit.cluster.fakes import FakeApi, Reply, Request, page, refusal
 from volcano_py.api.objects import Pod, PriorityClass
 from volcano_py.capture.kinds import CONSEQUENCES, KINDS
@@ -151,13 +151,15 @@ async def test_what_may_be_read_in_one_namespace_only_is_read_there(api: FakeApi
 async def test_classes_that_may_not_be_read_have_the_values_that_pods_show(
     api: FakeApi, client: KubernetesClient
 ) -> None:
-    serve(api, {"Pod": (waiting("urgent", priority=77, priorityClassName="high"), waiting("plain"))})
+    groups = [{"metadata": metadata(name, "team"), "spec": {"priorityClassName": name}} for name in ("high", "unknown")]
+    pods = (waiting("urgent", priority=77, priorityClassName="high"), waiting("plain"))
+    serve(api, {"Pod": pods, "PodGroup": tuple(groups)})
     forbid(api, kinds.PRIORITY_CLASS)
 
     found = await of_cluster(client)
 
     classes = [obj for _, obj in found.items if isinstance(obj, PriorityClass)]
-    assert [(each.metadata.name, each.value) for each in classes] == [("high", 77)]
+    assert [(each.metadata.name, each.value) for each in classes] == [("high", 77), ("unknown", 0)]
 
 
 async def test_a_cluster_without_volcano_jobs_has_none_and_without_queues_says_so(

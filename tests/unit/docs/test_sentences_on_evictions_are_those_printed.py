@@ -27,10 +27,10 @@ def printed(number: int) -> list[str]:
     scenario = SCENARIOS[number]
     messages = scenario.messages()
     sentences = {
-        line.rstrip(".")
+        sentence.rstrip(".")
         for pod in scenario.header["expect"]["reported"]
-        for line in messages[pod].splitlines()
-        if re.match(r"Reclaim|Preempt", line)
+        for sentence in re.split(r"(?<=\.) ", messages[pod])
+        if re.match(r"Reclaim|Preempt", sentence)
     }
     shortened = (reduce(lambda text, common: text.replace(common, "…"), COMMON, each) for each in sorted(sentences))
     return [_TIME.sub("TIME", each) for each in shortened]

@@ -63,7 +63,7 @@ def test_no_plugin_is_asked_for_advice_when_only_room_is_missing() -> None:
 
 def test_a_long_sentence_is_cut_and_what_makes_the_message_too_long_is_left_out() -> None:
     message = reported(opened("shut", advice=["a" * 1000, "b" * 300, "c" * 300]))
-    assert message == f"0/1 nodes are unavailable: 1 node(s) were shut.\n{'a' * 319}…\n{'b' * 300}."
+    assert message == f"0/1 nodes are unavailable: 1 node(s) were shut. {'a' * 319}… {'b' * 300}."
 
 
 def test_a_plugin_that_fails_to_advise_does_no_harm() -> None:

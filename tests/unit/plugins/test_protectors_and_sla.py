@@ -238,7 +238,7 @@ def test_a_job_that_is_not_admitted_is_reported_for_which_job_places_are_kept() 
     for seconds in (110, 120):
         timeline.at(seconds)
         assert timeline.group_reported("small").endswith(
-            "wait until jobs finish, add nodes or raise the factor.\nPlaces on nodes are held for team/gang."
+            "wait until jobs finish, add nodes or raise the factor. Places on nodes are held for team/gang."
         )
 
 

@@ -25,13 +25,13 @@ class Place(Enum):
 
 
 class Unreadable(msgspec.Struct, frozen=True):
-    """A value that cannot be read: `found` in `field`, such as `annotation volcano.sh/preemptable`, cut.
+    """A value that cannot be read or used: `found` in `field`, such as `annotation volcano.sh/preemptable`, cut.
 
     `fix`: what to do. `meanwhile`: what holds until then.
     """
 
     field: str
-    found: str
+    found: str | int
     fix: str
     meanwhile: str
 

@@ -10,6 +10,8 @@ import msgspec
 from volcano_py.api.names import GROUP_MIN_MEMBER, TASK_SPEC
 from volcano_py.api.wording.summarize import counted, plural, summarize
 
+_LONGEST_CAUSE: Final = 300  # characters that are repeated of another pod's message
+
 
 class PodMaker(msgspec.Struct, frozen=True):
     """What creates a gang's pods (`who`, ready to read: `Job train`), its fields for the minimum of the gang and of
@@ -175,10 +177,13 @@ def _to_create(missing: int, maker: PodMaker) -> str:
 def held_up(member: str, cause: str) -> str:
     """Why an untried pod waits: another pod of its gang (`member`, as namespace/name) cannot be placed.
 
-    Only the first line of `cause` is repeated; the advice on the lines below stands on `member`.
+    Of a long `cause`, only the first sentences are repeated; the advice after them stands on `member`.
     """
-    fact, _, _ = cause.partition("\n")
-    return f"held up by {member} of its gang: {fact}"
+    if len(cause) > _LONGEST_CAUSE:
+        end = cause.rfind(". ", 0, _LONGEST_CAUSE)
+        end = end if end > 0 else cause.find(". ")
+        cause = cause[: end + 1] or cause
+    return f"held up by {member} of its gang: {cause}"
 
 
 class Leavers(msgspec.Struct, frozen=True):

@@ -16,7 +16,6 @@ from volcano_py.api.wording.summarize import plural
 # Distinct refusals in one message. A taint with a value of its own on each of 5,000 nodes would otherwise make a
 # condition of half a megabyte; the note of an Event is cut at 1,024 characters by the API server.
 MOST_REFUSALS: Final = 12
-LONGEST_LINE: Final = 300  # characters of a message on one line; tables show the first line only
 
 # kube-scheduler's words for what a node refuses: dashboards, runbooks and people's eyes search for them.
 TOO_MANY_PODS: Final = "Too many pods"
@@ -101,14 +100,12 @@ def nodes_refuse(
 ) -> str:
     """The summary over all nodes, then what was asked and how much of it is free at best, then what would help.
 
-    `shard`: the nodes are those of this shard. `advice` is sentences without a full stop. Where all is more than
-    `LONGEST_LINE`, each stands on a line of its own.
+    `shard`: the nodes are those of this shard. `advice` is sentences without a full stop. All is one line: the tables
+    of kubectl show the first line of a message only.
     """
     asked = [f"The pod {insufficient(shortage)}." for shortage in shortages]
-    fact = " ".join([nodes_summary(total_nodes, counts, shard), *asked])
     tail = [sentence if sentence.endswith("…") else f"{sentence}." for sentence in advice]
-    message = " ".join([fact, *tail])
-    return message if len(message) <= LONGEST_LINE else "\n".join([fact, *tail])
+    return " ".join([nodes_summary(total_nodes, counts, shard), *asked, *tail])
 
 
 def never_fits(resource: str, asked: int, largest: int, *, node: str = "", others_refuse: bool = False) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
-from volcano_py.api.annotations.known import unreadable_of_pod_group
 from volcano_py.api.annotations.reading import Unreadable
 from volcano_py.api.objects import PodGroup, Queue, ResourceList
 from volcano_py.api.wording.explain import cut
@@ -56,11 +55,8 @@ def misnamed(queue: Queue) -> Iterator[str]:
         yield f"{field} ({found}) has no effect: {why}"
 
 
-def ignored_of_pod_group(group: PodGroup) -> tuple[Unreadable, ...]:
-    """What cannot be read of its annotations and labels, and names of minResources that no resource has.
-
-    These may be names for quotas (`requests.cpu`), too, as those of Volcano Jobs are.
-    """
+def misnamed_of_pod_group(group: PodGroup) -> Iterator[Unreadable]:
+    """Names in minResources. They may be names for quotas (`requests.cpu`), too, as those of Volcano Jobs are."""
     amounts = group.spec.min_resources or {}
     wrong = (
         Unreadable(
@@ -72,7 +68,7 @@ def ignored_of_pod_group(group: PodGroup) -> tuple[Unreadable, ...]:
         for name in _impossible(amounts)
         if not is_possible(_bare(name))
     )
-    return (*unreadable_of_pod_group(group.metadata), *islice(wrong, _MOST))
+    return islice(wrong, _MOST)
 
 
 def _impossible(names: Iterable[str]) -> Iterator[str]:

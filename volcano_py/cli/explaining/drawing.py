@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import zip_longest
 from typing import Final
 
 from volcano_py.api.go_values import format_duration
@@ -30,6 +31,8 @@ from volcano_py.explain.model import (
 
 _WIDTH: Final = 100
 _INDENT: Final = "  "
+_GAP: Final = "  "  # between columns
+_NARROWEST: Final = 8  # characters of a column whose words are broken
 _MOST_ENTRIES: Final = 20  # of a history, which must not hide what comes before it
 
 
@@ -281,8 +284,33 @@ def _wrapped(text: str, *, hanging: bool = False) -> list[str]:
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    """The rows in columns; where these are too wide together, the texts of the widest are wrapped."""
+    widths = _fitting(rows)
+    return [
+        _GAP.join(part.ljust(width) for part, width in zip(parts, widths, strict=True)).rstrip()
+        for row in rows
+        for parts in zip_longest(*map(_folded, row, widths), fillvalue="")
+    ]
+
+
+def _folded(cell: str, width: int) -> list[str]:
+    return textwrap.wrap(cell, max(width, 1), break_on_hyphens=False)
+
+
+def _fitting(rows: Sequence[tuple[str, ...]]) -> list[int]:
+    """The width of each column. The widest gives way first: down to its longest word, and if that is not enough,
+    further."""
+    columns = list(zip(*rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    words = [max((len(word) for cell in column for word in cell.split()), default=0) for column in columns]
+    room = _WIDTH - len(_INDENT) - len(_GAP) * (len(columns) - 1)
+    for least in (words, [min(word, _NARROWEST) for word in words]):
+        while sum(widths) > room:
+            wide = [at for at, width in enumerate(widths) if width > least[at]]
+            if not wide:
+                break
+            widths[max(wide, key=widths.__getitem__)] -= 1
+    return widths
 
 
 def _counts(counts: Mapping[str, int]) -> str:

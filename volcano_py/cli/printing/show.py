@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from volcano_py.cli.printing.changes import Change
     from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 
+_NAMESPACE: Final = "NAMESPACE"
+
 watch_option: Final = click.option("--watch", "-w", is_flag=True, help="Keep showing changes until Ctrl-C.")
 
 
@@ -51,7 +53,8 @@ class Shown:
             cannot be read is a row of its name.
         state_column: the cell that becomes `Deleted` in the last row of an object, and `Unreadable` in such a row.
         numbers: the columns that are aligned to the right.
-        spare: those that are left out on a narrow terminal, the first one first.
+        spare: those that are left out on a narrow terminal, the first one first. NAMESPACE is the very first of one
+            namespace, where it is the same in all rows, and stays of several.
         flows: whether the last one is a sentence, which goes on below itself.
         keep: which objects of the list are shown.
         order: the key by which objects are sorted.
@@ -72,6 +75,11 @@ class Shown:
     keep: Callable[[JsonObject], bool] = _every
     order: Callable[[JsonObject], Any] = _name
     prepare: Callable[[Sequence[JsonObject]], Awaitable[None]] = _nothing
+
+    def spared(self) -> Sequence[str]:
+        """What is left out of this list on a narrow terminal, the first one first."""
+        others = [name for name in self.spare if name != _NAMESPACE]
+        return [_NAMESPACE, *others] if self.path.namespace and _NAMESPACE in self.spare else others
 
 
 async def show(client: KubernetesClient, shown: Shown, output: str, *, watch: bool) -> None:
@@ -103,7 +111,7 @@ class _Rows:
 
     def __init__(self, shown: Shown) -> None:
         self._shown = shown
-        self._listing = Listing(console(), shown.header, shown.numbers, spare=shown.spare, flows=shown.flows)
+        self._listing = Listing(console(), shown.header, shown.numbers, spare=shown.spared(), flows=shown.flows)
         self._said: dict[tuple[str, str], Cells] = {}
         self._begun = False
 

@@ -14,6 +14,7 @@ from volcano_py.cli.options.cluster_configuration import configuration_or_built_
 from volcano_py.cli.options.configuration import load_configuration
 from volcano_py.cli.printing.output import log_aside, print_data
 from volcano_py.cli.trials.drawing import print_difference
+from volcano_py.cli.trials.news import only_news
 from volcano_py.scheduler import builtin_registry
 from volcano_py.what_if.changes import Change, ChangeError
 from volcano_py.what_if.trial import tried
@@ -43,15 +44,18 @@ def run_trial(
     capture = source.capture()
     if missing := [each.what for each in essentials(capture.unread)]:
         raise click.ClickException(f"nothing can be tried without {' and '.join(missing)} objects: {RIGHTS}")
+    configuration = configuration_or_built_in(capture.configuration, capture.source, registry, can_be_named=False)
     try:
-        found = tried(
-            capture,
-            registry,
-            configuration_or_built_in(capture.configuration, capture.source, registry, can_be_named=False),
-            changes=changes,
-            new_configuration=new,
-            most_cycles=cycles,
-        )
+        with only_news() as news:
+            found = tried(
+                capture,
+                registry,
+                configuration,
+                changes=changes,
+                new_configuration=new,
+                most_cycles=cycles,
+                between=news.of_changes,
+            )
     except ChangeError as error:
         raise click.ClickException(str(error)) from error
     if output == "table":

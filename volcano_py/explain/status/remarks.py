@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from volcano_py.api.annotations.known import unreadable_of_pod
+from volcano_py.api.annotations.of_groups import ignored_of_pod_group
 from volcano_py.api.objects import Node
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording.resource_names import ignored_of_pod_group
 from volcano_py.api.wording.summarize import counted, plural, summarize
 from volcano_py.api.workloads import Workload
 from volcano_py.explain.target import Target, job_of, queues_above
@@ -22,7 +22,7 @@ _MOST_VALUES: Final = 10  # that are different; each pod may have its own
 
 
 def ignored(world: World, target: Target) -> tuple[str, ...]:
-    """What cannot be read of the PodGroup and its pods, as their events say it; equal values of pods together."""
+    """What is ignored of the PodGroup and its pods, as their events say it; equal values of pods together."""
     unreadable = () if target.found is None else ignored_of_pod_group(target.found)
     group = dict.fromkeys((*(each.message for each in unreadable), *world.ignored("PodGroup", target.group)))
     names: dict[str, list[str]] = {}

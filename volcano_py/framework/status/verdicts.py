@@ -62,22 +62,22 @@ def job_verdict(ssn: Session, job: Job) -> Refusal:
     """Why the whole job does not run: of several reasons the one to fix first, by rank."""
     refusal = min(_reasons(ssn, job), key=lambda refusal: refusal.reason.rank)
     if held := held_for_others(ssn, job, refusal):
-        refusal = _with_line(refusal, held)
+        refusal = _with_sentence(refusal, held)
     return _and_no_evictions(ssn, job, refusal)
 
 
 def _and_no_evictions(ssn: Session, job: Job, refusal: Refusal) -> Refusal:
-    """The refusal, and on a line of its own why nothing was evicted for the job, where that would have helped."""
+    """The refusal, and at its end why nothing was evicted for the job, where that would have helped."""
     why = ssn.findings.no_evictions.get(job.row)
     if why is None or refusal.reason not in _EVICTIONS_HELP:
         return refusal
-    return _with_line(refusal, f"{why[0].upper()}{why[1:]}.")
+    return _with_sentence(refusal, f"{why[0].upper()}{why[1:]}.")
 
 
-def _with_line(refusal: Refusal, sentence: str) -> Refusal:
-    """The refusal with a sentence on a line of its own."""
+def _with_sentence(refusal: Refusal, sentence: str) -> Refusal:
+    """The refusal with one more sentence."""
     message = refusal.message if refusal.message.endswith(".") else f"{refusal.message}."
-    return Refusal(refusal.reason, f"{message}\n{sentence}")
+    return Refusal(refusal.reason, f"{message} {sentence}")
 
 
 def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:

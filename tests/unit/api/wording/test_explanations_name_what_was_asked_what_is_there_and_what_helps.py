@@ -80,6 +80,27 @@ def test_the_refusal_of_all_nodes_ends_with_the_shortages() -> None:
     )
 
 
+def test_a_long_message_is_one_line_as_kubectl_shows_the_first_line_only() -> None:
+    counts = {explain_nodes.untolerated_taint("owner", f"team-{n:02d}"): 1 for n in range(12)}
+    advice = ["Tolerate one of these taints", "Or ask for less"]
+    message = explain_nodes.nodes_refuse(12, counts, [Shortage("cpu", 8 * CPU, 4 * CPU, "n1")], advice)
+    assert len(message) > 300
+    assert message.endswith("has 4 cpu free. Tolerate one of these taints. Or ask for less.")
+    assert "\n" not in message
+
+
+def test_what_holds_a_gang_up_is_repeated_without_its_long_advice() -> None:
+    fact = f"0/9 nodes are unavailable: {'9 Insufficient cpu, ' * 10}1 other. The pod asks for 8 cpu."
+    advice = f"{'Wait until jobs finish. ' * 4}Or ask for less."
+    assert explain_gangs.held_up("team/big", f"{fact} {advice}") == (
+        f"held up by team/big of its gang: {fact} Wait until jobs finish."
+    )
+    long = f"0/9 nodes are unavailable: {'9 Insufficient cpu, ' * 20}1 other."
+    assert explain_gangs.held_up("team/big", f"{long} Ask for less.") == f"held up by team/big of its gang: {long}"
+    assert explain_gangs.held_up("team/big", long) == f"held up by team/big of its gang: {long}"
+    assert explain_gangs.held_up("team/big", "no room. Wait") == "held up by team/big of its gang: no room. Wait"
+
+
 def test_what_fits_no_node_even_when_empty_says_what_would() -> None:
     assert explain_nodes.never_fits("cpu", 64 * CPU, 32 * CPU, node="n7") == (
         "asks for 64 cpu; the largest node, n7, has 32 cpu even when empty: ask for less or add a larger node"

@@ -8,7 +8,7 @@ import pytest
 
 from volcano_py.api.json_values import converted
 from volcano_py.api.objects import PodGroup, Queue
-from volcano_py.api.wording.resource_names import ignored_of_pod_group, misnamed
+from volcano_py.api.wording.resource_names import misnamed, misnamed_of_pod_group
 
 DEVICE = "; the name of a device has a domain, such as nvidia.com/gpu"
 
@@ -19,7 +19,7 @@ def queue(**spec: Any) -> Queue:
 
 def of_group(**amounts: str | int) -> list[str]:
     group = converted({"metadata": {"name": "g"}, "spec": {"minResources": amounts}}, PodGroup)
-    return [each.message for each in ignored_of_pod_group(group)]
+    return [each.message for each in misnamed_of_pod_group(group)]
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,33 @@ def test_jobs_that_may_be_evicted_in_vain_are_said_to_make_too_little_room(tmp_p
     assert "default/small: may be evicted, but that would not make enough room" in " ".join(result.output.split())
 
 
+def test_tables_fit_a_terminal_whatever_the_names_are(tmp_path: Path) -> None:
+    research = "research-of-language-models"
+    queue = {"capability": {"cpu": "8", "memory": "32Gi"}, "deserved": {"cpu": "4", "memory": "16Gi", "pods": "9"}}
+    work: list[dict[str, Any]] = [{"kind": "Queue", "metadata": {"name": research}, "spec": queue}]
+    for name, node in (("fine-tuning-of-the-large-model", "n1"), ("x" * 120, "n1"), ("due", "")):
+        metadata = {"name": name, "namespace": research}
+        container = {"name": "main", "resources": {"requests": {"cpu": "4", "memory": "11Gi"}}}
+        work += [
+            {"kind": "PodGroup", "metadata": metadata, "spec": {"queue": research, "minMember": 1}},
+            {
+                "kind": "Pod",
+                "metadata": metadata | {"annotations": {"scheduling.k8s.io/group-name": name}},
+                "spec": {"schedulerName": "volcano", "containers": [container]} | ({"nodeName": node} if node else {}),
+                "status": {"phase": "Running" if node else "Pending"},
+            },
+        ]
+    cluster = tmp_path / "cluster.yaml"
+    cluster.write_text(CLUSTER.partition("---")[0] + "---\n" + yaml.safe_dump_all(work), encoding="utf-8")
+    result = explained(cluster, "podgroup", "due", "-n", research)
+    lines = result.output.splitlines()
+    assert {"Limits", "Who runs instead"} <= {*lines}, result.output
+    assert [line for line in lines if len(line) > 100] == []
+    table = lines[lines.index("Who runs instead") + 2 :]
+    names = "".join(line.split()[0] for line in table[: table.index("")])
+    assert f"{research}/{'x' * 120}" in names, "nothing is cut"
+
+
 def test_json_has_the_same(manifests: Path) -> None:
     found = json.loads(explained(manifests, "podgroup", "train", "-o", "json").output)
     assert found["now"]["reason"] == "OverCapability"

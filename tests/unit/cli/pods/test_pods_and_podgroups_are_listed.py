@@ -187,6 +187,39 @@ async def test_podgroups_that_run_say_that_their_queue_does_not_exist(user: User
     assert [line.rpartition("  -    ")[2] for line in lines] == [why, "-", "-"]
 
 
+async def test_a_narrow_terminal_shows_whose_podgroups_they_are(
+    user: UserOfCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generated = pod_group("podgroup-0f5c6e2e-5d0c-4b3e-9f0e-3c9c0b1d2e3f", phase="Running")
+    generated["metadata"]["ownerReferences"] = [
+        {"kind": "ReplicaSet", "name": "web-5d4f8c7b9", "uid": "1", "controller": True}
+    ]
+    for name, value in {"TTY_COMPATIBLE": "1", "TERM": "dumb", "COLUMNS": "100", "LINES": "50"}.items():
+        monkeypatch.setenv(name, value)
+    user.api.on("GET", GROUPS, page(7, generated))
+    lines = (await user.prints("podgroup", "list", "-A")).splitlines()
+    assert [line.split() for line in lines] == [
+        ["NAMESPACE", "NAME", "OWNER", "PHASE", "AGE"],
+        ["WHY", "IT", "WAITS"],
+        ["ns", generated["metadata"]["name"], "ReplicaSet/web-5d4f8c7b9", "Running", "-", "-"],
+    ]
+
+    user.api.on("GET", f"{SCHEDULING}/namespaces/ns/podgroups", page(7, generated))
+    in_one = (await user.prints("podgroup", "list", "-n", "ns")).splitlines()
+    assert in_one[0].split()[:3] == ["NAME", "OWNER", "PHASE"], "NAMESPACE is the same in all rows"
+
+
+@pytest.mark.parametrize("verb", ["pod", "podgroup"])
+async def test_all_namespaces_can_be_distinguished_on_a_narrow_terminal(
+    user: UserOfCluster, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("COLUMNS", "50")
+    user.api.on("GET", GROUPS, page(7, pod_group("quota-train")))
+    user.api.on("GET", PODS, page(7, pod("quota-train-0", "quota-train")))
+    assert "NAMESPACE" in (await user.prints(verb, "list", "-A")).splitlines()[0]
+
+
 async def test_one_that_cannot_be_read_is_a_row_and_spoils_no_other(user: UserOfCluster) -> None:
     user.api.on("GET", GROUPS, page(7, pod_group("odd", queue="team-a", minMember="three"), pod_group("train")))
     assert (await user.prints("podgroup", "list", "-A")).splitlines() == [

@@ -55,6 +55,19 @@ def test_no_difference_is_a_sentence_and_status_0(cluster: str) -> None:
     assert (result.exit_code, result.output) == (0, "Nothing changes.\n")
 
 
+def test_only_warnings_that_the_changes_bring_are_printed_and_each_once(tmp_path: Path) -> None:
+    known, submitted = tmp_path / "cluster.yaml", tmp_path / "queue.yaml"
+    known.write_text(CLUSTER.replace("spec: {weight: 1}", "spec: {capability: {cpu: plenty}}"), "utf-8")
+    assert "'plenty'" in run("simulate", "--from", str(known)).stderr
+    assert run("what-if", "--from", str(known), *RAISE).stderr == ""
+
+    queue = {"kind": "Queue", "metadata": {"name": "new"}, "spec": {"capability": {"cpu": "many"}}}
+    submitted.write_text(json.dumps(queue), encoding="utf-8")
+    (warning,) = run("what-if", "--from", str(known), "--submit", str(submitted)).stderr.splitlines()
+    assert "queue=new" in warning
+    assert "'many'" in warning
+
+
 def test_all_changes_may_be_given_at_once(cluster: str, tmp_path: Path) -> None:
     job, conf = tmp_path / "job.yaml", tmp_path / "new.conf"
     job.write_text(NEW_JOB.replace("CPU", "4"), encoding="utf-8")

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from tests.support.cycles import Cycles
-from tests.support.sessions import node, pod, pod_group
+from tests.support.sessions import node, pod, pod_group, priority_class
 from volcano_py.api.effects import Event
-from volcano_py.api.objects import Pod, PodGroup
+from volcano_py.api.objects import OwnerReference, Pod, PodGroup
 from volcano_py.framework.status import ignored_values
 from volcano_py.state.table.change import Change
 
@@ -68,6 +68,43 @@ def test_pods_and_pod_groups_get_events_each_of_their_own() -> None:
         ("Pod team/a", "annotation volcano.sh/task-priority is 'x'"),
     ]
     assert events(cycles) == []
+
+
+def with_fields(group: PodGroup, **fields: object) -> PodGroup:
+    return msgspec.structs.replace(group, spec=msgspec.structs.replace(group.spec, **fields))
+
+
+def test_minimums_of_roles_above_the_minimum_of_all_are_ignored_which_the_author_learns() -> None:
+    group = with_fields(pod_group("g", min_member=1), min_task_member={"ps": 1, "worker": 2, "spare": -1})
+    cycles = Cycles(node("n1"), group)
+    text = (
+        "spec.minMember is 1: write 3 or more, the sum of spec.minTaskMember, or remove that field; until then the "
+        "minimums of roles are ignored"
+    )
+    assert events(cycles) == [("PodGroup team/g", text)]
+    assert events(cycles) == []
+    cycles.state.upsert("PodGroup", with_fields(group, min_member=3))
+    assert events(cycles) == []
+
+
+def test_a_volcano_job_may_start_with_fewer_pods_than_its_tasks_have() -> None:
+    owner = OwnerReference(api_version="batch.volcano.sh/v1alpha1", kind="Job", name="j", uid="1", controller=True)
+    group = with_fields(pod_group("g", min_member=1), min_task_member={"worker": 3})
+    metadata = msgspec.structs.replace(group.metadata, owner_references=[owner])
+    assert events(Cycles(node("n1"), msgspec.structs.replace(group, metadata=metadata))) == []
+
+
+def test_a_priority_class_that_does_not_exist_is_reported_until_it_does() -> None:
+    cycles = Cycles(node("n1"), with_fields(pod_group("g"), priority_class_name="nosuch"), pod_group("other"))
+    text = (
+        "spec.priorityClassName is 'nosuch': create this PriorityClass, or name one that exists; until then it counts "
+        "as absent"
+    )
+    assert events(cycles) == [("PodGroup team/g", text)]
+    cycles.state.upsert("PriorityClass", priority_class("nosuch", 7))
+    assert events(cycles) == []
+    cycles.state.delete("PriorityClass", priority_class("nosuch", 7))
+    assert events(cycles) == [("PodGroup team/g", text)]
 
 
 def test_another_value_is_reported_again_and_a_readable_one_is_not() -> None:

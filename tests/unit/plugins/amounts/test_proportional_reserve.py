@@ -238,7 +238,7 @@ def test_the_explanation_counts_nodes_by_what_they_keep() -> None:
     assert error.refusal.message == (
         "0/4 nodes are unavailable: 1 Insufficient cpu, 2 node(s) kept cpu for idle nvidia.com/gpu, "
         "1 node(s) kept memory for idle nvidia.com/gpu. The pod asks for 8 cpu; the emptiest suitable node, d, "
-        "has 4 cpu free.\nNodes keep cpu and memory for each idle nvidia.com/gpu: wait until the devices are in use, "
+        "has 4 cpu free. Nodes keep cpu and memory for each idle nvidia.com/gpu: wait until the devices are in use, "
         "ask for less, or add nodes without them."
     )
 

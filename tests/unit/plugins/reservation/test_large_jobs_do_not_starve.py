@@ -216,7 +216,7 @@ def test_a_job_that_is_not_admitted_is_reported_for_which_job_nodes_are_held() -
     timeline.at(320)
     assert timeline.group_reported("small") == (
         "ClusterOvercommitted: 1/1 tasks in gang unschedulable: cluster: 8 cpu used + 0 promised + 4 asked > 9.6 (8 "
-        "allocatable x overcommit-factor 1.2); wait until jobs finish, add nodes or raise the factor.\nNodes are held "
+        "allocatable x overcommit-factor 1.2); wait until jobs finish, add nodes or raise the factor. Nodes are held "
         "for team/large, which is expected to start by 2026-11-02 12:30 UTC."
     )
     assert "held" not in timeline.group_reported("urgent"), "a higher priority goes first"

@@ -316,7 +316,7 @@ class EventRecorder:
             **extra,
             "type": kind,
             "reason": reason,
-            "message": message[:_LONGEST_MESSAGE],
+            "message": " ".join(message.splitlines())[:_LONGEST_MESSAGE],  # tables show the first line only
             "source": {"component": self._component},
             "reportingComponent": self._component,
             "firstTimestamp": rfc3339(series.first),

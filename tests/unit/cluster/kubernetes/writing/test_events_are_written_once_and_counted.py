@@ -63,6 +63,13 @@ def subject(api: FakeApi, client: KubernetesClient, clock: FakeClock) -> Subject
     return Subject(api, client, clock)
 
 
+@pytest.mark.parametrize("message", ["refused:\n- one\n- two", "refused:\r\n- one\r\n- two\n"])
+async def test_a_message_is_one_line_as_kubectl_shows_the_first_line_only(subject: Subject, message: str) -> None:
+    subject.recorder.emit(happened(message))
+    await subject.settle()
+    assert [*subject.counts] == ["refused: - one - two"]
+
+
 async def test_an_event_names_its_source_object_message_and_time(subject: Subject) -> None:
     subject.recorder.submit([waiting()])
     await subject.settle()
