@@ -322,6 +322,16 @@ class Plugin:
         """
         raise NotImplementedError
 
+    def card_resources(self) -> frozenset[str]:
+        """Resources that stand for parts of cards (GPUs), where the plugin chooses the cards: its `predicate` knows
+        which nodes have them, its `on_allocate` takes them, and what it gives to `ssn.findings.annotate` is written on
+        the pod with the binding.
+
+        Not a point of its own. Pods that ask for such resources wait, Unsupported, unless plugins name all of them.
+        Asked before the session opens.
+        """
+        return frozenset()
+
     def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
         """Why no node at all can take the class. The first refusal wins."""
         raise NotImplementedError
