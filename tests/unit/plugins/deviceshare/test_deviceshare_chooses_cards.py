@@ -297,7 +297,10 @@ def test_without_the_plugin_or_its_argument_such_pods_wait(entry: PluginChoice) 
     opened = open_session(pod_group("g"), gpu_node("n1", card("A")), new(1), tiers=[[entry]])
     problem = opened.ssn.task_class(int(opened.rows("new")[0])).problem
     assert problem is not None
-    assert "volcano.sh/vgpu-number (Volcano's plugin deviceshare)" in problem.message
+    assert problem.message == (
+        "the pod asks for volcano.sh/vgpu-number, and no plugin chooses its GPUs: add the plugin deviceshare to the "
+        "configuration, with deviceshare.VGPUEnable: true"
+    )
 
 
 def test_what_else_is_not_evaluated_is_still_refused() -> None:
