@@ -8,6 +8,7 @@ container: `GPU-1a,NVIDIA,4096,30:GPU-2b,NVIDIA,4096,30:;GPU-1a,NVIDIA,1024,0:`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
@@ -23,6 +24,7 @@ _DEVICE_FIELDS: Final = 4  # at least, of a device of a pod
 # MB: a thousand times what a card has. Sums over all pods stay far below 2^63.
 _MOST_MEMORY: Final = 2**30
 _MOST_USERS: Final = 2**20
+_LONGEST_NUMBER: Final = 18  # digits: more than any amount that counts
 _INT64_MASK: Final = 2**63 - 1
 
 
@@ -50,6 +52,7 @@ def card_key(uuid: str) -> int:
     return int.from_bytes(blake2b(uuid.encode(), digest_size=8).digest(), "big") & _INT64_MASK
 
 
+@lru_cache(maxsize=8192)  # (nodes report themselves again and again)
 def read_register(text: str) -> tuple[Card, ...]:
     """The cards of a node, in their order.
 
@@ -100,6 +103,3 @@ def _amount(text: str, most: int) -> int:
     if not (text.isascii() and text.isdigit()):
         raise ValueError(text)
     return min(int(text[:_LONGEST_NUMBER]), most)
-
-
-_LONGEST_NUMBER: Final = 18  # digits: more than any amount that counts

@@ -18,6 +18,8 @@ from volcano_py.state.cards.asked import CardsAsked, ContainerAsks
 
 WHOLE: Final = 100
 """Percent of the cores of a card."""
+_MOST_AHEAD: Final = 512
+"""Pods that one node is filled with at a time; a kubelet takes 110 unless it is configured otherwise."""
 _LAST: Final = np.iinfo(np.int64).max
 
 
@@ -101,11 +103,14 @@ def place(shelf: Shelf, asked: CardsAsked, policy: Policy | None, among: NDArray
 
 def room(shelf: Shelf, asked: CardsAsked, policy: Policy | None) -> Counts:
     """[K] how many such pods, one after the other, find their cards on each node: all of one PodGroup if they are kept
-    apart."""
+    apart. Beyond `_MOST_AHEAD` they are not counted one by one."""
     if [container.cards for container in asked.containers] == [1]:
         return _room_of_one(shelf, asked)
     found = np.zeros(len(shelf.total), dtype=np.int64)
-    while (fits := place(shelf, asked, policy).fits).any():
+    for _ in range(_MOST_AHEAD):
+        fits = place(shelf, asked, policy).fits
+        if not fits.any():
+            break
         found += fits
     return found
 

@@ -51,6 +51,8 @@ class DeviceShare(Plugin):
         super().__init__(arguments, flags)
         self._given: DeviceShareArguments = arguments
         self._policy = self._given.card_policy()
+        self._apart: frozenset[int] | None = None
+        """Rows of classes whose pods are kept apart from others of their job."""
         self._jobs: dict[str, int] = {}
         """Variant of a class → the row of the job whose pods are kept apart."""
 
@@ -62,12 +64,15 @@ class DeviceShare(Plugin):
         """Pods that are kept apart are of the class of their job: where the others are decides."""
         if not self._given.vgpu:
             return None
-        asked = [cluster.task_class(row).cards for row in rows.tolist()]
-        if not any(each is not None and each.apart for each in asked):
+        if self._apart is None:
+            known = (each for each in cluster.snapshot.classes if each is not None)
+            self._apart = frozenset(each.row for each in known if each.cards is not None and each.cards.apart)
+        classes = cluster.ledger.tasks.task_class[rows].tolist() if self._apart else ()
+        if self._apart.isdisjoint(classes):
             return None
         job = cluster.snapshot.job_keys[job_row]
         self._jobs[job] = job_row
-        return [job if each is not None and each.apart else "" for each in asked]
+        return [job if row in self._apart else "" for row in classes]
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
