@@ -322,6 +322,10 @@ class Plugin:
         """
         raise NotImplementedError
 
+    def has_variants(self, cluster: ClusterCopy) -> bool:  # noqa: ARG002
+        """Whether `task_variants` may differ from None for any job, so that it is worth asking for each."""
+        return True
+
     def card_resources(self) -> frozenset[str]:
         """Resources that stand for parts of cards (GPUs), where the plugin chooses the cards: its `predicate` knows
         which nodes have them, its `on_allocate` takes them, and what it gives to `ssn.findings.annotate` is written on

@@ -51,7 +51,7 @@ class DeviceShare(Plugin):
         super().__init__(arguments, flags)
         self._given: DeviceShareArguments = arguments
         self._policy = self._given.card_policy()
-        self._apart: frozenset[int] | None = None
+        self._apart: frozenset[int] = frozenset()
         """Rows of classes whose pods are kept apart from others of their job."""
         self._jobs: dict[str, int] = {}
         """Variant of a class → the row of the job whose pods are kept apart."""
@@ -60,14 +60,14 @@ class DeviceShare(Plugin):
         chooses = self._given.vgpu and self.flags.allow("predicate")
         return VGPU if chooses else frozenset()
 
+    def has_variants(self, cluster: ClusterCopy) -> bool:
+        known = (each for each in cluster.snapshot.classes if each is not None) if self._given.vgpu else ()
+        self._apart = frozenset(each.row for each in known if each.cards is not None and each.cards.apart)
+        return bool(self._apart)
+
     def task_variants(self, cluster: ClusterCopy, job_row: int, rows: Rows) -> Sequence[str] | None:
         """Pods that are kept apart are of the class of their job: where the others are decides."""
-        if not self._given.vgpu:
-            return None
-        if self._apart is None:
-            known = (each for each in cluster.snapshot.classes if each is not None)
-            self._apart = frozenset(each.row for each in known if each.cards is not None and each.cards.apart)
-        classes = cluster.ledger.tasks.task_class[rows].tolist() if self._apart else ()
+        classes = cluster.ledger.tasks.task_class[rows].tolist()
         if self._apart.isdisjoint(classes):
             return None
         job = cluster.snapshot.job_keys[job_row]
