@@ -37,7 +37,7 @@ OVERSUBSCRIPTION: Final = Annotation(
 VGPU_REGISTER: Final[Annotation[tuple[Card, ...]]] = Annotation(
     names.VGPU_REGISTER,
     read_register,
-    "write six fields for each card, such as GPU-1a,10,40960,NVIDIA-A100-SXM4-40GB,true,hami-core:",
+    "write six fields for each card, each UUID once, such as GPU-1a,10,40960,NVIDIA-A100-SXM4-40GB,true,hami-core:",
     meanwhile="the node offers no parts of GPUs",
 )
 _AMOUNTS: Final[Mapping[str, Annotation[int]]] = MappingProxyType(

@@ -57,12 +57,15 @@ def read_register(text: str) -> tuple[Card, ...]:
     """The cards of a node, in their order.
 
     Raises:
-        ValueError: a record cannot be read, or there are too many. As in Volcano, none of them counts then.
+        ValueError: a record cannot be read, two have one UUID, or there are too many. None of them counts then.
     """
     records = [record for record in text.split(":") if record.strip()]
     if len(records) > CARDS.most:
         raise ValueError(text)
-    return tuple(_card(record) for record in records)
+    cards = tuple(_card(record) for record in records)
+    if len({card.uuid for card in cards}) < len(cards):
+        raise ValueError(text)
+    return cards
 
 
 def _card(record: str) -> Card:

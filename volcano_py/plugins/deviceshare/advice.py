@@ -25,16 +25,18 @@ class Advice:
         busiest = max(asked.containers, key=lambda container: container.cores)
         sentences = []
         if len(rows := refused.rows(wording.LACKS[Lack.MEMORY])):
-            sentences.append(wording.lacks_memory(largest, *self._most(shelf.total - shelf.memory, shelf, rows)))
+            free = shelf.total - shelf.memory
+            sentences.append(wording.lacks_memory(largest, *self._most(free, shelf, rows, largest.cards)))
         if len(rows := refused.rows(wording.LACKS[Lack.CORES])):
-            sentences.append(wording.lacks_cores(busiest, *self._most(WHOLE - shelf.cores, shelf, rows)))
+            free = WHOLE - shelf.cores
+            sentences.append(wording.lacks_cores(busiest, *self._most(free, shelf, rows, busiest.cards)))
         if len(rows := refused.rows(wording.TOO_SMALL)):
-            sentences.append(wording.too_small(largest, *self._most(shelf.total, shelf, rows)))
+            sentences.append(wording.too_small(largest, *self._most(shelf.total, shelf, rows, largest.cards)))
         return sentences
 
-    def _most(self, amounts: Grid, shelf: Shelf, rows: Rows) -> tuple[int, str]:
-        """The most that a card of these nodes has, and the node, the first by name among equals."""
-        most = np.where(shelf.wanted, amounts, 0)[rows].max(axis=1)
+    def _most(self, amounts: Grid, shelf: Shelf, rows: Rows, cards: int) -> tuple[int, str]:
+        """The most that so many cards of one of these nodes have each, and the node, the first by name among equals."""
+        most = np.sort(np.where(shelf.wanted, amounts, 0)[rows], axis=1)[:, -cards]
         best = rows[most == most.max()]
         name = self._ssn.nodes.names[best[np.argmin(self._ssn.nodes.name_rank[best])]]
         return max(int(most.max()), 0), str(name)

@@ -139,9 +139,9 @@ class _Held:
         rows = rows[tasks.node[held.task[rows]] != NOWHERE]
         nodes = tasks.node[held.task[rows]]
         is_card = cards.key[nodes] == held.card[rows, None]
-        known = is_card.any(axis=1)  # (none where no node has cards)
+        known = is_card.any(axis=1)
         self._tasks, self._nodes = held.task[rows][known].astype(np.int64), nodes[known].astype(np.int64)
-        self._places = np.nonzero(is_card[known])[1]
+        self._places = is_card[known].argmax(axis=1) if known.any() else np.zeros(0, dtype=np.intp)
         self._memory, self._cores = held.memory[rows][known], held.cores[rows][known]
 
     def add_to(self, sums: _Sums, counts: NDArray[np.bool_]) -> None:

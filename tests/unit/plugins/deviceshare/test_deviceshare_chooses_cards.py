@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.placement.cards import asks, card, gpu_node, gpu_pod
-from tests.support.placement.node_answers import answers, refusing_for_good, scores, willing
+from tests.support.placement.node_answers import answers, class_of, refusing_for_good, scores, willing
 from tests.support.sessions import NOW, Opened, PluginChoice, node, open_session, pod_group
 from volcano_py.api.effects import Bind
 from volcano_py.api.objects import Node, Pod
@@ -127,6 +127,49 @@ def test_nodes_without_cards_say_so() -> None:
 
 def test_one_record_that_cannot_be_read_voids_the_node() -> None:
     assert says(new(1, 1), cards=(card("A"), "B,10,40960:")) == NO_CARDS
+
+
+def test_two_records_with_one_uuid_void_the_node_and_no_other() -> None:
+    opened = session(gpu_node("n1", card("A"), card("A")), gpu_node("n2", card("A")), old("A,NVIDIA,1,0:"), new(1))
+    assert answers(opened, DeviceShare, "new") == {"n1": NO_CARDS, "n2": ""}
+
+
+@pytest.mark.parametrize(
+    ("asking", "holds", "sentence"),
+    [
+        pytest.param(
+            new(2, 20000),
+            "A,NVIDIA,30000,0:",
+            "The pod asks for 2 GPUs with 20000 MB of memory each; the most that is free on each of 2 GPUs is "
+            "10960 MB, on node n1",
+            id="memory of the second best card",
+        ),
+        pytest.param(
+            new(1, 1, 60),
+            "A,NVIDIA,1,50:B,NVIDIA,1,70:",
+            "The pod asks for 1 GPU with 1 MB of memory and 60 % of the cores; the most that is free of the cores of a "
+            "GPU is 50 %, on node n1",
+            id="cores",
+        ),
+        pytest.param(
+            new(2, 1, 100),
+            "A,NVIDIA,1,0:",
+            "The pod asks for 2 GPUs with 1 MB of memory and 100 % of the cores each; that needs GPUs that no other "
+            "container uses",
+            id="all cores",
+        ),
+        pytest.param(
+            new(1, 50000),
+            "",
+            "The pod asks for 1 GPU with 50000 MB of memory; the largest GPU that it may use has 40960 MB, on node n1",
+            id="too large",
+        ),
+    ],
+)
+def test_what_was_asked_for_and_what_the_best_card_has_is_reported(asking: Pod, holds: str, sentence: str) -> None:
+    opened = session(gpu_node("n1", card("A"), card("B")), asking, old(holds))
+    task_class = class_of(opened, "new")
+    assert [*opened.ssn.placer.misfit(task_class).refusal.message.splitlines()][-1].count(sentence) == 1
 
 
 # -- which cards will do ------------------------------------------------------------------------------------------
