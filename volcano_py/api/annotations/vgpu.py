@@ -49,7 +49,7 @@ class Device(msgspec.Struct, frozen=True, gc=False):
 
 def card_key(uuid: str) -> int:
     """A number for a UUID, so that cards can be compared in columns; two that differ share one once in 2^63."""
-    return int.from_bytes(blake2b(uuid.encode(), digest_size=8).digest(), "big") & _INT64_MASK
+    return int.from_bytes(blake2b(uuid.encode(errors="replace"), digest_size=8).digest(), "big") & _INT64_MASK
 
 
 @lru_cache(maxsize=8192)  # (nodes report themselves again and again)

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from volcano_py.api import names
+from volcano_py.api.bounds import CARDS
 from volcano_py.api.objects import Container, Pod
 from volcano_py.api.quantity import LARGEST, QuantityError, parse_quantity, to_units
 
@@ -62,8 +63,8 @@ class CardsAsked(msgspec.Struct, frozen=True, array_like=True, omit_defaults=Tru
 
     @property
     def cards(self) -> int:
-        """How many devices all containers get together."""
-        return sum(container.cards for container in self.containers)
+        """How many devices all containers get together, at most."""
+        return sum(min(container.cards, CARDS.most) for container in self.containers)
 
     @property
     def wishes(self) -> tuple[object, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+import pytest
 from msgspec.structs import replace
 
 from tests.support.placement.cards import IDS, asks, card, gpu_node, gpu_pod
@@ -11,6 +13,7 @@ from tests.support.sessions import NOW, pod_group, queue
 from volcano_py.api.annotations.vgpu import card_key
 from volcano_py.api.effects import Bind, ObjectRef
 from volcano_py.api.objects import Pod
+from volcano_py.record.entries import AssumedBound, of_line
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.snapshot import Snapshot
 
@@ -91,6 +94,14 @@ def test_a_binding_that_was_decided_before_a_record_began_is_restored_with_its_c
     waiting = gpu("p")
     state = state_with(waiting)
     state.restore_bound([bind(waiting)])
+    assert held(state) == {"p": [("A", 1000, 10)]}
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_record_has_the_cards_of_bindings(before: bool) -> None:
+    waiting = gpu("p")
+    state = state_with(waiting)
+    of_line(msgspec.json.encode(AssumedBound((bind(waiting),), before=before))).apply(state)
     assert held(state) == {"p": [("A", 1000, 10)]}
 
 
