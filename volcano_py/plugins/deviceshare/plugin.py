@@ -1,4 +1,4 @@
-"""deviceshare: which cards (GPUs) of which node a pod gets that asks for a part of one.
+"""deviceshare: let pods share GPUs, and choose the cards (and the node) that each gets a part of.
 
 Nodes announce their cards, and pods that are placed say which they hold, both in HAMi's annotations. The cards of a pod
 are chosen when it is placed, and its binding writes them on it, where the node's device plugin reads them.
@@ -39,7 +39,7 @@ _ALLOCATING: Final = "allocating"
 
 
 class DeviceShare(Plugin):
-    """See the module. Classes that ask for no part of a card cost nothing but a look."""
+    """See the module."""
 
     name = "deviceshare"
     predicate_lasts = True
