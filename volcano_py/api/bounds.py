@@ -65,6 +65,11 @@ SERVICES: Final = Bound(
     "The others do not count for that spread.",
 )
 TERMS_IN_ALL: Final = Bound(50_000, "different terms about other pods in the whole cluster", "As above.")
+CARDS: Final = Bound(
+    128,
+    "cards in the annotation `volcano.sh/node-vgpu-register` of a node",
+    "The node offers no parts of GPUs; an event says so.",
+)
 # A user who may create a pod can invent resource names; each costs a column in every table.
 RESOURCES_ASKED: Final = Bound(
     64,

@@ -7,12 +7,14 @@ tens of thousands of them: as structs of msgspec they cost a fifth of what froze
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from volcano_py.api.objects import Condition
 from volcano_py.api.reasons import Reason
+
+NO_ANNOTATIONS: Final[Mapping[str, str]] = {}
 
 
 class ObjectRef(msgspec.Struct, frozen=True, gc=False):
@@ -40,7 +42,7 @@ class Bind(msgspec.Struct, frozen=True):
 
     `queue`, `created` (the pod's, in seconds since the epoch) and `job_created` (its PodGroup's) are for metrics. The
     pod is bound once the claims of `claims` are; if that takes longer than `claims_within` seconds, the binding has
-    failed.
+    failed. The API server writes `annotations` on the pod together with the node.
     """
 
     pod: ObjectRef
@@ -51,6 +53,7 @@ class Bind(msgspec.Struct, frozen=True):
     claims: tuple[ClaimBinding, ...] = ()
     claims_within: float = 600.0
     job_created: float = 0.0
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class Evict(msgspec.Struct, frozen=True):

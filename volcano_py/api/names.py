@@ -60,6 +60,24 @@ OVERSUBSCRIPTION_LABEL: Final = "volcano.sh/oversubscription"
 OVERSUBSCRIPTION_CPU: Final = "volcano.sh/oversubscription-cpu"
 OVERSUBSCRIPTION_MEMORY: Final = "volcano.sh/oversubscription-memory"
 
+# Shared GPUs (HAMi's device plugin for Volcano). Resources; on nodes; on pods, by their authors; with the binding.
+VGPU_NUMBER: Final = "volcano.sh/vgpu-number"
+VGPU_MEMORY: Final = "volcano.sh/vgpu-memory"
+VGPU_CORES: Final = "volcano.sh/vgpu-cores"
+VGPU_REGISTER: Final = "volcano.sh/node-vgpu-register"
+VGPU_MODE: Final = "volcano.sh/vgpu-mode"
+VGPU_USE_UUID: Final = "volcano.sh/vgpu-use-gpuuuid"
+VGPU_NO_USE_UUID: Final = "volcano.sh/vgpu-nouse-gpuuuid"
+VGPU_USE_TYPE: Final = "nvidia.com/use-gputype"
+VGPU_NO_USE_TYPE: Final = "nvidia.com/nouse-gputype"
+VGPU_GROUP_POLICY: Final = "volcano.sh/vgpu-podgroup-policy"
+VGPU_NODE: Final = "volcano.sh/vgpu-node"
+VGPU_TIME: Final = "volcano.sh/vgpu-time"
+VGPU_IDS: Final = "volcano.sh/vgpu-ids-new"
+DEVICES_TO_ALLOCATE: Final = "volcano.sh/devices-to-allocate"
+DEVICE_BIND_TIME: Final = "volcano.sh/bind-time"
+DEVICE_BIND_PHASE: Final = "volcano.sh/bind-phase"
+
 SYSTEM_CRITICAL_PRIORITY_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-critical"})
 
 # PodGroup condition types and reasons

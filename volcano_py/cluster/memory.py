@@ -215,7 +215,7 @@ class MemoryCluster:
         if pod is not None:
             self.binds[bind.pod.key] = bind.node
             spec = msgspec.structs.replace(pod.spec, node_name=bind.node)
-            annotations = {**pod.metadata.annotations, names.CHARGED_QUEUE: bind.queue}
+            annotations = {**pod.metadata.annotations, **bind.annotations, names.CHARGED_QUEUE: bind.queue}
             metadata = msgspec.structs.replace(pod.metadata, annotations=annotations)
             self.put("Pod", msgspec.structs.replace(pod, metadata=metadata, spec=spec))
 

@@ -41,6 +41,7 @@ class Findings:
         self._tentative: dict[int, int] = {}
         self._nominations: dict[int, int] = {}
         self._claim_bindings: dict[int, ClaimBindings] = {}
+        self._annotations: dict[int, Mapping[str, str]] = {}
         self._bound_when_sought: int | None = None
         self._no_evictions: dict[int, str] = {}
         self._unexplained: set[int] = set()
@@ -81,6 +82,11 @@ class Findings:
     def claim_bindings(self) -> Mapping[int, ClaimBindings]:
         """Task row → the volumes that its claims get with its place."""
         return self._claim_bindings
+
+    @property
+    def annotations(self) -> Mapping[int, Mapping[str, str]]:
+        """Task row → what the binding of its place writes on the pod."""
+        return self._annotations
 
     @property
     def no_evictions(self) -> Mapping[int, str]:
@@ -195,6 +201,14 @@ class Findings:
     def unbind_claims(self, row: int) -> None:
         """The task has no place any more."""
         self._claim_bindings.pop(row, None)
+
+    def annotate(self, row: int, annotations: Mapping[str, str]) -> None:
+        """The binding of the task's place writes these annotations on the pod."""
+        self._annotations[row] = {**self._annotations.get(row, {}), **annotations}
+
+    def drop_annotations(self, row: int) -> None:
+        """The task has no place any more."""
+        self._annotations.pop(row, None)
 
     def victims_sought(self, bound: int) -> None:
         """Victims are searched for when this many tasks have been bound."""

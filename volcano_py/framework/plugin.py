@@ -322,6 +322,20 @@ class Plugin:
         """
         raise NotImplementedError
 
+    def has_variants(self, cluster: ClusterCopy) -> bool:  # noqa: ARG002
+        """Whether `task_variants` may differ from None for any job, so that it is worth asking for each."""
+        return True
+
+    def card_resources(self) -> frozenset[str]:
+        """Resources that stand for parts of cards (GPUs), where the plugin chooses the cards: its `predicate` knows
+        which nodes have them, its `on_allocate` takes them, and what it gives to `ssn.findings.annotate` is written on
+        the pod with the binding.
+
+        Not a point of its own. Pods that ask for such resources wait, Unsupported, unless plugins name all of them.
+        Asked before the session opens.
+        """
+        return frozenset()
+
     def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
         """Why no node at all can take the class. The first refusal wins."""
         raise NotImplementedError

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from volcano_py.api.effects import Emit
 from volcano_py.config.model import SchedulerConfiguration
+from volcano_py.framework.calls.chosen_cards import admit
 from volcano_py.framework.calls.combined import CombinedAnswers
 from volcano_py.framework.calls.dispatch import Dispatch
 from volcano_py.framework.cluster_copy import ClusterCopy
@@ -91,6 +92,7 @@ class Session(ClusterCopy):
         for plugin in self.dispatch.plugins:
             plugin.memory = self.memory(plugin.name)
         self.ask = CombinedAnswers(self.dispatch, self.ledger, self.queues)
+        admit(self, self.dispatch)
         tell_apart(self, self.dispatch)
         resting = resting or Resting()
         self.resting: dict[int, RestingJob] = resting.recall(self, configuration)

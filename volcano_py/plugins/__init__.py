@@ -4,6 +4,7 @@ from volcano_py.plugins.binpack import Binpack
 from volcano_py.plugins.capacity import Capacity
 from volcano_py.plugins.cdp import Cdp
 from volcano_py.plugins.conformance import Conformance
+from volcano_py.plugins.deviceshare import DeviceShare
 from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.network_topology import NetworkTopologyAware
@@ -44,4 +45,5 @@ BUILTIN_PLUGINS = (
     Usage,
     Reservation,
     NetworkTopologyAware,
+    DeviceShare,
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress
 
 from volcano_py.api import names
-from volcano_py.api.effects import Bind, ClaimBinding, ObjectRef, PodCondition, PodGroupStatusUpdate
+from volcano_py.api.effects import NO_ANNOTATIONS, Bind, ClaimBinding, ObjectRef, PodCondition, PodGroupStatusUpdate
 from volcano_py.api.objects import ApiObject
 from volcano_py.api.shards.sharding import Sharding
 from volcano_py.record.entries import (
@@ -64,10 +64,19 @@ class RecordedState(ClusterState):
         self._record(Measured(dict(loads)))
         super().measured(loads)
 
-    def assume_bound(self, uid: str, node: str, claims: Sequence[ClaimBinding] = (), *, queue: str = "") -> bool:
-        is_bound = super().assume_bound(uid, node, claims, queue=queue)
+    def assume_bound(
+        self,
+        uid: str,
+        node: str,
+        claims: Sequence[ClaimBinding] = (),
+        *,
+        queue: str = "",
+        annotations: Mapping[str, str] = NO_ANNOTATIONS,
+    ) -> bool:
+        is_bound = super().assume_bound(uid, node, claims, queue=queue, annotations=annotations)
         if is_bound:
-            bind = Bind(ObjectRef("Pod", "", "", uid), node, "", queue, claims=tuple(claims))
+            pod = ObjectRef("Pod", "", "", uid)
+            bind = Bind(pod, node, "", queue, claims=tuple(claims), annotations=annotations)
             self._record(AssumedBound((bind,)))
         return is_bound
 

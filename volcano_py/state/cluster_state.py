@@ -13,11 +13,12 @@ from typing import Final, cast
 import numpy as np
 
 from volcano_py.api import names
-from volcano_py.api.effects import Bind, ClaimBinding, PodCondition, PodGroupStatusUpdate
+from volcano_py.api.effects import NO_ANNOTATIONS, Bind, ClaimBinding, PodCondition, PodGroupStatusUpdate
 from volcano_py.api.objects import ApiObject, Condition, Pod, metadata_of
 from volcano_py.api.shards.node_shards import NODE_SHARD
 from volcano_py.api.shards.sharding import Sharding
 from volcano_py.state.budgets import Budgets
+from volcano_py.state.cards.held import HeldCards
 from volcano_py.state.classes.class_book import ClassBook
 from volcano_py.state.foreign_groups import Both
 from volcano_py.state.groups import Groups, PriorityClasses
@@ -88,6 +89,7 @@ class ClusterState:
         self._nodes = Nodes(self.ledger, self._unreadable)
         self._shards = None if sharding is None else Shards(sharding, self._use_nodes(sharding), self._unreadable)
         self._charges = Charges(self.ledger, self._queue_slots)
+        self._cards = HeldCards()
         self._claims = PodClaims(self.ledger, self._classes)
         # (a share of its own: default constraints must not use up what pods may ask for)
         self._spread_defaults = SpreadDefaults(self.ledger, self._terms, TermShares(self._terms))
@@ -100,6 +102,7 @@ class ClusterState:
             self._nodes,
             self._groups,
             self._charges,
+            self._cards,
             self.scheduler_names,
         )
         # in this order, as terms come from the others
@@ -183,13 +186,22 @@ class ClusterState:
 
     # -- what the scheduler itself has done ------------------------------------------------------------------------
 
-    def assume_bound(self, uid: str, node: str, claims: Sequence[ClaimBinding] = (), *, queue: str = "") -> bool:
-        """The pod was handed to the binder, charged to `queue` ("": that of its PodGroup). False when it must not be:
+    def assume_bound(
+        self,
+        uid: str,
+        node: str,
+        claims: Sequence[ClaimBinding] = (),
+        *,
+        queue: str = "",
+        annotations: Mapping[str, str] = NO_ANNOTATIONS,
+    ) -> bool:
+        """The pod was handed to the binder, charged to `queue` ("": that of its PodGroup), with `annotations` that its
+        binding writes. False when it must not be:
         it is no longer there or waits no more, or the node has gone or has no room any more (others bind pods, too,
         while a cycle decides), or one of its `claims` or a volume for it is taken."""
         if claims and not self._claims.volumes.may_assume(claims, node):
             return False
-        if not self._pods.assume_bound(uid, node, queue):
+        if not self._pods.assume_bound(uid, node, queue, annotations):
             return False
         self._claims.assume(uid, claims, node)
         return True
@@ -197,14 +209,17 @@ class ClusterState:
     def assume_all_bound(self, binds: Sequence[Bind]) -> list[bool]:
         """`assume_bound` for each of these, in their order; all at once where nothing is in the way."""
         if any(bind.claims for bind in binds):
-            return [self.assume_bound(bind.pod.uid, bind.node, bind.claims, queue=bind.queue) for bind in binds]
-        return self._pods.assume_all_bound([(bind.pod.uid, bind.node, bind.queue) for bind in binds])
+            return [
+                self.assume_bound(bind.pod.uid, bind.node, bind.claims, queue=bind.queue, annotations=bind.annotations)
+                for bind in binds
+            ]
+        return self._pods.assume_all_bound([(bind.pod.uid, bind.node, bind.queue, bind.annotations) for bind in binds])
 
     def restore_bound(self, binds: Sequence[Bind]) -> None:
         """These pods were handed to the binder before: they keep their places, though others may have taken the room
         since, and bound more to the nodes than they have."""
         for bind in binds:
-            if self._pods.restore_bound(bind.pod.uid, bind.node, bind.queue):
+            if self._pods.restore_bound(bind.pod.uid, bind.node, bind.queue, bind.annotations):
                 self._claims.assume(bind.pod.uid, bind.claims, bind.node)
 
     def bind_failed(self, uid: str, *, retry_at: float) -> None:
@@ -316,6 +331,7 @@ class ClusterState:
             unreadable_objects=self._unreadable.picture(),
             left_queues=frozenset(left_queues),
             shard=None if self._shards is None else self._shards.view(),
+            cards=self._cards.picture(None if former is None else former.cards),
         )
 
     def _own_queues(self, ledger: Ledger) -> tuple[dict[str, QueueInfo], int, list[int]]:

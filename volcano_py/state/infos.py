@@ -8,6 +8,7 @@ import msgspec
 
 from volcano_py.api.annotations.known import PREEMPTABLE, RUNNING_ESTIMATE
 from volcano_py.api.annotations.reading import Unreadable
+from volcano_py.api.annotations.vgpu import Card
 from volcano_py.api.effects import ObjectRef
 from volcano_py.api.objects import Condition, OwnerReference, PodGroup, ResourceList, Taint
 from volcano_py.api.quantity import LARGEST, QuantityError, Rounding, parse_quantity
@@ -108,6 +109,8 @@ class NodeInfo(msgspec.Struct, frozen=True):
     unschedulable: bool = False
     images: Mapping[str, int] = msgspec.field(default_factory=dict)
     """Image name → size in bytes."""
+    cards: tuple[Card, ...] = ()
+    """The GPUs that it lets pods share, in their order."""
 
 
 class QueueInfo(msgspec.Struct, frozen=True, eq=False):

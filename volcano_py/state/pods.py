@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +23,7 @@ from volcano_py.state.unreadable_values import UnreadableValues
 
 if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject, Condition
+    from volcano_py.state.cards.held import HeldCards
     from volcano_py.state.classes.class_book import ClassBook
     from volcano_py.state.groups import Groups
     from volcano_py.state.nodes.nodes import Nodes
@@ -85,6 +86,7 @@ class Pods:
         nodes: Nodes,
         groups: Groups,
         charges: Charges,
+        cards: HeldCards,
         scheduler_names: Collection[str],
     ) -> None:
         self._ledger = ledger
@@ -95,6 +97,7 @@ class Pods:
         self._nodes = nodes
         self._groups = groups
         self._charges = charges
+        self._cards = cards
         self._scheduler_names = scheduler_names
         self._rows: dict[str, int] = {}
         self._uids: dict[str, str] = {}
@@ -243,6 +246,8 @@ class Pods:
         if row == len(self.infos):
             self.infos.append(None)
         held = self._hold(row, pod, info, seen.status, self._node(seen.status, pod), job)
+        if held.node != NOWHERE:
+            self._cards.put_as_written(row, pod, self._classes.cards(held.task_class))
         if seen.ours:
             if seen.status is TaskStatus.PENDING:
                 self._spread_defaults.put(row, pod)
@@ -270,8 +275,11 @@ class Pods:
             self._spread_defaults.take(row, info.ref.namespace)
         if node == NOWHERE:
             self._charges.take(row)
-        elif seen.ours:
-            self._charges.put_as_written(row, pod)
+            self._cards.take(row)
+        else:
+            self._cards.put_as_written(row, pod, self._classes.cards(held.task_class))
+            if seen.ours:
+                self._charges.put_as_written(row, pod)
         tasks.put((row,), _MUTABLE, [(status, *astuple(held), *mutable_values(pod, info))])
         self._ledger.book_one(row, 1)
         self.infos[row] = info
@@ -402,6 +410,7 @@ class Pods:
         self._claims.take(row)
         self._spread_defaults.take(row, info.ref.namespace)
         self._charges.take(row)
+        self._cards.take(row)
         self.unreadable.take(row)
         tasks.free_row(row)
         self._shown.pop(row, None)
@@ -419,39 +428,47 @@ class Pods:
 
     # -- what the scheduler itself has done ----------------------------------------------------------------------------
 
-    def assume_bound(self, uid: str, node_name: str, queue: str) -> bool:
+    def assume_bound(self, uid: str, node_name: str, queue: str, written: Mapping[str, str]) -> bool:
         """See `ClusterState`."""
         row, node = self._rows.get(uid), self._nodes.usable_row(node_name)
         if row is None or node is None or not self._ledger.fits(row, node):
             return False
-        return self._assume_bound(row, node, queue)
+        return self._assume_bound(row, node, queue, written)
 
-    def restore_bound(self, uid: str, node_name: str, queue: str) -> bool:
+    def restore_bound(self, uid: str, node_name: str, queue: str, written: Mapping[str, str]) -> bool:
         """See `ClusterState`."""
         row, node = self._rows.get(uid), self._nodes.existing_row(node_name)
-        return row is not None and node is not None and self._assume_bound(row, node, queue)
+        return row is not None and node is not None and self._assume_bound(row, node, queue, written)
 
-    def _assume_bound(self, row: int, node: int, queue: str) -> bool:
+    def _assume_bound(self, row: int, node: int, queue: str, written: Mapping[str, str]) -> bool:
         # (numpy takes ten times as long to compare its own integers with those of an enumeration)
         if int(self._ledger.tasks.status[row]) != TaskStatus.PENDING:
             return False
         self._shown[row] = TaskStatus.PENDING
         if queue:
             self._charges.put(row, queue)
+        self._keep_cards(row, written)
         self._ledger.move_one(row, TaskStatus.BINDING, node)
         return True
 
-    def assume_all_bound(self, places: Sequence[tuple[str, str, str]]) -> list[bool]:
-        """`assume_bound` for UIDs, their nodes and their queues."""
-        if len(places) < _MANY or not all(queue for _, _, queue in places):
+    def _keep_cards(self, row: int, written: Mapping[str, str]) -> None:
+        """The binding of the pod writes these annotations; most write none but its queue."""
+        if written:
+            self._cards.put(row, written, self._classes.cards(int(self._ledger.tasks.task_class[row])))
+
+    def assume_all_bound(self, places: Sequence[tuple[str, str, str, Mapping[str, str]]]) -> list[bool]:
+        """`assume_bound` for UIDs, their nodes, their queues and what their bindings write."""
+        if len(places) < _MANY or not all(queue for _, _, queue, _ in places):
             return [self.assume_bound(*place) for place in places]
-        found = [(self._rows.get(uid), self._nodes.usable_row(name)) for uid, name, _ in places]
+        found = [(self._rows.get(uid), self._nodes.usable_row(name)) for uid, name, _, _ in places]
         known = [(row, node) for row, node in found if row is not None and node is not None]
         rows, nodes = np.array(known, dtype=np.intp).reshape(-1, 2).T
         if len(known) < len(places) or not self._can_all_be_bound(rows, nodes):
             return [self.assume_bound(*place) for place in places]
         self._shown.update((row, TaskStatus.PENDING) for row, _ in known)
-        self._charges.put_all(rows, [queue for _, _, queue in places])
+        self._charges.put_all(rows, [queue for _, _, queue, _ in places])
+        for (row, _), (_, _, _, written) in zip(known, places, strict=True):
+            self._keep_cards(row, written)
         self._ledger.move(rows, TaskStatus.BINDING, nodes)
         return [True] * len(places)
 
@@ -467,6 +484,7 @@ class Pods:
         node = int(self._ledger.tasks.node[row])
         self._ledger.move_one(row, self._shown.pop(row), NOWHERE)
         self._charges.take(row)
+        self._cards.take(row)
         self._ledger.tasks.change(row).retry_at[row] = retry_at
         self._nodes.forget_if_empty(node)
         return Change.DECISION

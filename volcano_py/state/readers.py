@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from volcano_py.api.annotations.of_nodes import oversubscribed, unreadable_of_node
+from volcano_py.api.annotations.of_nodes import VGPU_REGISTER, oversubscribed, unreadable_of_node
 from volcano_py.api.annotations.reading import Unreadable
 from volcano_py.api.bounds import GROUP_RESOURCES, GROUP_TASKS, RESOURCES_LIMITED
 from volcano_py.api.effects import ObjectRef
@@ -64,6 +64,7 @@ def read_node(node: Node) -> ParsedNode:
         taints=tuple(node.spec.taints),
         unschedulable=node.spec.unschedulable,
         images={name: image.size_bytes for image in node.status.images for name in image.names},
+        cards=VGPU_REGISTER.value(node.metadata.annotations) or (),
     )
     return ParsedNode(info, units, tuple(problems), unreadable_of_node(node.metadata))
 

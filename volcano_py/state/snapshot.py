@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from volcano_py.api.wording.explain_gangs import Strangers
 from volcano_py.state.budgets import Budget
+from volcano_py.state.cards.held import HeldTable
 from volcano_py.state.classes.class_split import split_by_company
 from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, TaskInfo
 from volcano_py.state.nodes.loads import Load
@@ -110,6 +111,9 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     shard: ShardView | None = None
     """The shard of this scheduler; None: all nodes and queues are its own."""
+
+    cards: HeldTable | None = None
+    """Which parts of cards placed pods hold; None: none do."""
 
     @property
     def hard_shard(self) -> str:

@@ -25,6 +25,7 @@ from volcano_py.api.objects import (
 from volcano_py.api.quantity import Nano, Rounding, from_nano, parse_nano
 from volcano_py.api.reasons import Reason
 from volcano_py.api.requests import PodRequests, RequestError
+from volcano_py.state.cards.asked import CardsAsked, cards_asked, wish_fault
 from volcano_py.state.classes.unsupported import unsupported
 from volcano_py.state.table.axis import CPU, MEMORY, IntVector
 from volcano_py.state.table.units import whole_units
@@ -69,6 +70,7 @@ class Signature(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True
     volumes: tuple[Need, ...] = ()
     spreads: tuple[Spread, ...] = ()
     disks: tuple[Disk, ...] = ()
+    cards: CardsAsked | None = None
 
     def pod_terms(self) -> tuple[PodTerm, ...]:
         """All terms of these pods about other pods, each once: the term book holds them while there are such pods."""
@@ -145,10 +147,15 @@ class TaskClass(msgspec.Struct, frozen=True, eq=False):
         return self.signature.disks
 
     @property
+    def cards(self) -> CardsAsked | None:
+        """Parts of GPUs that such a pod asks for; None for none."""
+        return self.signature.cards
+
+    @property
     def uses_amounts_only(self) -> bool:
-        """Whether such a pod uses nothing of its node but amounts of resources: no host ports, disks or volumes."""
+        """Whether such a pod uses only amounts of its node: no host ports, disks, volumes or cards."""
         signature = self.signature  # (asked in every turn of a series)
-        return not (signature.host_ports or signature.disks or signature.volumes)
+        return not (signature.host_ports or signature.disks or signature.volumes or signature.cards)
 
     @property
     def strategy(self) -> tuple[str, str]:
@@ -170,7 +177,8 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
     amounts, scored, unreadable = _amounts(pod)
     units, capped = whole_units(amounts, Rounding.UP)
     units["pods"] = 1
-    problem = unreadable or _problem(pod, capped, {name for name, value in units.items() if value})
+    cards = cards_asked(pod)
+    problem = unreadable or _problem(pod, capped, {name for name, value in units.items() if value}, cards)
     extras, terms, spreads = _extras(spec), affinity_terms(pod), spreads_of(pod)
     # Labels are left out: most would split classes for nothing. Those that some term looks at do so in class_split.
     return Signature(
@@ -189,6 +197,7 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
         volumes=volumes,
         spreads=spreads,
         disks=disks_of(pod),
+        cards=cards,
     )
 
 
@@ -204,12 +213,14 @@ def _amounts(pod: Pod) -> tuple[Mapping[str, Fraction], Mapping[str, Fraction], 
         return {}, scored, (Reason.INVALID_POD, str(error))
 
 
-def _problem(pod: Pod, capped: str | None, requested: set[str]) -> tuple[Reason, str] | None:
+def _problem(pod: Pod, capped: str | None, requested: set[str], cards: CardsAsked | None) -> tuple[Reason, str] | None:
     """Why no pod like this can be placed as it is. `capped`: a resource of which it requests an absurd amount."""
     if capped is not None:
         text = f"asks for an impossible amount of {capped} (more than 2^50 units); lower the request"
         return Reason.INVALID_POD, text
     if (fault := affinity_fault(pod.spec.affinity) or spread_fault(pod)) is not None:
+        return Reason.INVALID_POD, fault
+    if cards is not None and (fault := wish_fault(pod)) is not None:
         return Reason.INVALID_POD, fault
     feature = unsupported(pod, requested)
     return None if feature is None else (Reason.UNSUPPORTED, feature)

@@ -151,7 +151,9 @@ class AnsweringCluster(Bench):
             self._outcomes.bind_failed(bind, UnreachableError("POST", "binding", "refused"), gone=is_gone)
             return
         self._bind_claims(bind)
-        charged = with_meta(pod, annotations={**pod.metadata.annotations, CHARGED_QUEUE: bind.queue})
+        charged = with_meta(
+            pod, annotations={**pod.metadata.annotations, **bind.annotations, CHARGED_QUEUE: bind.queue}
+        )
         bound = with_spec(charged, node_name=bind.node)
         condition = Condition(type=POD_SCHEDULED, status="True", last_transition_time=self.clock.now())
         self.put(with_status(bound, conditions=[condition]))

@@ -55,6 +55,14 @@ def cluster_of(block: Block) -> list[Document]:
     return documents
 
 
+def configuration_of(block: Block) -> str | None:
+    """The configuration that the block is tried under; None for the shipped one."""
+    name = block.marks.get("conf")
+    if name is None:
+        return None
+    return next(other.text for other in blocks(block.page) if other.marks.get("file") == name)
+
+
 def documents_of(block: Block) -> list[Document]:
     """The block's own objects, or those that another operator makes of them."""
     if made := block.marks.get("made"):

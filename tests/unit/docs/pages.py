@@ -4,6 +4,7 @@ A mark is an HTML comment in front of a block, which readers do not see: `<!-- f
 
 - `file: NAME`: commands further down on the page find the block in a file of that name.
 - `with: NAME, …`: YAML objects are tried together with those files (otherwise on three nodes of 8 CPUs and 32Gi).
+- `conf: NAME`: objects are tried under the configuration in that file, otherwise under the shipped one.
 - `waits: REASON`: the block's pods are not placed, for that reason; `waits: some`: some are not, and their messages say
 why.
   Otherwise all of them are placed.

@@ -8,6 +8,7 @@ from typing import Final
 
 from volcano_py.api import names
 from volcano_py.api.annotations.reading import Annotation, Place, Unreadable
+from volcano_py.api.annotations.vgpu import Card, read_register
 from volcano_py.api.go_values import parse_bool
 from volcano_py.api.objects import ObjectMeta
 from volcano_py.api.quantity import LARGEST, parse_quantity
@@ -33,6 +34,12 @@ OVERSUBSCRIPTION: Final = Annotation(
     meanwhile="it counts as false",
     places=(Place.LABEL,),
 )
+VGPU_REGISTER: Final[Annotation[tuple[Card, ...]]] = Annotation(
+    names.VGPU_REGISTER,
+    read_register,
+    "write six fields for each card, each UUID once, such as GPU-1a,10,40960,NVIDIA-A100-SXM4-40GB,true,hami-core:",
+    meanwhile="the node offers no parts of GPUs",
+)
 _AMOUNTS: Final[Mapping[str, Annotation[int]]] = MappingProxyType(
     {
         "cpu": _amount(names.OVERSUBSCRIPTION_CPU, "write millicores without a unit, such as 1500"),
@@ -52,7 +59,9 @@ def oversubscribed(metadata: ObjectMeta) -> Mapping[str, int]:
 def unreadable_of_node(metadata: ObjectMeta) -> tuple[Unreadable, ...]:
     """What of a node's annotations and labels cannot be read; amounts count where the label turns them on."""
     switch = OVERSUBSCRIPTION.read(metadata.annotations, metadata.labels)
+    found = [VGPU_REGISTER.unreadable(metadata.annotations)]
     if isinstance(switch, Unreadable):
-        return (switch,)
-    found = [each.unreadable(metadata.annotations) for each in _AMOUNTS.values()] if switch else []
+        found.append(switch)
+    elif switch:
+        found += [each.unreadable(metadata.annotations) for each in _AMOUNTS.values()]
     return tuple(each for each in found if each is not None)

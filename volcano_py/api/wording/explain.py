@@ -81,6 +81,14 @@ def unsupported(feature: str) -> str:
     )
 
 
+def cards_not_chosen(resources: str) -> str:
+    """`resources` are those that the plugin deviceshare could choose cards for."""
+    return (
+        f"the pod asks for {resources}, and no plugin chooses its GPUs: add the plugin deviceshare to the "
+        "configuration, with deviceshare.VGPUEnable: true"
+    )
+
+
 def plugin_failed(plugin: str = "") -> str:
     """`plugin` may be unknown."""
     who = f"plugin {plugin}" if plugin else "a plugin"

@@ -25,7 +25,7 @@ _Variant = tuple[tuple[str, str], ...]
 
 def tell_apart(cluster: ClusterCopy, dispatch: Dispatch) -> None:
     """Give each variant of a class among pending tasks a class of its own."""
-    calls = dispatch.calls("task_variants")
+    calls = [call for call in dispatch.calls("task_variants") if call.ask("has_variants", cluster, otherwise=True)]
     if not calls:
         return
     tasks = cluster.ledger.tasks

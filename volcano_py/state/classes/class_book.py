@@ -13,6 +13,7 @@ from volcano_py.api.bounds import RESOURCES_ASKED
 from volcano_py.api.objects import Pod
 from volcano_py.api.reasons import Reason
 from volcano_py.api.requests import resize_of
+from volcano_py.state.cards.asked import CardsAsked, wishes_of
 from volcano_py.state.table.axis import TooManyResourcesError
 from volcano_py.state.table.ledger import Ledger
 from volcano_py.state.task_class import Refusal, Signature, TaskClass, nonzero_vector, signature_of
@@ -82,6 +83,11 @@ class ClassBook:
                 self._forget_refused(namespace, row)
             elif terms := gone.signature.pod_terms():
                 self._shares.leave(namespace, terms)
+
+    def cards(self, row: int) -> CardsAsked | None:
+        """The parts of cards that pods of the class in that row ask for."""
+        known = self._classes[row]
+        return None if known is None else known.cards
 
     def all(self) -> list[TaskClass | None]:
         """By row, each with its request as wide as the axis was at the last `settle`."""
@@ -160,7 +166,7 @@ class ClassBook:
             beyond = self._shares.take(signature.namespace, terms)
             if beyond:
                 self._refused.setdefault(signature.namespace, {})[row] = None
-                made = replace(made, problem=made.problem or Refusal(Reason.INVALID_POD, beyond), best_effort=False)
+                made = replace(made, problem=Refusal(Reason.INVALID_POD, beyond), best_effort=False)
         self._classes[row] = self._by_key[key] = made
         return made
 
@@ -179,7 +185,7 @@ class ClassBook:
                 again += 1
             problem = Refusal(Reason.INVALID_POD, beyond) if beyond else None
             best_effort = set(dict(refused.signature.units)) <= {"pods"} and problem is None
-            known = replace(refused, problem=self._problem(refused.signature) or problem, best_effort=best_effort)
+            known = replace(refused, problem=problem or self._problem(refused.signature), best_effort=best_effort)
             self._classes[row] = self._by_key[known.key] = known
 
     def _forget_refused(self, namespace: str, row: int) -> None:
@@ -209,6 +215,7 @@ def _raw(pod: Pod) -> tuple[object, ...]:
         annotations.get(names.RESOURCE_STRATEGY_TYPE),
         annotations.get(names.RESOURCE_STRATEGY_WEIGHT),
         annotations.get(names.NUMA_POLICY),
+        wishes_of(annotations),
     )
 
 

@@ -13,27 +13,27 @@ from volcano_py.api.names import NUMA_POLICY
 from volcano_py.api.objects import Pod, PodSpec, ResourceRequirements
 from volcano_py.api.quantity import QuantityError, parse_quantity
 from volcano_py.api.wording import explain
+from volcano_py.state.cards.asked import PARTS_OF_CARDS, VGPU
 
 _STRICT_POLICIES: Final = frozenset({"restricted", "single-numa-node"})
 """Those under which a node can turn a pod away; `best-effort` admits every pod."""
 
-_PARTS_OF_CARDS: Final = frozenset(
-    {
-        "volcano.sh/gpu-memory",
-        "volcano.sh/gpu-number",
-        "volcano.sh/vgpu-cores",
-        "volcano.sh/vgpu-memory",
-        "volcano.sh/vgpu-memory-percentage",
-        "volcano.sh/vgpu-number",
-    }
-)
-"""Resources of Volcano's device plugins. A node's sum says little: the scheduler has to choose cards and say which."""
-
 
 def unsupported(pod: Pod, asked: Collection[str]) -> str | None:
     """What the pod requires that is not evaluated, for people; `asked` are the resources it asks something of."""
-    feature = _feature(pod, asked)
-    return None if feature is None else explain.unsupported(feature)
+    if (feature := _feature(pod)) is not None:
+        return explain.unsupported(feature)
+    cards = PARTS_OF_CARDS.intersection(asked)
+    return without_cards(cards) if cards else None
+
+
+def without_cards(resources: Collection[str]) -> str:
+    """What a pod waits with that requires nothing else: no plugin chooses its cards. A session in which one does takes
+    this problem away (framework.calls.chosen_cards)."""
+    listed = " and ".join(sorted(resources))
+    if VGPU.issuperset(resources):
+        return explain.cards_not_chosen(listed)
+    return explain.unsupported(f"{listed} (Volcano's plugin deviceshare)")
 
 
 def strict_numa_policy(pod: Pod) -> str:
@@ -42,11 +42,9 @@ def strict_numa_policy(pod: Pod) -> str:
     return policy if policy in _STRICT_POLICIES else ""
 
 
-def _feature(pod: Pod, asked: Collection[str]) -> str | None:
+def _feature(pod: Pod) -> str | None:
     if pod.spec.resource_claims:
         return "spec.resourceClaims (dynamic resource allocation)"
-    if cards := sorted(_PARTS_OF_CARDS.intersection(asked)):
-        return f"{' and '.join(cards)} (Volcano's plugin deviceshare)"
     policy = strict_numa_policy(pod)
     if policy and _is_guaranteed(pod.spec):
         return f"annotation {NUMA_POLICY}: {policy} (Volcano's plugin numa-aware)"

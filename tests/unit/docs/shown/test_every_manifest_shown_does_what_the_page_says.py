@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests.unit.docs.clusters import cluster_of, documents_of, pods_of, simulate
+from tests.unit.docs.clusters import cluster_of, configuration_of, documents_of, pods_of, simulate
 from tests.unit.docs.pages import PROJECT, Block, all_blocks, yaml_documents
 from volcano_py.admission.amounts import may_be_overcommitted
 from volcano_py.api.names import DEFAULT_SCHEDULER_NAME
@@ -111,7 +111,7 @@ def test_its_pods_are_placed_or_wait_for_the_reported_reason(block: Block, regis
     name = block.marks.get("scheduler", DEFAULT_SCHEDULER_NAME)
     pods = pods_of(documents, name)
     assert pods or kinds <= _OTHER_KINDS, f"{block}: kinds {kinds} without a pod for this scheduler"
-    result = simulate(cluster_of(block), registry, scheduler_name=name)
+    result = simulate(cluster_of(block), registry, configuration_of(block), scheduler_name=name)
     reported = {pod: message for pod, message in result.unschedulable.items() if pod in pods}
     waits = block.marks.get("waits")
     assert pods <= result.binds.keys() | reported.keys()

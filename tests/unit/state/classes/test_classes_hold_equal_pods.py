@@ -33,7 +33,7 @@ from volcano_py.api.objects import (
     WeightedPodAffinityTerm,
 )
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording.explain import unsupported
+from volcano_py.api.wording.explain import cards_not_chosen, unsupported
 
 GI = 2**30
 
@@ -354,9 +354,9 @@ def sharing(**resources: str) -> Pod:
             sharing(**{"gpu-memory": "1024"}), "volcano.sh/gpu-memory (Volcano's plugin deviceshare)", id="shared GPU"
         ),
         pytest.param(
-            sharing(**{"vgpu-number": "1", "vgpu-memory": "1024"}),
-            "volcano.sh/vgpu-memory and volcano.sh/vgpu-number (Volcano's plugin deviceshare)",
-            id="virtual GPU",
+            sharing(**{"vgpu-number": "1", "vgpu-memory-percentage": "50"}),
+            "volcano.sh/vgpu-memory-percentage and volcano.sh/vgpu-number (Volcano's plugin deviceshare)",
+            id="percentage of a GPU",
         ),
         pytest.param(
             pinned("single-numa-node"), f"annotation {NUMA}: single-numa-node (Volcano's plugin numa-aware)", id="NUMA"
@@ -377,6 +377,36 @@ def sharing(**resources: str) -> Pod:
 def test_what_is_not_evaluated_yet_is_refused_and_named(asking: Pod, feature: str) -> None:
     message = unsupported(feature)
     assert problem_of(asking) == (Reason.UNSUPPORTED, message)
+
+
+def test_parts_of_gpus_need_a_plugin_that_chooses_the_cards() -> None:
+    asking = sharing(**{"vgpu-number": "1", "vgpu-memory": "1024"})
+    message = cards_not_chosen("volcano.sh/vgpu-memory and volcano.sh/vgpu-number")
+    assert problem_of(asking) == (Reason.UNSUPPORTED, message)
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [{"volcano.sh/vgpu-use-gpuuuid": "GPU-1"}, {"nvidia.com/use-gputype": "T4"}, {"volcano.sh/vgpu-mode": "mig"}],
+    ids=str,
+)
+def test_which_gpus_a_pod_wants_splits_classes_only_of_pods_that_ask_for_some(annotations: dict[str, str]) -> None:
+    asking = sharing(**{"vgpu-number": "1"})
+    other = msgspec.structs.replace(
+        asking, metadata=msgspec.structs.replace(asking.metadata, name="b", uid="b", annotations=annotations)
+    )
+    assert Watched(asking, other).classes() == 2
+    assert Watched(pod("a", cpu="1"), pod("b", cpu="1", annotations=annotations)).classes() == 1
+
+
+def test_lists_of_gpus_without_end_are_refused() -> None:
+    asking = sharing(**{"vgpu-number": "1"})
+    annotations = {"volcano.sh/vgpu-use-gpuuuid": "x" * 20_000}
+    long = msgspec.structs.replace(asking, metadata=msgspec.structs.replace(asking.metadata, annotations=annotations))
+    assert problem_of(long) == (
+        Reason.INVALID_POD,
+        "annotation volcano.sh/vgpu-use-gpuuuid has 20000 characters: at most 16384 are evaluated; leave some out",
+    )
 
 
 def container(requests: ResourceList, limits: ResourceList) -> list[Container]:

@@ -212,8 +212,8 @@ class Binder:
 
 
 def _annotations(bind: Bind) -> dict[str, str]:
-    """What the API server copies from the binding to the pod: the queue it is charged to, and the PodGroup if one is
-    made for the pod."""
+    """What the API server copies from the binding to the pod: what was decided with its place, the queue it is charged
+    to, and the PodGroup if one is made for the pod."""
     group = bind.job.rpartition("/")[2]
     named = {GROUP_NAME: group} if group.startswith(GENERATED_GROUP_PREFIX) else {}
-    return {CHARGED_QUEUE: bind.queue, **named}
+    return {**bind.annotations, CHARGED_QUEUE: bind.queue, **named}

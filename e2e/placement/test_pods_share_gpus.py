@@ -1,0 +1,85 @@
+"""Pods that share GPUs: their cards are written with the binding, and read back after a restart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from e2e.conftest import Configure, NodePool, SimulatedNodes, StartDaemon
+from e2e.harness.cluster import Cluster
+from e2e.harness.namespace import Namespace
+from e2e.harness.objects import Object, gang, pod
+
+_REGISTER = "volcano.sh/node-vgpu-register"
+_IDS = "volcano.sh/vgpu-ids-new"
+_CARDS = "GPU-1,10,16000,NVIDIA-T4,true,hami-core:GPU-2,10,8000,NVIDIA-T4,true,hami-core:"
+CONFIGURATION = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: predicates
+  - name: deviceshare
+    arguments:
+      deviceshare.VGPUEnable: true
+      deviceshare.SchedulePolicy: binpack
+      deviceshare.ScheduleWeight: 10
+"""
+
+
+def sharing(memory: int, cores: int = 10) -> dict[str, Any]:
+    """The fields of a pod's spec: a container with a part of one card."""
+    limits = {"volcano.sh/vgpu-number": "1", "volcano.sh/vgpu-memory": str(memory), "volcano.sh/vgpu-cores": str(cores)}
+    container: Object = {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": {"limits": limits}}
+    return {"containers": [container]}
+
+
+async def gpu_pool(cluster: Cluster, simulated_nodes: SimulatedNodes) -> NodePool:
+    """A node with two cards, whose sums alone would refuse nothing."""
+    offers: dict[str, Any] = {
+        "volcano.sh/vgpu-number": "99",
+        "volcano.sh/vgpu-memory": "99999",
+        "volcano.sh/vgpu-cores": "999",
+    }
+    pool = await simulated_nodes(1, **offers)
+    await cluster.client.merge_patch(
+        f"/api/v1/nodes/{pool.names[0]}", {"metadata": {"annotations": {_REGISTER: _CARDS}}}
+    )
+    return pool
+
+
+async def test_a_gang_gets_its_cards_with_the_binding_and_a_restart_knows_them(
+    installed: Cluster,
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    start_daemon: StartDaemon,
+    configure: Configure,
+) -> None:
+    """Three pods fill both cards. After a restart a fourth waits, until one of them has gone."""
+    await configure(CONFIGURATION)
+    daemon = await start_daemon()
+    pool = await gpu_pool(installed, simulated_nodes)
+    await namespace.apply(gang("train", 3, node_selector=pool.selector, **sharing(8000)))
+
+    pods = await namespace.wait_phases(Running=3)
+
+    written = {each.name: each.annotations for each in pods}
+    cards = Counter(texts[_IDS] for texts in written.values())
+    assert cards == {"GPU-1,NVIDIA,8000,10:": 2, "GPU-2,NVIDIA,8000,10:": 1}
+    for texts in written.values():
+        assert texts["volcano.sh/devices-to-allocate"] == texts[_IDS]
+        assert texts["volcano.sh/vgpu-node"] == pool.names[0]
+        assert texts["volcano.sh/bind-phase"] == "allocating"
+        assert texts["volcano.sh/vgpu-time"].isdigit()
+
+    await daemon.stop()
+    await start_daemon()
+    await namespace.apply([pod("late", node_selector=pool.selector, **sharing(1))])
+    await namespace.wait_event("FailedScheduling", "Pod/late", saying="had too few GPUs with enough memory free")
+
+    leaves = next(name for name, texts in written.items() if texts[_IDS].startswith("GPU-2"))
+    await namespace.delete_pod(leaves)
+    await namespace.wait_phases(Running=3)
+    late = next(each for each in await namespace.pods() if each.name == "late")
+    assert late.annotations[_IDS] == "GPU-2,NVIDIA,1,10:"

@@ -1,0 +1,77 @@
+"""Jobs that wait for parts of GPUs rest, and are decided and reported as if they did not."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from tests.property.resting.test_at_rest_another_cycle_changes_nothing import parsed
+from tests.property.resting.test_what_rests_is_decided_and_reported_as_if_it_were_new import (
+    FEW,
+    InAFullCluster,
+    live,
+)
+from tests.support.placement.cards import PLENTY, REGISTER, asks, card
+from tests.unit.state.watched import with_meta, with_spec
+from volcano_py.api.objects import Node, Pod
+
+ACTIONS: Final = {
+    "without evictions": "enqueue, allocate, backfill",
+    "with evictions": "enqueue, allocate, preempt, reclaim, backfill",
+}
+
+
+def configured(actions: str) -> Any:
+    return parsed(f"""
+actions: "{ACTIONS[actions]}"
+tiers:
+- plugins: [{{name: priority}}, {{name: gang, enablePreemptable: false, enableReclaimable: false}}]
+- plugins:
+  - {{name: predicates}}
+  - {{name: capacity}}
+  - name: deviceshare
+    arguments: {{deviceshare.VGPUEnable: true, deviceshare.SchedulePolicy: binpack, deviceshare.ScheduleWeight: 10}}
+""")
+
+
+class OfSharedCards(InAFullCluster):
+    """Nodes have a card or two, which most pods want a part of."""
+
+    def _node(self, name: str) -> Node:
+        made, rng = super()._node(name), self._rng
+        cards = [card(uuid, rng.choice([8, 16]), users=rng.randint(1, 4)) for uuid in "AB"[: rng.randint(0, 2)]]
+        status = replace(made.status, allocatable={**made.status.allocatable, **PLENTY})
+        registered: Node = with_meta(replace(made, status=status), annotations={REGISTER: "".join(cards)})
+        return registered
+
+    def _equipped(self, one: Pod) -> Pod:
+        rng = self._rng
+        if rng.random() < 0.2:
+            return one
+        first, *others = one.spec.containers
+        more = asks(rng.choice([1, 1, 2]), rng.choice([0, 4, 8, 16]), rng.choice([0, 50, 100]))
+        requests, limits = {**first.resources.requests, **more}, {**first.resources.limits, **more}
+        resources = replace(first.resources, requests=requests, limits=limits)
+        if rng.random() < 0.2:
+            spread = {**one.metadata.annotations, "volcano.sh/vgpu-podgroup-policy": "spread"}
+            one = with_meta(one, annotations=spread)
+        sharing: Pod = with_spec(one, containers=[replace(first, resources=resources), *others])
+        return sharing
+
+
+@pytest.mark.parametrize("actions", ACTIONS)
+@FEW
+@given(rng=st.randoms(use_true_random=True))
+def test_what_waits_for_cards_is_decided_and_reported_as_if_it_were_new(actions: str, rng: Random) -> None:
+    asyncio.run(live(rng, configured(actions), OfSharedCards))
+
+
+@pytest.mark.parametrize("actions", ACTIONS)
+def test_there_are_jobs_that_rest_for_cards(actions: str) -> None:
+    assert any(asyncio.run(live(Random(seed), configured(actions), OfSharedCards)).rested_for_room for seed in range(3))

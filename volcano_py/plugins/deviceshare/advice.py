@@ -1,0 +1,42 @@
+"""What is said to the author of a pod that no node takes because of its cards: what it asks for, what there is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from volcano_py.framework.placement.refused import Refused
+from volcano_py.framework.session import Session
+from volcano_py.plugins.deviceshare import wording
+from volcano_py.plugins.deviceshare.choice import WHOLE, Lack, Shelf
+from volcano_py.plugins.deviceshare.node_cards import Grid, NodeCards
+from volcano_py.state.cards.asked import CardsAsked
+from volcano_py.state.table.table import Rows
+
+
+class Advice:
+    """Looks at cards that the pod may use, on the nodes that refuse it for the reason in question."""
+
+    def __init__(self, ssn: Session, cards: NodeCards) -> None:
+        self._ssn, self._cards = ssn, cards
+
+    def of(self, shelf: Shelf, asked: CardsAsked, refused: Refused) -> list[str]:
+        """Sentences; `shelf` has all nodes."""
+        largest = max(asked.containers, key=lambda container: container.memory or wording.ALL_MEMORY)
+        busiest = max(asked.containers, key=lambda container: container.cores)
+        sentences = []
+        if len(rows := refused.rows(wording.LACKS[Lack.MEMORY])):
+            free = shelf.total - shelf.memory
+            sentences.append(wording.lacks_memory(largest, *self._most(free, shelf, rows, largest.cards)))
+        if len(rows := refused.rows(wording.LACKS[Lack.CORES])):
+            free = WHOLE - shelf.cores
+            sentences.append(wording.lacks_cores(busiest, *self._most(free, shelf, rows, busiest.cards)))
+        if len(rows := refused.rows(wording.TOO_SMALL)):
+            sentences.append(wording.too_small(largest, *self._most(shelf.total, shelf, rows, largest.cards)))
+        return sentences
+
+    def _most(self, amounts: Grid, shelf: Shelf, rows: Rows, cards: int) -> tuple[int, str]:
+        """The most that so many cards of one of these nodes have each, and the node, the first by name among equals."""
+        most = np.sort(np.where(shelf.wanted, amounts, 0)[rows], axis=1)[:, -cards]
+        best = rows[most == most.max()]
+        name = self._ssn.nodes.names[best[np.argmin(self._ssn.nodes.name_rank[best])]]
+        return max(int(most.max()), 0), str(name)

@@ -1,0 +1,80 @@
+"""The arguments of deviceshare: Volcano's names and defaults. What is not evaluated yet is refused."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Self
+
+from pydantic import ValidationInfo, field_validator, model_validator
+
+from volcano_py.config.arguments import Arguments, advise, argument
+from volcano_py.config.values import GoBool
+from volcano_py.plugins.deviceshare.choice import Policy
+
+_MISSING: Final = "Not supported yet: a file that sets it is invalid."
+_GEOMETRIES: Final = ("volcano-vgpu-device-config", "kube-system")
+
+
+class DeviceShareArguments(Arguments):
+    vgpu: GoBool = argument(
+        "deviceshare.VGPUEnable",
+        False,
+        "Choose cards for pods that ask for `volcano.sh/vgpu-number`, `-memory`, `-cores`.",
+    )
+    policy: str = argument(
+        "deviceshare.SchedulePolicy",
+        "",
+        "Which cards come first: `binpack`, those with the most memory in use, or `spread`, those with the fewest "
+        "users; otherwise the last ones of a node.",
+    )
+    weight: float = argument(
+        "deviceshare.ScheduleWeight", 0.0, "Weight of the score of nodes by that policy, 100 points for each card."
+    )
+    gpu_sharing: GoBool = argument("deviceshare.GPUSharingEnable", False, f"`volcano.sh/gpu-memory`. {_MISSING}")
+    gpu_number: GoBool = argument("deviceshare.GPUNumberEnable", False, f"`volcano.sh/gpu-number`. {_MISSING}")
+    node_lock: GoBool = argument("deviceshare.NodeLockEnable", False, f"One binding a node at a time. {_MISSING}")
+    mind_cluster: GoBool = argument(
+        "deviceshare.AscendMindClusterVNPUEnable", False, f"Parts of Ascend NPUs, by MindCluster. {_MISSING}"
+    )
+    ascend_hami: GoBool = argument(
+        "deviceshare.AscendHAMiVNPUEnable", False, f"Parts of Ascend NPUs, by HAMi. {_MISSING}"
+    )
+    exclusive_rules: Any = argument(
+        "deviceshare.GPUExclusiveRules", None, f"Labels of pods that do not share cards. {_MISSING}"
+    )
+    geometries_name: str = argument(
+        "deviceshare.KnownGeometriesCMName", _GEOMETRIES[0], f"ConfigMap of MIG geometries. {_MISSING}"
+    )
+    geometries_namespace: str = argument(
+        "deviceshare.KnownGeometriesCMNamespace", _GEOMETRIES[1], f"Its namespace. {_MISSING}"
+    )
+
+    @field_validator("gpu_sharing", "gpu_number", "node_lock", "mind_cluster", "ascend_hami", "exclusive_rules")
+    @classmethod
+    def _off(cls, value: Any) -> Any:
+        if value:
+            raise ValueError("is not supported yet; remove it")
+        return value
+
+    @field_validator("geometries_name", "geometries_namespace")
+    @classmethod
+    def _not_read(cls, value: str) -> str:
+        if value not in _GEOMETRIES:
+            raise ValueError("is not supported yet: no ConfigMap is read; remove it")
+        return value
+
+    @field_validator("policy")
+    @classmethod
+    def _is_known(cls, value: str, info: ValidationInfo) -> str:
+        if value and value not in set(Policy):
+            advise(info, f"has no effect: write {Policy.BINPACK} or {Policy.SPREAD}")
+        return value
+
+    @model_validator(mode="after")
+    def _has_an_effect(self, info: ValidationInfo) -> Self:
+        if not self.vgpu:
+            advise(info, "deviceshare has no effect: write deviceshare.VGPUEnable: true")
+        return self
+
+    def card_policy(self) -> Policy | None:
+        """None: the last card first, and no scores."""
+        return Policy(self.policy) if self.policy in set(Policy) else None

@@ -1,0 +1,202 @@
+"""deviceshare: let pods share GPUs, and choose the cards (and the node) that each gets a part of.
+
+Nodes announce their cards, and pods that are placed say which they hold, both in HAMi's annotations. The cards of a pod
+are chosen when it is placed, and its binding writes them on it, where the node's device plugin reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from volcano_py.api import names
+from volcano_py.api.annotations.vgpu import Device, write_devices
+from volcano_py.api.reasons import Reason
+from volcano_py.config.flags import Flags
+from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.job import Placement
+from volcano_py.framework.placement.refused import Refused
+from volcano_py.framework.plugin import GoesBy, Plugin, Reach
+from volcano_py.framework.session import Session
+from volcano_py.framework.views import FITS, Codes, Counts, NodeView, Scores
+from volcano_py.plugins.deviceshare import wording
+from volcano_py.plugins.deviceshare.advice import Advice
+from volcano_py.plugins.deviceshare.arguments import DeviceShareArguments
+from volcano_py.plugins.deviceshare.choice import Shelf, place, room
+from volcano_py.plugins.deviceshare.node_cards import NodeCards
+from volcano_py.plugins.deviceshare.use import CardUse, parts_of
+from volcano_py.plugins.deviceshare.wishes import Wishes
+from volcano_py.state.cards.asked import VGPU, CardsAsked
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.table import Rows
+from volcano_py.state.task_class import TaskClass
+
+_PLACED: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
+_ALLOCATING: Final = "allocating"
+"""What the device plugin waits for."""
+
+
+class DeviceShare(Plugin):
+    """See the module."""
+
+    name = "deviceshare"
+    predicate_lasts = True
+    sees_jobs_alike = True
+    evictions_last = True
+    arguments_type = DeviceShareArguments
+
+    def __init__(self, arguments: Any, flags: Flags) -> None:
+        super().__init__(arguments, flags)
+        self._given: DeviceShareArguments = arguments
+        self._policy = self._given.card_policy()
+        self._apart: frozenset[int] = frozenset()
+        """Rows of classes whose pods are kept apart from others of their job."""
+        self._jobs: dict[str, int] = {}
+        """Variant of a class → the row of the job whose pods are kept apart."""
+
+    def card_resources(self) -> frozenset[str]:
+        chooses = self._given.vgpu and self.flags.allow("predicate")
+        return VGPU if chooses else frozenset()
+
+    def has_variants(self, cluster: ClusterCopy) -> bool:
+        known = (each for each in cluster.snapshot.classes if each is not None) if self._given.vgpu else ()
+        self._apart = frozenset(each.row for each in known if each.cards is not None and each.cards.apart)
+        return bool(self._apart)
+
+    def task_variants(self, cluster: ClusterCopy, job_row: int, rows: Rows) -> Sequence[str] | None:
+        """Pods that are kept apart are of the class of their job: where the others are decides."""
+        classes = cluster.ledger.tasks.task_class[rows].tolist()
+        if self._apart.isdisjoint(classes):
+            return None
+        job = cluster.snapshot.job_keys[job_row]
+        self._jobs[job] = job_row
+        return [job if row in self._apart else "" for row in classes]
+
+    def on_session_open(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._cards: NodeCards = ssn.nodes.kept.keep(("cards that are shared",), lambda: NodeCards(ssn))
+        self._use = CardUse(ssn, self._cards)
+        self._wishes = Wishes(ssn, self._cards)
+        self._advice = Advice(ssn, self._cards)
+
+    # -- nodes -------------------------------------------------------------------------------------------------------
+
+    def predicate(self, task_class: TaskClass, view: NodeView) -> Codes:
+        codes = self.predicate_for_good(task_class, view)
+        if (asked := self._asked(task_class)) is not None and len(open_nodes := np.flatnonzero(codes == FITS)):
+            shelf = self._shelf(task_class, asked, view.rows[open_nodes], released=view.released)
+            codes[open_nodes] = self._codes_of_lacks()[place(shelf, asked, self._policy).lacks]
+        return codes
+
+    def predicate_for_good(self, task_class: TaskClass, view: NodeView) -> Codes:
+        """What an empty node would say."""
+        asked = self._asked(task_class)
+        if asked is None:
+            return np.zeros(len(view), dtype=np.int32)
+        return self._wishes.codes(asked)[view.rows]
+
+    def predicate_reach(self, task_class: TaskClass) -> Reach:
+        return Reach.STATIC if self._asked(task_class) is None else Reach.ROW
+
+    def predicate_goes_by(self, task_class: TaskClass) -> GoesBy:  # noqa: ARG002
+        return GoesBy.USE
+
+    def predicate_room(self, task_class: TaskClass, view: NodeView) -> Counts:
+        asked = self._asked(task_class)
+        if asked is None:
+            return np.full(len(view), np.iinfo(np.int64).max)
+        return room(self._shelf(task_class, asked, view.rows, released=view.released), asked, self._policy)
+
+    def predicate_advice(self, task_class: TaskClass, refused: Refused) -> list[str]:
+        asked = self._asked(task_class)
+        if asked is None:
+            return []
+        everywhere = np.arange(len(self._cards.key))
+        return self._advice.of(self._shelf(task_class, asked, everywhere, released=False), asked, refused)
+
+    def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
+        """100 points for each card at most, of the cards that the pod would get, times the weight."""
+        asked, weight = self._asked(task_class), self._given.weight
+        if asked is None or not weight or self._policy is None:
+            return np.zeros(len(view))
+        shelf = self._shelf(task_class, asked, view.rows, released=view.released)
+        supposed = view.supposed
+        if supposed is not None:
+            for step in range(int(supposed.max(initial=0))):
+                place(shelf, asked, self._policy, np.greater(supposed, step))
+        return weight * place(shelf, asked, self._policy).score
+
+    # -- what pods take ------------------------------------------------------------------------------------------------
+
+    def on_allocate(self, placement: Placement) -> None:
+        self._follow(placement)
+
+    def on_deallocate(self, placement: Placement) -> None:
+        self._follow(placement)
+
+    def _follow(self, placement: Placement) -> None:
+        """Tasks were placed, evicted or taken back; where they are now, the ledger says."""
+        if placement.task_class.cards is None:
+            return
+        tasks, job = self._ssn.ledger.tasks, placement.job.row
+        asked = self._asked(placement.task_class)
+        for row in placement.rows.tolist():
+            status = tasks.status[row]
+            if status == TaskStatus.PENDING:
+                self._ssn.findings.drop_annotations(row)
+            elif asked is not None and status in _PLACED and not self._use.has(row):
+                self._take(row, int(tasks.node[row]), placement.task_class, asked, released=status != _PLACED[0])
+            self._use.follow(row, job)
+
+    def _take(self, row: int, node: int, task_class: TaskClass, asked: CardsAsked, *, released: bool) -> None:
+        """Choose the task's cards on the node.
+
+        Raises:
+            LookupError: the node has none; no pod should have been placed there.
+        """
+        shelf = self._shelf(task_class, asked, np.array([node]), released=released)
+        taken = place(shelf, asked, self._policy)
+        if not taken.fits[0]:
+            raise LookupError(f"{self._ssn.task_info(row).key}: no cards on node {self._ssn.nodes.names[node]}")
+        info = self._ssn.snapshot.nodes[node]
+        chosen = [
+            [
+                (at, container.memory or info.cards[at].memory, container.cores)
+                for at in np.flatnonzero(cards[0]).tolist()
+            ]
+            for container, cards in zip(asked.containers, taken.cards, strict=True)
+        ]
+        self._use.choose(row, parts_of(node, (part for parts in chosen for part in parts)))
+        text = write_devices(
+            [Device(info.cards[at].uuid, memory, cores) for at, memory, cores in parts] for parts in chosen
+        )
+        now = str(int(self._ssn.now))
+        self._ssn.findings.annotate(
+            row,
+            {
+                names.VGPU_NODE: info.name,
+                names.VGPU_TIME: now,
+                names.DEVICE_BIND_TIME: now,
+                names.VGPU_IDS: text,
+                names.DEVICES_TO_ALLOCATE: text,
+                names.DEVICE_BIND_PHASE: _ALLOCATING,
+            },
+        )
+
+    # -- helpers -----------------------------------------------------------------------------------------------------
+
+    def _asked(self, task_class: TaskClass) -> CardsAsked | None:
+        """What pods of the class ask for; None if they need no cards chosen."""
+        asked = task_class.cards
+        return asked if asked is not None and asked.containers and self._given.vgpu else None
+
+    def _shelf(self, task_class: TaskClass, asked: CardsAsked, rows: Rows, *, released: bool) -> Shelf:
+        job = self._jobs.get(task_class.variant.get(self.name, ""))
+        return self._use.shelf(rows, self._wishes.wanted(asked)[rows], job, released=released)
+
+    def _codes_of_lacks(self) -> Codes:
+        """The refusal of each lack, by its number. Such refusals end as pods leave."""
+        codes = [self._ssn.refusal(Reason.NODES_REFUSE, message, transient=True) for message in wording.LACKS.values()]
+        return np.array([FITS, *codes], dtype=np.int32)

@@ -1,0 +1,167 @@
+"""What pods use of the cards, kept up to date within a cycle: as of now, and once terminating pods are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.plugins.deviceshare.choice import Shelf
+from volcano_py.plugins.deviceshare.node_cards import CardMask, NodeCards
+from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
+from volcano_py.state.table.table import NOWHERE, Rows
+
+NOW: Final = ON_NODE_STATUSES.copy()
+THEN: Final = NOW.copy()
+"""[statuses] with which a pod uses its cards, now, and once terminating pods are gone and promised places are taken."""
+THEN[TaskStatus.RELEASING], THEN[TaskStatus.PIPELINED] = False, True
+
+
+class Parts(msgspec.Struct, frozen=True, eq=False):
+    """The parts of cards [D] that a task holds on its node. `places` are positions of cards; one may occur twice."""
+
+    node: int
+    places: NDArray[np.intp]
+    memory: NDArray[np.int64]
+    cores: NDArray[np.int64]
+
+
+class _Sums:
+    """[N, C] what is in use of each card."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.memory, self.cores, self.users = (np.zeros(shape, dtype=np.int64) for _ in range(3))
+
+    def add(self, parts: Parts, sign: int) -> None:
+        at = np.full_like(parts.places, parts.node), parts.places
+        np.add.at(self.memory, at, sign * parts.memory)
+        np.add.at(self.cores, at, sign * parts.cores)
+        np.add.at(self.users, at, sign)
+
+
+class CardUse:
+    """Sums of whole numbers, so that what is undone leaves no trace. Devices of unknown cards count nowhere."""
+
+    def __init__(self, cluster: ClusterCopy, cards: NodeCards) -> None:
+        self._cluster, self._cards = cluster, cards
+        shape: tuple[int, int] = cards.key.shape
+        self._now, self._then = _Sums(shape), _Sums(shape)
+        self._groups: dict[int, tuple[_Sums, _Sums]] = {}
+        """Row of a job whose pods are kept apart → what they use."""
+        self._chosen: dict[int, Parts] = {}
+        """By task row, of tasks that were placed in this cycle."""
+        self._counted: dict[int, tuple[bool, bool]] = {}
+        """Task row → whether it is in the sums of now and then, for tasks that this cycle has moved."""
+        self._held = _Held(cluster, cards)
+        for sums, counts in ((self._now, NOW), (self._then, THEN)):
+            self._held.add_to(sums, counts)
+
+    def shelf(self, rows: Rows, wanted: CardMask, job: int | None, *, released: bool) -> Shelf:
+        """The cards of nodes `rows` [K] with `wanted` [K, C]. `job`: the row of the one whose pods are kept apart."""
+        sums = [self._then] if released else [self._now, self._then]
+        memory, cores, users = (
+            np.maximum.reduce([getattr(each, name)[rows] for each in sums]) for name in ("memory", "cores", "users")
+        )
+        shunned = None
+        if job is not None:
+            now, then = self._group(job)
+            shunned = (then.users[rows] > 0) if released else (now.users[rows] > 0) | (then.users[rows] > 0)
+        return Shelf(self._cards.memory[rows], self._cards.users[rows], memory, cores, users, wanted, shunned)
+
+    def has(self, row: int) -> bool:
+        """Whether cards were chosen for the task in this cycle."""
+        return row in self._chosen
+
+    def choose(self, row: int, parts: Parts) -> None:
+        """The task, which is counted nowhere, is to get these; they count with `follow`."""
+        self._chosen[row], self._counted[row] = parts, (False, False)
+
+    def follow(self, row: int, job: int) -> None:
+        """The task, of the job in that row, has another status. Chosen cards are forgotten with its place."""
+        parts = self._parts(row)
+        if parts is None:
+            return
+        status = int(self._cluster.ledger.tasks.status[row])
+        before, after = self._is_counted(row), (bool(NOW[status]), bool(THEN[status]))
+        sums = [(self._now, self._then)]
+        if (group := self._groups.get(job)) is not None:
+            sums.append(group)
+        for pair in sums:
+            for each, was, is_now in zip(pair, before, after, strict=True):
+                if was != is_now:
+                    each.add(parts, 1 if is_now else -1)
+        self._counted[row] = after
+        if status == TaskStatus.PENDING:
+            self._chosen.pop(row, None)
+            del self._counted[row]
+
+    def _group(self, job: int) -> tuple[_Sums, _Sums]:
+        """What the pods of the job use."""
+        found = self._groups.get(job)
+        if found is None:
+            shape: tuple[int, int] = self._cards.key.shape
+            found = self._groups[job] = _Sums(shape), _Sums(shape)
+            for row in self._cluster.tasks_of_row(job).tolist():
+                if (parts := self._parts(row)) is not None:
+                    for each, counts in zip(found, self._is_counted(row), strict=True):
+                        if counts:
+                            each.add(parts, 1)
+        return found
+
+    def _parts(self, row: int) -> Parts | None:
+        chosen = self._chosen.get(row)
+        return self._held.of(row) if chosen is None else chosen
+
+    def _is_counted(self, row: int) -> tuple[bool, bool]:
+        known = self._counted.get(row)
+        if known is not None:
+            return known
+        status = int(self._cluster.snapshot.ledger.tasks.status[row])
+        return bool(NOW[status]), bool(THEN[status])
+
+
+class _Held:
+    """What tasks held as the cycle began, by task; devices of unknown cards are left out."""
+
+    def __init__(self, cluster: ClusterCopy, cards: NodeCards) -> None:
+        held, tasks = cluster.snapshot.cards, cluster.ledger.tasks
+        self._status = tasks.status
+        if held is None:
+            self._tasks = self._nodes = self._memory = self._cores = np.zeros(0, dtype=np.int64)
+            self._places = np.zeros(0, dtype=np.intp)
+            return
+        rows = np.flatnonzero(held.task != NOWHERE)
+        rows = rows[np.argsort(held.task[rows], kind="stable")]
+        rows = rows[tasks.node[held.task[rows]] != NOWHERE]
+        nodes = tasks.node[held.task[rows]]
+        is_card = cards.key[nodes] == held.card[rows, None]
+        known = is_card.any(axis=1)
+        self._tasks, self._nodes = held.task[rows][known].astype(np.int64), nodes[known].astype(np.int64)
+        self._places = is_card[known].argmax(axis=1) if known.any() else np.zeros(0, dtype=np.intp)
+        self._memory, self._cores = held.memory[rows][known], held.cores[rows][known]
+
+    def add_to(self, sums: _Sums, counts: NDArray[np.bool_]) -> None:
+        """Add what tasks in these statuses hold."""
+        which = counts[self._status[self._tasks]]
+        at = self._nodes[which], self._places[which]
+        np.add.at(sums.memory, at, self._memory[which])
+        np.add.at(sums.cores, at, self._cores[which])
+        np.add.at(sums.users, at, 1)
+
+    def of(self, row: int) -> Parts | None:
+        """What the task holds; None for nothing."""
+        begin, end = np.searchsorted(self._tasks, (row, row + 1)).tolist()
+        if begin == end:
+            return None
+        part = slice(begin, end)
+        return Parts(int(self._nodes[begin]), self._places[part], self._memory[part], self._cores[part])
+
+
+def parts_of(node: int, chosen: Iterable[tuple[int, int, int]]) -> Parts:
+    """The parts of (place, memory, cores) each."""
+    places, memory, cores = np.array([*chosen], dtype=np.int64).reshape(-1, 3).T
+    return Parts(node, places.astype(np.intp), memory, cores)

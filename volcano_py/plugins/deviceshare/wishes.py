@@ -1,0 +1,62 @@
+"""What nodes say to a pod whatever is free on their cards, worked out once for all pods that ask for the same."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from volcano_py.api.reasons import Reason
+from volcano_py.framework.session import Session
+from volcano_py.framework.views import FITS, Codes
+from volcano_py.plugins.deviceshare import wording
+from volcano_py.plugins.deviceshare.choice import Shelf, place
+from volcano_py.plugins.deviceshare.node_cards import CardMask, NodeCards
+from volcano_py.state.cards.asked import CardsAsked
+
+_SENTENCES: Final = (
+    wording.NO_CARDS,
+    wording.MIG_CARDS,
+    wording.TOO_FEW,
+    wording.UNWANTED,
+    wording.TOO_SMALL,
+)
+
+
+class Wishes:
+    """For the classes of one cycle."""
+
+    def __init__(self, ssn: Session, cards: NodeCards) -> None:
+        self._ssn, self._cards = ssn, cards
+        self._wanted: dict[tuple[object, ...], CardMask] = {}
+        self._codes: dict[tuple[object, ...], Codes] = {}
+
+    def wanted(self, asked: CardsAsked) -> CardMask:
+        """[N, C] cards that the pod may use."""
+        found = self._wanted.get(asked.wishes)
+        if found is None:
+            found = self._wanted[asked.wishes] = self._cards.wanted(asked)
+        return found
+
+    def codes(self, asked: CardsAsked) -> Codes:
+        """[N] refusals of nodes on which such a pod would not fit if they were empty."""
+        key = (asked.containers, *asked.wishes)
+        found = self._codes.get(key)
+        if found is None:
+            found = self._codes[key] = self._judge(asked)
+        return found
+
+    def _judge(self, asked: CardsAsked) -> Codes:
+        cards, wanted = self._cards, self.wanted(asked)
+        nothing = np.zeros_like(cards.memory)
+        empty = Shelf(cards.memory, cards.users, nothing, nothing, nothing, wanted)
+        most = max(container.cards for container in asked.containers)
+        reasons = [
+            ~cards.exists.any(axis=1),
+            cards.is_mig.any(axis=1) & ~wanted.any(axis=1),
+            cards.exists.sum(axis=1) < most,
+            wanted.sum(axis=1) < most,
+            ~place(empty, asked, None).fits,
+        ]
+        refusals = [self._ssn.refusal(Reason.NODES_REFUSE, sentence, resolvable=False) for sentence in _SENTENCES]
+        return np.select(reasons, refusals, FITS).astype(np.int32)

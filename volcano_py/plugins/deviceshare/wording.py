@@ -1,0 +1,57 @@
+"""What nodes say that refuse a pod on account of their cards, and what is said of the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from volcano_py.api.wording.summarize import plural
+from volcano_py.plugins.deviceshare.choice import WHOLE, Lack
+from volcano_py.state.cards.asked import ContainerAsks
+
+ALL_MEMORY: Final = 2**62
+"""Where a container asks for all of a card: more than any amount."""
+NO_CARDS: Final = "node(s) had no GPUs to share"
+MIG_CARDS: Final = "node(s) had GPUs in mode mig, which is not supported"
+UNWANTED: Final = "node(s) had too few GPUs that the pod may use"
+TOO_FEW: Final = "node(s) had too few GPUs"
+TOO_SMALL: Final = "node(s) had too small GPUs"
+LACKS: Final[Mapping[Lack, str]] = MappingProxyType(
+    {
+        Lack.USERS: "node(s) had too few GPUs that take another container",
+        Lack.APART: "node(s) had too few GPUs without a pod of the PodGroup",
+        Lack.MEMORY: "node(s) had too few GPUs with enough memory free",
+        Lack.CORES: "node(s) had too few GPUs with enough cores free",
+    }
+)
+
+
+def lacks_memory(asked: ContainerAsks, free: int, node: str) -> str:
+    """`The pod asks for 1 GPU with 8000 MB of memory; the most that is free on a GPU is 4096 MB, on node n1`."""
+    return f"{_asks(asked)}; the most that is free on {_gpus(asked)} is {free} MB, on node {node}"
+
+
+def lacks_cores(asked: ContainerAsks, free: int, node: str) -> str:
+    """The same of cores, in percent. All of them are there only for a container that is alone."""
+    if asked.cores == WHOLE:
+        return f"{_asks(asked)}; that needs GPUs that no other container uses"
+    return f"{_asks(asked)}; the most that is free of the cores of {_gpus(asked)} is {free} %, on node {node}"
+
+
+def too_small(asked: ContainerAsks, memory: int, node: str) -> str:
+    """`…; the largest GPU that it may use has 40960 MB, on node n1`."""
+    if asked.cards == 1:
+        return f"{_asks(asked)}; the largest GPU that it may use has {memory} MB, on node {node}"
+    return f"{_asks(asked)}; the {asked.cards} largest GPUs that it may use have {memory} MB or more, on node {node}"
+
+
+def _gpus(asked: ContainerAsks) -> str:
+    return "a GPU" if asked.cards == 1 else f"each of {asked.cards} GPUs"
+
+
+def _asks(asked: ContainerAsks) -> str:
+    memory = f"{asked.memory} MB of memory" if asked.memory else "all its memory"
+    cores = f" and {asked.cores} % of the cores" if asked.cores else ""
+    each = " each" if asked.cards > 1 else ""
+    return f"The pod asks for {asked.cards} {plural('GPU', asked.cards)} with {memory}{cores}{each}"
