@@ -23,6 +23,8 @@ class QueueAccount(BaseAccount):
         request: all that it holds and what its pending tasks ask for, when the session opens.
         deserved: its exact part of the cluster.
         ceiling: `deserved` rounded down to whole units, for comparisons.
+        reported: the same without what only pods claim that could start nowhere; queues side by side have no more
+            together than there is.
         limited_by: the queues above it whose ceilings hold for it: without a top that is the whole cluster, which is
             the nodes' business.
     """
@@ -32,6 +34,7 @@ class QueueAccount(BaseAccount):
     request: Amounts
     deserved: list[float]
     ceiling: Amounts
+    reported: Amounts
     limited_by: tuple[QueueAccount, ...] = ()
     _deserving: tuple[int, ...] = field(init=False)
 

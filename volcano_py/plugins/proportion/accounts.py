@@ -50,7 +50,10 @@ def open_accounts(ssn: Session, promises: InqueueRequests, *, hierarchy: bool) -
     used, beyond = saturated(own, going), rows.alone(*surplus(ssn))
     request = saturated(used, rows.alone(*pending(ssn)))
     claims = _claims(ssn, rows, limits, used, saturated(used, rows.alone(*startable(ssn))))
-    division = _division(levels, claims, _claims(ssn, rows, limits, used, request))
+    divided = divide_levels(levels, claims)
+    division = _as_if_all_could_start(divided, levels, claims, _claims(ssn, rows, limits, used, request))
+    reported = divided.whole.copy()
+    reported[0] = np.rint(divided.exact[0])  # of what there is, all that is deserved
     columns = (
         levels.add_up(own),
         levels.add_up(going),
@@ -65,6 +68,7 @@ def open_accounts(ssn: Session, promises: InqueueRequests, *, hierarchy: bool) -
         levels.add_up(request),
         division.exact,
         division.whole,
+        reported,
     )
     by_row = _accounts(rows, columns, ssn.total.tolist())
     by_name = {account.name: account for account in by_row if account.info is not None}
@@ -91,16 +95,13 @@ def _claims(ssn: Session, rows: QueueRows, limits: Reach, used: Amounts, request
     return Claims(weights, asked, fixed, limits.guarantee, most, stuck, is_busy)
 
 
-def _division(levels: Levels, claims: Claims, all_claims: Claims) -> Division:
-    """What queues deserve if only those pods claim something that hold it or could start, as the rest would lie idle.
-
-    But no queue deserves less than if all its pods did, as in Volcano: what those cannot use takes nothing from others.
-    """
-    division = divide_levels(levels, claims)
+def _as_if_all_could_start(divided: Division, levels: Levels, claims: Claims, all_claims: Claims) -> Division:
+    """What the jobs of each queue are held to. Pods that could start nowhere claim nothing from other queues, where it
+    would lie idle, but are not held to less than they would deserve otherwise: they wait for reasons of their own."""
     if (claims.request == all_claims.request).all():
-        return division
+        return divided
     by_all = divide_levels(levels, all_claims)
-    return Division(np.maximum(division.exact, by_all.exact), np.maximum(division.whole, by_all.whole))
+    return Division(np.maximum(divided.exact, by_all.exact), np.maximum(divided.whole, by_all.whole))
 
 
 def _stuck(rows: QueueRows) -> Flags:

@@ -97,7 +97,7 @@ class Proportion(Plugin):
         described = {
             name: {
                 "request": amounts(account.request),
-                "deserved": amounts(account.ceiling if account.above else [round(each) for each in account.deserved]),
+                "deserved": amounts(account.reported),
                 "real_capability": amounts(account.real_capability, keep_zero=True),
                 "guarantee": amounts(account.guarantee),
                 "guarantee_not_kept": amounts(missing[account.row]) if account.row in missing else {},
