@@ -82,11 +82,8 @@ def pending(ssn: Session) -> QueueAmounts:
 def startable(ssn: Session) -> QueueAmounts:
     """What of these requests is for pods that are not gated and that some node could take, if all were empty."""
     tasks, jobs, rows = ssn.ledger.tasks, ssn.ledger.jobs, _pending_tasks(ssn)
-    rows = rows[~tasks.gated[rows]]
-    amounts = sums_by_group(tasks.job[rows], ssn.ledger.classes.request[tasks.task_class[rows]], jobs.size)
-    waiting = np.unique(tasks.job[rows]).astype(np.intp)
-    useful = UsefulRequests(ssn, ssn.shared(EmptyNodes).room).of(waiting, amounts[waiting])
-    return QueueAmounts(jobs.queue[waiting], useful)
+    rows = UsefulRequests(ssn, ssn.shared(EmptyNodes).room).startable(rows[~tasks.gated[rows]])
+    return QueueAmounts(jobs.queue[tasks.job[rows]], ssn.ledger.classes.request[tasks.task_class[rows]])
 
 
 def not_created(ssn: Session) -> QueueAmounts:

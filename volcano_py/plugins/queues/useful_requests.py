@@ -54,12 +54,27 @@ class UsefulRequests:
         less: Amounts = self._less(np.array([row]), amounts[None], requests, np.array([len(useless)]))[0]
         return less
 
+    def startable(self, tasks: Rows) -> Rows:
+        """Of these waiting tasks those that some node could take, without those of gangs that cannot be complete."""
+        useless = self._that_never_fit(tasks)
+        if not len(useless):
+            return tasks
+        jobs, of_job = self._ssn.ledger.jobs, self._ssn.ledger.tasks.job
+        stuck = self._cannot_be_complete(np.arange(jobs.size), np.bincount(of_job[useless], minlength=jobs.size))
+        left = np.setdiff1d(tasks, useless, assume_unique=True)
+        return left[~stuck[of_job[left]]]
+
     def _less(self, rows: Rows, amounts: Amounts, requests: Amounts, useless: NDArray[np.intp]) -> Amounts:
+        useful: Amounts = np.maximum(amounts - requests, 0)
+        useful[self._cannot_be_complete(rows, useless)] = 0
+        return useful
+
+    def _cannot_be_complete(self, rows: Rows, useless: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """[K] whether the gangs in `rows` [K] are, but not without so many pods."""
         jobs = self._ssn.ledger.jobs
         pods, minimum = jobs.counts[rows][:, VALID_STATUSES].sum(axis=1), jobs.min_member[rows]
-        useful: Amounts = np.maximum(amounts - requests, 0)
-        useful[(pods - useless < minimum) & (pods >= minimum)] = 0
-        return useful
+        stuck: NDArray[np.bool_] = (pods - useless < minimum) & (pods >= minimum)
+        return stuck
 
     def _requests(self, tasks: Rows) -> Amounts:
         requests: Amounts = self._ssn.ledger.classes.request[self._ssn.ledger.tasks.task_class[tasks]]

@@ -123,8 +123,8 @@ def test_pods_that_can_never_be_placed_claim_nothing() -> None:
 
 def test_a_hundred_thousand_pebibytes_are_just_a_lot() -> None:
     many = gang("a", pods=9000, min_member=1, queue="q1", memory="1Pi")
-    session = opened(queue("q1"), queue("q2"), many, singles("b", 20, "q2"), memory="2Pi")
-    assert reported(session)["q1"]["deserved"]["memory"] == 2 * 2**50
+    session = opened(queue("q1"), queue("q2"), many, singles("b", 20, "q2"), memory="1Pi")
+    assert reported(session)["q1"]["deserved"]["memory"] == 2**50
     assert reported(session)["q1"]["share"] == 0.0
 
 
