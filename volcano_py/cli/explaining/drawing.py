@@ -32,7 +32,8 @@ from volcano_py.explain.model import (
 _WIDTH: Final = 100
 _INDENT: Final = "  "
 _GAP: Final = "  "  # between columns
-_NARROWEST: Final = 8  # characters of a column whose words are broken
+_NARROW: Final = 24  # characters of a column that is not made narrower before words are broken
+_NARROWEST: Final = 8  # the same for good
 _MOST_ENTRIES: Final = 20  # of a history, which must not hide what comes before it
 
 
@@ -304,7 +305,8 @@ def _fitting(rows: Sequence[tuple[str, ...]]) -> list[int]:
     widths = [max(map(len, column)) for column in columns]
     words = [max((len(word) for cell in column for word in cell.split()), default=0) for column in columns]
     room = _WIDTH - len(_INDENT) - len(_GAP) * (len(columns) - 1)
-    for least in (words, [min(word, _NARROWEST) for word in words]):
+    not_broken, broken = ([limit(word, _NARROW) for word in words] for limit in (max, min))
+    for least in (not_broken, broken, [min(word, _NARROWEST) for word in words]):
         while sum(widths) > room:
             wide = [at for at, width in enumerate(widths) if width > least[at]]
             if not wide:

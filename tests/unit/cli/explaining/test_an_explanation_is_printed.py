@@ -137,6 +137,14 @@ def test_tables_fit_a_terminal_whatever_the_names_are(tmp_path: Path) -> None:
     assert f"{research}/{'x' * 120}" in names, "nothing is cut"
 
 
+def test_beside_a_long_name_other_columns_keep_a_width_to_read(tmp_path: Path) -> None:
+    cluster = tmp_path / "cluster.yaml"
+    group = {"kind": "PodGroup", "metadata": {"name": "y" * 63}, "spec": {"minMember": 4}}
+    cluster.write_text(CLUSTER.partition("---")[0] + "---\n" + yaml.safe_dump(group), encoding="utf-8")
+    result = explained(cluster, "podgroup", "y" * 63)
+    assert "0 of the 4 pods that" in result.output, result.output
+
+
 def test_json_has_the_same(manifests: Path) -> None:
     found = json.loads(explained(manifests, "podgroup", "train", "-o", "json").output)
     assert found["now"]["reason"] == "OverCapability"
