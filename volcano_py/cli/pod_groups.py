@@ -104,10 +104,13 @@ def is_about_missing_queue(message: str) -> bool:
 
 
 def _is_past(found: Condition, conditions: Sequence[Condition]) -> bool:
-    """Whether the PodGroup was well after that."""
-    wells = (each.last_transition_time for each in conditions if each.type == SCHEDULED)
-    since = found.last_transition_time
-    return since is not None and any(well is not None and well > since for well in wells)
+    """Whether the PodGroup was well after that: in the same second, if it is said behind it."""
+    since, place = found.last_transition_time, conditions.index(found)
+    return since is not None and any(
+        each.last_transition_time is not None and (each.last_transition_time, at) > (since, place)
+        for at, each in enumerate(conditions)
+        if each.type == SCHEDULED
+    )
 
 
 def age_of(created: datetime | None, now: float) -> str:

@@ -180,15 +180,18 @@ class Closing:
         )
 
     def _with(self, conditions: Sequence[Condition], made: Condition) -> tuple[Condition, ...]:
-        """The conditions with `made`; unchanged when it is there with the same text and is the latest."""
+        """The conditions with `made`; unchanged when it is there with the same text and is the latest. Of two opposite
+        ones the later is behind: their times are whole seconds."""
         known = next((condition for condition in conditions if condition.type == made.type), None)
         is_same = known is not None and self._is_said(
             (known.status, known.reason, known.message), made.status, made.reason, made.message
         )
         if is_same and not _is_outdated(known, conditions):
             return tuple(conditions)
-        if known is None or is_same:
-            return (*(condition for condition in conditions if condition is not known), made)
+        others = [condition for condition in conditions if condition is not known]
+        is_opposite = made.type in _OPPOSITES and any(other.type in _OPPOSITES for other in others)
+        if known is None or is_same or is_opposite:
+            return (*others, made)
         return tuple(made if condition is known else condition for condition in conditions)
 
     def _is_said(self, known: tuple[str, ...], *new: str) -> bool:
@@ -358,11 +361,16 @@ def _is_marked_unschedulable(conditions: Sequence[Condition]) -> bool:
 
 
 def _is_outdated(known: Condition | None, conditions: Sequence[Condition]) -> bool:
-    """Whether the opposite condition is later: `Scheduled` after `Unschedulable`, or the other way round."""
+    """Whether the opposite condition is later: `Scheduled` after `Unschedulable`, or the other way round. In the same
+    second it is if it is behind it."""
     if known is None or known.last_transition_time is None:
         return False
-    times = [other.last_transition_time for other in conditions if other.type in _OPPOSITES and other is not known]
-    return any(time is not None and time > known.last_transition_time for time in times)
+    since = known.last_transition_time, next(at for at, each in enumerate(conditions) if each is known)
+    return any(
+        other.last_transition_time is not None and (other.last_transition_time, at) > since
+        for at, other in enumerate(conditions)
+        if other.type in _OPPOSITES and other is not known
+    )
 
 
 def _condition_reason(verdict: Refusal) -> str:

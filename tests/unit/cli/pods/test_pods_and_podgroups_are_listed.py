@@ -174,17 +174,17 @@ async def test_podgroups_are_reported_with_what_they_wait_for(user: UserOfCluste
 
 async def test_podgroups_that_run_say_that_their_queue_does_not_exist(user: UserOfCluster) -> None:
     why = "QueueNotFound: queue team-a does not exist: create it"
-    missing, back, done = (
+    missing, back, at_once, done = (
         pod_group(name, phase=phase, why=why, queue="team-a")
-        for name, phase in (("a", "Running"), ("b", "Running"), ("c", "Completed"))
+        for name, phase in (("a", "Running"), ("b", "Running"), ("c", "Running"), ("d", "Completed"))
     )
-    for group, well in ((missing, 7), (back, 9)):
+    for group, well in ((missing, 7), (back, 9), (at_once, 8)):
         group["status"]["conditions"][0]["lastTransitionTime"] = "2026-11-02T12:00:08Z"
         ready = {"type": "Scheduled", "status": "True", "lastTransitionTime": f"2026-11-02T12:00:0{well}Z"}
         group["status"]["conditions"].append(ready)
-    user.api.on("GET", GROUPS, page(7, missing, back, done))
+    user.api.on("GET", GROUPS, page(7, missing, back, at_once, done))
     lines = (await user.prints("podgroup", "list", "-A")).splitlines()[1:]
-    assert [line.rpartition("  -    ")[2] for line in lines] == [why, "-", "-"]
+    assert [line.rpartition("  -    ")[2] for line in lines] == [why, "-", "-", "-"]
 
 
 async def test_a_narrow_terminal_shows_whose_podgroups_they_are(

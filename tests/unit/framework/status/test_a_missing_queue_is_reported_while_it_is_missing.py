@@ -58,6 +58,27 @@ def test_a_group_that_runs_says_so_until_the_queue_exists_again() -> None:
     assert updates(cycles) == []
 
 
+def test_so_does_one_that_started_and_whose_queue_went_and_came_in_one_second() -> None:
+    """Times of conditions are whole seconds: the later one is behind."""
+    cycles = Cycles(node("n1"), queue("q"), running(replace(READY, last_transition_time=NOW)), member("Running"))
+    cycles.run()
+    cycles.state.delete("Queue", queue("q"))
+    assert _newest_behind(cycles, after=0.2) == "Unschedulable"
+    cycles.state.upsert("Queue", queue("q"))
+    assert _newest_behind(cycles, after=0.4) == "Scheduled"
+    cycles.run(after=0.6)
+    assert updates(cycles) == []
+
+
+def _newest_behind(cycles: Cycles, after: float) -> str:
+    """The last condition that a cycle writes; the API server has all afterwards, with whole seconds."""
+    updates(cycles)
+    cycles.run(after=after)
+    (update,) = updates(cycles)
+    cycles.state.upsert("PodGroup", running(*(replace(each, last_transition_time=NOW) for each in update.conditions)))
+    return update.conditions[-1].type
+
+
 def test_a_group_that_is_done_waits_for_no_queue() -> None:
     """A queue may be deleted once all its work is done."""
     done = pod_group("g", min_member=1, queue="q", phase="Completed")
