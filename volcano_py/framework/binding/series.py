@@ -19,7 +19,7 @@ from volcano_py.state.task_class import TaskClass
 class Series:
     """Like a statement that is committed after each placement, for less: nothing of it can be undone.
 
-    Plugins are told of each placement at once, so the next turn is decided with it. The tables, the placer and the
+    Plugins hear of each placement at once, so the next turn is decided with it. The tables, the placer and the
     binder follow with `commit`. Until then, nothing may be asked whose answer follows from them.
     """
 
