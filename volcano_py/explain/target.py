@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from volcano_py.api.objects import ObjectMeta, Pod, PodGroup
+from volcano_py.api.objects import ObjectMeta, OwnerReference, Pod, PodGroup
 from volcano_py.api.workloads import Workload, deployment_of
 from volcano_py.cluster.manifests import VOLCANO_JOB
 from volcano_py.cluster.memory_pods import group_of
@@ -17,7 +17,7 @@ from volcano_py.explain.world import World
 from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.names import group_name
 from volcano_py.jobs.refusal import Refusal, refusal_of
-from volcano_py.operator.podgroups.generated_group import is_live
+from volcano_py.operator.podgroups.generated_group import INHERITING_OWNERS, is_live
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import TaskClass
 
@@ -279,6 +279,15 @@ def _missing(kind: str, name: str) -> ExplainError:
         f"{kind} {name} does not exist, or you may not read it{why}; check its name and --namespace. "
         f"Kinds that can be explained: {', '.join(EXPLAINABLE)}"
     )
+
+
+def inherited_from(world: World, group: PodGroup) -> tuple[OwnerReference, Workload | None] | None:
+    """The workload of Kubernetes whose annotations a generated PodGroup follows, and its object where that could be
+    read; None for a PodGroup of anything else."""
+    owner = group.metadata.controller
+    if owner is None or (owner.group, owner.kind) not in INHERITING_OWNERS:
+        return None
+    return owner, world.simulation.cluster.get(owner.kind, f"{group.metadata.namespace}/{owner.name}", Workload)
 
 
 def as_captured(world: World, target: Target) -> list[Pod]:

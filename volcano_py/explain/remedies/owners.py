@@ -8,10 +8,10 @@ import msgspec
 
 from volcano_py.api.names import GROUP_MIN_MEMBER
 from volcano_py.api.wording.summarize import counted
-from volcano_py.api.workloads import Workload, WorkloadSpec
-from volcano_py.explain.target import Target
+from volcano_py.api.workloads import WorkloadSpec
+from volcano_py.explain.target import Target, inherited_from
 from volcano_py.explain.world import World
-from volcano_py.operator.podgroups.generated_group import INHERITING_OWNERS, SCALED_OWNERS, is_generated
+from volcano_py.operator.podgroups.generated_group import SCALED_OWNERS, is_generated
 
 _PARALLEL: Final = "Parallel"
 
@@ -57,14 +57,12 @@ def _one(written: int | None) -> int:
 def owner_of(world: World, target: Target) -> Owner | None:
     """None for a PodGroup that was not generated, or that is of one pod."""
     group = target.found
-    owner = group.metadata.controller if group is not None else None
-    if group is None or owner is None or not is_generated(target.group):
+    found = inherited_from(world, group) if group is not None and is_generated(target.group) else None
+    if group is None or found is None:
         return None
-    if (owner.group, owner.kind) not in INHERITING_OWNERS:
-        return None
+    owner, workload = found
     namespace = group.metadata.namespace
     key = f"{namespace}/{owner.name}"
-    workload = world.simulation.cluster.get(owner.kind, key, Workload)
     above = workload.metadata.controller if workload is not None else None
     top = f"{above.kind} {namespace}/{above.name}" if above is not None else f"{owner.kind} {key}"
     return Owner(owner.kind, key, None if workload is None else workload.spec, top)

@@ -10,10 +10,8 @@ from volcano_py.api.annotations.of_groups import ignored_of_pod_group
 from volcano_py.api.objects import Node
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.summarize import counted, plural, summarize
-from volcano_py.api.workloads import Workload
-from volcano_py.explain.target import Target, job_of, queues_above
+from volcano_py.explain.target import Target, inherited_from, job_of, queues_above
 from volcano_py.explain.world import World
-from volcano_py.operator.podgroups.generated_group import INHERITING_OWNERS
 from volcano_py.operator.podgroups.misplaced_keys import Marked, misplaced
 
 _NOT_READY: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
@@ -56,13 +54,10 @@ def is_without_replicas(world: World, target: Target) -> bool:
 
 def _misplaced(world: World, target: Target) -> tuple[str, ...]:
     """Keys of the workload that are read elsewhere."""
-    group, owner = target.found, None
+    group = target.found
     if group is None:
         return ()
-    controller = group.metadata.controller
-    if controller is not None and (controller.group, controller.kind) in INHERITING_OWNERS:
-        key = f"{group.metadata.namespace}/{controller.name}"
-        owner = world.simulation.cluster.get(controller.kind, key, Workload)
+    _, owner = inherited_from(world, group) or (None, None)
     return misplaced(Marked(group, target.pods, owner, job_of(world, target)), world.rules)
 
 
