@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from volcano_py.api.devices.claims import Allocation
 from volcano_py.api.objects import Condition
 from volcano_py.api.reasons import Reason
 
@@ -37,12 +38,20 @@ class ClaimBinding(msgspec.Struct, frozen=True):
     volume: str = ""
 
 
+class DeviceBinding(msgspec.Struct, frozen=True):
+    """A ResourceClaim is reserved for the pod. `allocation`: what it gets; None if it has its devices already."""
+
+    claim: ObjectRef
+    allocation: Allocation | None = None
+
+
 class Bind(msgspec.Struct, frozen=True):
     """POST `pods/binding`: the pod goes to `node`. Pods of one gang share `job`, the PodGroup as namespace/name.
 
     `queue`, `created` (the pod's, in seconds since the epoch) and `job_created` (its PodGroup's) are for metrics. The
     pod is bound once the claims of `claims` are; if that takes longer than `claims_within` seconds, the binding has
-    failed. The API server writes `annotations` on the pod together with the node.
+    failed. The API server writes `annotations` on the pod together with the node. The claims of `devices` are written
+    before the pod is bound.
     """
 
     pod: ObjectRef
@@ -54,6 +63,7 @@ class Bind(msgspec.Struct, frozen=True):
     claims_within: float = 600.0
     job_created: float = 0.0
     annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
+    devices: tuple[DeviceBinding, ...] = ()
 
 
 class Evict(msgspec.Struct, frozen=True):

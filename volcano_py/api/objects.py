@@ -278,6 +278,13 @@ class ContainerStatus(ApiObject, frozen=True):
     state: ContainerState = ContainerState()
 
 
+class PodClaimStatus(ApiObject, frozen=True):
+    """The ResourceClaim that was generated for one of the pod's `resourceClaims`; None: none was needed."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
 class PodStatus(ApiObject, frozen=True):
     phase: str = "Pending"
     start_time: datetime | None = None
@@ -288,6 +295,7 @@ class PodStatus(ApiObject, frozen=True):
     allocated_resources: ResourceList = {}
     resources: ResourceRequirements | None = None
     """Granted to and used by the pod as a whole, where it asks for resources as a whole."""
+    resource_claim_statuses: list[PodClaimStatus] = []
 
 
 class Pod(ApiObject, frozen=True):

@@ -1,0 +1,1 @@
+"""Devices of dynamic resource allocation, and claims to them."""

@@ -1,0 +1,1 @@
+"""Devices, and what claims to them mean for pods."""

@@ -1,0 +1,98 @@
+"""The devices that there are, and who has them: the picture that a cycle gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from volcano_py.api.devices.claims import AllocatedConfig, ClaimConfig
+from volcano_py.api.devices.slices import DeviceTaint
+from volcano_py.api.objects import NodeSelector
+
+
+class Version(msgspec.Struct, frozen=True):
+    """An attribute that is a semantic version, as written."""
+
+    text: str
+
+
+Value = bool | int | str | Version
+"""Of an attribute. Values of different types are never equal; mind that `True == 1` in Python."""
+
+
+class Device(msgspec.Struct, frozen=True, eq=False):
+    """One device of a complete, valid pool.
+
+    Attributes:
+        attributes: by `domain/name`; the domain is the driver's where the driver gave none.
+        capacity: by `domain/name`, quantities as written.
+        node: the only node on which it can be used; "" for devices of the network.
+        nodes: from which nodes a device of the network can be used; None with `node` "": from all.
+        unusable: why it is given to nobody: it needs something that is not evaluated. "" for most.
+    """
+
+    driver: str
+    pool: str
+    name: str
+    attributes: Mapping[str, Value] = msgspec.field(default_factory=dict)
+    capacity: Mapping[str, str] = msgspec.field(default_factory=dict)
+    taints: tuple[DeviceTaint, ...] = ()
+    node: str = ""
+    nodes: NodeSelector | None = None
+    unusable: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.driver, self.pool, self.name
+
+
+class PoolFault(msgspec.Struct, frozen=True):
+    """A pool from which nothing is given: slices are missing (`is_incomplete`), or it contradicts itself; `why` for
+    people. `nodes`: names of the nodes that its slices are for; empty for pools of the network."""
+
+    driver: str
+    pool: str
+    is_incomplete: bool
+    why: str
+    nodes: frozenset[str] = frozenset()
+
+
+class ClaimInfo(msgspec.Struct, frozen=True, eq=False):
+    """What of a claim matters when devices are chosen for it, or a pod is added to its users.
+
+    Attributes:
+        users: UIDs of those for which it is reserved.
+        devices: positions in `DevicePicture.devices` of what it has, or is about to get; without those to which it has
+            admin access only.
+        is_given: it has its devices, or is about to get them.
+        config: of the claim itself, for its allocation.
+    """
+
+    uid: str
+    users: frozenset[str] = frozenset()
+    devices: tuple[int, ...] = ()
+    is_given: bool = False
+    config: tuple[ClaimConfig, ...] = ()
+
+
+class DevicePicture(msgspec.Struct, frozen=True, eq=False):
+    """The maker never changes any of it afterwards.
+
+    Attributes:
+        version: another number whenever `devices` or `faults` differ.
+        devices: [D] in the order in which they are tried: pools by driver and name, slices by name, devices as they
+            are published.
+        faults: pools that are left out.
+        claims: by namespace/name: those that pods use, and those that have devices.
+        class_configs: what a device class adds to allocations, by its name.
+    """
+
+    version: int = 0
+    devices: tuple[Device, ...] = ()
+    faults: tuple[PoolFault, ...] = ()
+    claims: Mapping[str, ClaimInfo] = msgspec.field(default_factory=dict)
+    class_configs: Mapping[str, tuple[AllocatedConfig, ...]] = msgspec.field(default_factory=dict)
+
+
+NO_DEVICES = DevicePicture()
