@@ -1,0 +1,1 @@
+"""Devices of dynamic resource allocation: which nodes have those that a pod's claims ask for, and which it gets."""
