@@ -10,7 +10,7 @@ from tests.unit.state.watched import with_spec, with_status
 from volcano_py.api.effects import Event, PodCondition
 from volcano_py.api.objects import Condition
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording.explain import unsupported
+from volcano_py.api.wording.explain import devices_not_chosen
 from volcano_py.framework.job import Job
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.status.closing import Closing
