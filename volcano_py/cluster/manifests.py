@@ -21,6 +21,7 @@ import orjson
 import yaml
 
 from volcano_py.api import hyper_nodes, objects, volumes, workloads
+from volcano_py.api.devices import claims, slices
 from volcano_py.api.json_values import is_deeper_than
 from volcano_py.api.objects import ApiObject, ObjectMeta, PriorityClass, metadata_of
 from volcano_py.api.shards import node_shards
@@ -57,6 +58,12 @@ _OF_GROUP: Final[Mapping[str, Mapping[str, type[ApiObject]]]] = {
     "policy": {"PodDisruptionBudget": workloads.PodDisruptionBudget},
     "scheduling.k8s.io": {"PriorityClass": objects.PriorityClass},
     "scheduling.volcano.sh": {"PodGroup": objects.PodGroup, "Queue": objects.Queue},
+    "resource.k8s.io": {
+        "ResourceClaim": claims.ResourceClaim,
+        "ResourceClaimTemplate": claims.ResourceClaimTemplate,
+        "DeviceClass": claims.DeviceClass,
+        "ResourceSlice": slices.ResourceSlice,
+    },
     "storage.k8s.io": {
         "StorageClass": volumes.StorageClass,
         "CSINode": volumes.CSINode,
@@ -78,6 +85,8 @@ _CLUSTER_SCOPED: Final = frozenset(
         "StorageClass",
         "CSINode",
         "CSIDriver",
+        "DeviceClass",
+        "ResourceSlice",
         "NodeMetrics",
         "HyperNode",
         "NodeShard",

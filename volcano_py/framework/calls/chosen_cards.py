@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from volcano_py.api.reasons import Reason
 from volcano_py.framework.calls.dispatch import Dispatch
 from volcano_py.framework.cluster_copy import ClusterCopy
-from volcano_py.state.classes.unsupported import without_cards
-from volcano_py.state.task_class import TaskClass
+from volcano_py.state.classes.unsupported import not_chosen
+from volcano_py.state.task_class import Refusal, TaskClass
 
 
 def admit(cluster: ClusterCopy, dispatch: Dispatch) -> None:
@@ -31,4 +32,8 @@ def _admitted(task_class: TaskClass, chosen: frozenset[str]) -> TaskClass:
     asked, problem = task_class.cards, task_class.problem
     if asked is None or problem is None or not chosen.issuperset(asked.resources):
         return task_class
-    return replace(task_class, problem=None) if problem.message == without_cards(asked.resources) else task_class
+    uses_devices = bool(task_class.devices)
+    if problem.message != not_chosen(asked.resources, uses_devices=uses_devices):
+        return task_class
+    left = not_chosen((), uses_devices=uses_devices)
+    return replace(task_class, problem=None if left is None else Refusal(Reason.UNSUPPORTED, left))
