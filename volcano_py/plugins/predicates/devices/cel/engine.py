@@ -126,8 +126,7 @@ def _capacity(device: Device) -> _Domains:
 def _readable(message: str) -> str:
     """What the library says of an error, in one line; for the most frequent one also what to do."""
     if match := _MISSING_KEY.search(message):
-        name = match[1]
-        return f'the device has no "{name}"; has(device.attributes["DOMAIN"].{name}) && … makes that no error'
+        return f'the device has no "{match[1]}"; begin with has(….{match[1]}) && to leave such devices out'
     if match := _COMPLAINT.search(message):
         return match[1]
     return _STATUS.sub("", message.splitlines()[0])
