@@ -107,7 +107,8 @@ class Problem:
         self._slots: list[_Slot] = []
         rules: list[_Rule] = []
         for at, claim in enumerate(claims):
-            known = {each: _rule(len(rules) + extra, each, devices) for extra, each in enumerate(claim.constraints)}
+            different = dict.fromkeys(claim.constraints)
+            known = {each: _rule(number, each, devices) for number, each in enumerate(different, start=len(rules))}
             rules += known.values()
             for number, request in enumerate(claim.requests):
                 ways = [
@@ -206,22 +207,27 @@ class _Search:
                 yield
             elif len(candidates) - at >= count - len(chosen):
                 device = candidates[at]
-                kind = self._alike[device], not option.ask.is_admin or bool(self._free[device])
+                kind = self._alike[device], not option.ask.is_admin or self._is_left(device)
                 if kind not in tried[-1] and self._take(claim, option, device):
                     tried[-1].add(kind)
                     tried.append(set())
                     chosen.append(at)
                 at += 1
-                if self._steps >= 0:
-                    continue
+                self._steps -= 1
+                if self._steps < 0:
+                    return
+                continue
             if not chosen:
                 return
             at = chosen.pop() + 1
             tried.pop()
             self._give_back(claim, option)
 
+    def _is_left(self, device: int) -> bool:
+        """Whether a request without admin access could still get it."""
+        return bool(self._free[device]) and device not in self._taken
+
     def _take(self, claim: int, option: _Option, device: int) -> bool:
-        self._steps -= 1
         if device in self._in_claim[claim] or (device in self._taken and not option.ask.is_admin):
             return False
         for rule in option.rules:
@@ -281,7 +287,9 @@ def _is_for(constraint: Constraint, request: Request, ask: Ask) -> bool:
 
 def _alike(masks: Sequence[Mask], rules: Sequence[_Rule], count: int) -> list[int]:
     """[D] a number that devices share if one can take the place of the other in every solution."""
+    columns = [mask.astype(np.int64) for mask in masks]
+    columns += [np.array(rule.values, dtype=np.int64) + 1 for rule in rules]
     numbers = np.zeros(count, dtype=np.int64)
-    for column in (*masks, *(np.array(rule.values, dtype=np.int64) + 1 for rule in rules)):
-        numbers = np.unique(numbers * (count + 1) + column, return_inverse=True)[1]
+    for column in columns:
+        numbers = np.unique(numbers * (count + 1) + column, return_inverse=True)[1].astype(np.int64)
     return numbers.tolist()
