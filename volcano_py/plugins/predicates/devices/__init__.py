@@ -1,1 +1,1 @@
-"""Devices of dynamic resource allocation: which nodes have those that a pod's claims ask for, and which it gets."""
+"""Which devices the claims of a pod can get, and so which nodes can take it."""
