@@ -51,7 +51,8 @@ class DeviceUse:
     def free(self, *, released: bool) -> NDArray[np.bool_]:
         """[D] devices that nobody uses: neither now nor by a promise, or, if `released`, once terminating pods are
         gone."""
-        return self._then == 0 if released else (self._now == 0) & (self._then == 0)
+        used = self._then if released else self._now | self._then
+        return np.asarray(used == 0)
 
     def choose(self, claim: str, devices: Rows) -> None:
         """The claim (namespace/name) gets these; they count as soon as a task of it has a place (`follow`)."""
