@@ -126,8 +126,8 @@ class Reason(StrEnum):
         "DevicesNotReady",
         Rank.GATED,
         (
-            "A ResourceClaim of the pod is missing, not generated yet, or being deleted, or cannot get devices as it is. "
-            "Look at the claim that the message names with `kubectl describe resourceclaim`."
+            "A ResourceClaim of the pod is missing, not generated yet, or being deleted, or cannot get devices as it "
+            "is. Look at the claim that the message names with `kubectl describe resourceclaim`."
         ),
     )
     QUEUE_CLOSED = (
