@@ -280,13 +280,13 @@ def test_if_the_first_one_fails_the_others_do_not_get_the_devices() -> None:
 def test_if_another_one_fails_the_devices_stay() -> None:
     watched = sharing()
     watched.state.bind_failed(uid("y"), retry_at=0.0)
-    assert (info(watched, "c").is_given, info(watched, "c").users) == (True, {uid("x")})
+    assert (info(watched, "c").is_given, info(watched, "c").users) == (True, frozenset({uid("x")}))
 
 
 def test_devices_that_are_written_stay_with_the_others() -> None:
     watched = sharing()
     watched.put(device_claim("c", allocation=FIRST, users=[uid("x")]))
     watched.state.bind_failed(uid("x"), retry_at=0.0)
-    assert (info(watched, "c").is_given, info(watched, "c").users) == (True, {uid("x"), uid("y")})
+    assert (info(watched, "c").is_given, info(watched, "c").users) == (True, frozenset({uid("x"), uid("y")}))
     watched.put(device_claim("c"))
     assert (info(watched, "c").is_given, info(watched, "c").users) == (False, frozenset())
