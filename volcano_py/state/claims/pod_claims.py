@@ -50,8 +50,9 @@ class PodClaims:
 
     def end(self, row: int, pod: Pod) -> Needs:
         """The pod of that task row has ended: it uses no claims any more, and gets no devices."""
+        self._moved |= self._of_volumes.put(row, pod, ()) | self._of_devices.put(row, pod, ())
         self.devices.forget(pod.metadata.uid)
-        return self.put(row, pod, (), ())
+        return _NOTHING
 
     def take(self, row: int) -> None:
         """The pod of that row is gone, and what was decided for it."""
