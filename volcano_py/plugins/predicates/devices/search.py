@@ -21,10 +21,11 @@ from volcano_py.state.devices.needs import ALL, Ask, Constraint, OpenDevices, Re
 from volcano_py.state.devices.picture import Device, Value
 from volcano_py.state.nodes.terms import Mask
 
-STEPS: Final = 20_000
-"""Devices that are tried on one node at most: some 20 ms."""
+STEPS: Final = 10_000
+"""Devices that are tried on one node at most: some 30 ms."""
 """Devices that are tried on one node: some 20 ms."""
-
+_LOOKS_A_STEP: Final = 32
+"""Devices that are looked up in the time of one that is tried."""
 _LACKS: Final = -1
 
 Pick = tuple[Ask, int]
@@ -200,12 +201,15 @@ class _Search:
 
     def _combinations(self, claim: int, option: _Option) -> Iterator[None]:
         """Devices in ascending order. Of those that are alike, one is tried in each place."""
-        candidates, count = option.candidates, option.count
+        candidates, count = self._left_of(claim, option), option.count
         chosen, tried, at = list[int](), [set[tuple[int, bool]]()], 0
         while True:
             if len(chosen) == count:
                 yield
             elif len(candidates) - at >= count - len(chosen):
+                self._steps -= 1
+                if self._steps < 0:
+                    return
                 device = candidates[at]
                 kind = self._alike[device], not option.ask.is_admin or self._is_left(device)
                 if kind not in tried[-1] and self._take(claim, option, device):
@@ -213,9 +217,6 @@ class _Search:
                     tried.append(set())
                     chosen.append(at)
                 at += 1
-                self._steps -= 1
-                if self._steps < 0:
-                    return
                 continue
             if not chosen:
                 return
@@ -223,13 +224,17 @@ class _Search:
             tried.pop()
             self._give_back(claim, option)
 
+    def _left_of(self, claim: int, option: _Option) -> list[int]:
+        """Candidates that no other request of the pod has taken from this one."""
+        self._steps -= len(option.candidates) // _LOOKS_A_STEP
+        in_claim, taken = self._in_claim[claim], () if option.ask.is_admin else self._taken
+        return [each for each in option.candidates if each not in in_claim and each not in taken]
+
     def _is_left(self, device: int) -> bool:
         """Whether a request without admin access could still get it."""
         return bool(self._free[device]) and device not in self._taken
 
     def _take(self, claim: int, option: _Option, device: int) -> bool:
-        if device in self._in_claim[claim] or (device in self._taken and not option.ask.is_admin):
-            return False
         for rule in option.rules:
             value, others = rule.values[device], self._values.get(rule.number, ())
             if value == _LACKS or (value in others if rule.is_distinct else others and others[0] != value):

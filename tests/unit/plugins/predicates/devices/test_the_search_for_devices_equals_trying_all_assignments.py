@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from volcano_py.plugins.predicates.devices.rooms import NETWORK, is_simple, rooms_of
 from volcano_py.plugins.predicates.devices.search import Chosen, NotChosen, Pick, Problem, Why
 from volcano_py.state.devices.needs import ALL, Ask, Constraint, OpenDevices, Request
-from volcano_py.state.devices.picture import Device
+from volcano_py.state.devices.picture import Device, Value
 from volcano_py.state.nodes.terms import Mask
 
 _MOST = 6
@@ -23,9 +23,8 @@ Solution = tuple[tuple[Pick, ...], ...]
 
 _names = st.sampled_from(["big", "small", "any"])
 _counts = st.sampled_from([1, 1, 1, 2, 3, ALL])
-_attributes = st.dictionaries(
-    st.sampled_from(["d/numa", "d/kind"]), st.sampled_from([0, 1, True, "1"]), min_size=1, max_size=2
-)
+_values: st.SearchStrategy[Value] = st.sampled_from([0, 1, True, "1"])
+_attributes = st.dictionaries(st.sampled_from(["d/numa", "d/kind"]), _values, min_size=1, max_size=2)
 
 
 @st.composite
