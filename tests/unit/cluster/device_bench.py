@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Final
 
 from tests.unit.cluster.fakes import (
@@ -107,7 +108,7 @@ class ClaimServer:
         self.claims[name] = {"metadata": meta | {"finalizers": list(finalizers)}, "status": status}
         self.api.on("GET", f"{CLAIMS}/{name}", lambda _request: Reply(body=self.claims[name]))
         for door in ("", "/status"):
-            self.api.on("PATCH", f"{CLAIMS}/{name}{door}", lambda request, door=door: self._patch(name, door, request))
+            self.api.on("PATCH", f"{CLAIMS}/{name}{door}", partial(self._patch, name, door))
 
     def protected(self, name: str = "gpus", **status: Any) -> None:
         self.add(name, finalizers=(DELETE_PROTECTION,), **status)
