@@ -2,8 +2,10 @@
 
 Words, not whole names, because names are made of each other: pod `train-worker-0` and PodGroup `train-<uid>` belong to
 Job `train`, and still do as `w3-w7-0`, `w3-<uid>` and `w3`. Numbers, amounts, times, durations, UIDs and Kubernetes'
-own words stay, and so does the configuration, with all words in it. Messages are left out, of events, too. What has the
-same priority and the same age is ordered by a hash of its name, so such ties may be decided otherwise.
+own words stay, and so does the configuration, with all words in it. So do the names of device drivers, the attributes
+of their devices, and the expressions that select by these: with other words, an expression could select others.
+Messages are left out, of events, too. What has the same priority and the same age is ordered by a hash of its name, so
+such ties may be decided otherwise.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.api import names
+from volcano_py.api.devices.slices import ResourceSlice
 from volcano_py.api.objects import ApiObject
 from volcano_py.capture.model import Capture, CapturedEvent
 from volcano_py.cluster.manifests import Stored
@@ -59,6 +62,7 @@ _COMMON: Final = frozenset(
             "true",
             "false",
             "pod",
+            "pods",
         ),
     }
 )
@@ -81,6 +85,7 @@ _AS_THEY_ARE: Final = frozenset(
         *("overhead", "minResources", "allocatedResources", "usage", "guarantee", "minAvailable", "maxUnavailable"),
         *("scopes", "scopeName", "networkTopology", "action", "event", "events", "timeout", "iteration"),
         *("topologyPolicy", "plugins", "runningEstimate", "runningDuration", "maximumVolumeSize", "hostIP", "mode"),
+        *("allocationMode", "attributes", "expression", "matchAttribute", "distinctAttribute"),
         *("controlledResources", "reclaimPolicy", names.RESOURCE_STRATEGY_TYPE, names.RESOURCE_STRATEGY_WEIGHT),
         *(names.NUMA_POLICY, names.NETWORK_TOPOLOGY_MODE, names.NODE_GROUP_LIMITS),
     }
@@ -91,11 +96,14 @@ _MESSAGES: Final = frozenset({"message"})
 
 _MAPS: Final = frozenset(
     {
-        *("labels", "annotations", "matchLabels", "nodeSelector", "minTaskMember", "taskStatusCount"),
+        *("labels", "annotations", "matchLabels", "minTaskMember", "taskStatusCount"),
         *("disruptedPods",),
     }
 )
 """Fields that are maps with keys of their authors' choosing."""
+
+_MAPS_OF_TEXTS: Final = frozenset({"selector", "nodeSelector"})
+"""Fields that are such maps in Services and pods, where they have texts; elsewhere they are objects."""
 
 
 def anonymized(capture: Capture) -> Capture:
@@ -126,8 +134,10 @@ class _Words:
 
     @classmethod
     def of(cls, capture: Capture) -> _Words:
-        """Those of a capture; the words of its configuration and the names of its schedulers stay."""
-        kept = {word for text in (capture.configuration, *capture.scheduler_names) for word in _WORD.findall(text)}
+        """Those of a capture; the words of its configuration and the names of its schedulers and drivers stay."""
+        drivers = [obj.spec.driver for _, obj in capture.items if isinstance(obj, ResourceSlice)]
+        staying = (capture.configuration, *capture.scheduler_names, *drivers)
+        kept = {word for text in staying for word in _WORD.findall(text)}
         texts = [capture.default_queue, capture.leader, capture.sharding.name if capture.sharding else ""]
         for _, obj in capture.items:
             _collect(msgspec.to_builtins(obj), texts)
@@ -174,12 +184,18 @@ class _Words:
     def _inside(self, key: str, item: Any, field: str) -> Any:
         if _is_map(field, item):
             return item if key in _AS_THEY_ARE else self._value(item)
-        return item if key in _AS_THEY_ARE and key not in ("state", "status") else self._value(item, key)
+        field = _field(key, item)
+        return item if field in _AS_THEY_ARE and key not in ("state", "status") else self._value(item, field)
 
 
 def _is_map(field: str, item: Any) -> bool:
-    """Whether the keys of this field's value are names; a selector is a map in Services alone."""
-    return field in _MAPS or (field == "selector" and isinstance(item, str))
+    """Whether the keys of this field's value are names."""
+    return field in _MAPS or (field in _MAPS_OF_TEXTS and isinstance(item, str))
+
+
+def _field(key: str, item: Any) -> str:
+    """The field, but for `requests`: they are amounts, and in claims to devices lists with names."""
+    return "" if key == "requests" and isinstance(item, list) else key
 
 
 def _collect(value: Any, texts: list[str], field: str = "") -> None:
@@ -195,8 +211,8 @@ def _collect(value: Any, texts: list[str], field: str = "") -> None:
             if _is_map(field, item):
                 texts.append(key)
                 _collect(item, texts, key if key in _AS_THEY_ARE else "")
-            elif key not in _AS_THEY_ARE or key in ("state", "status"):
-                _collect(item, texts, key)
+            elif (within := _field(key, item)) not in _AS_THEY_ARE or key in ("state", "status"):
+                _collect(item, texts, within)
 
 
 def _words_of(text: str) -> list[str]:

@@ -35,6 +35,7 @@ ESSENTIAL: Final = frozenset({"Pod", "Node", "Queue", "PodGroup"})
 _SPREADING: Final = "pods that it selects are not spread by default"
 _WORKLOAD: Final = "single pods of such workloads form gangs of their own size only if they say so themselves"
 _VOLUMES: Final = "pods with volumes that it concerns count as waiting for them"
+_DEVICES: Final = "pods with claims to devices that it concerns count as waiting for them"
 
 CONSEQUENCES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -56,6 +57,9 @@ CONSEQUENCES: Final[Mapping[str, str]] = MappingProxyType(
         "PersistentVolumeClaim": _VOLUMES,
         "PersistentVolume": _VOLUMES,
         "StorageClass": _VOLUMES,
+        "ResourceClaim": "pods with claims to devices count as waiting for them, and no device is in use",
+        "DeviceClass": _DEVICES,
+        "ResourceSlice": _DEVICES,
         "HyperNode": "jobs that ask for network topology wait, because no domain is known",
         "NodeShard": "no shard has nodes or queues",
         "CSINode": "nodes take any number of volumes",

@@ -21,6 +21,7 @@ import orjson
 import yaml
 
 from volcano_py.api import hyper_nodes, objects, volumes, workloads
+from volcano_py.api.devices import claims, slices
 from volcano_py.api.json_values import is_deeper_than
 from volcano_py.api.objects import ApiObject, ObjectMeta, PriorityClass, metadata_of
 from volcano_py.api.shards import node_shards
@@ -57,6 +58,12 @@ _OF_GROUP: Final[Mapping[str, Mapping[str, type[ApiObject]]]] = {
     "policy": {"PodDisruptionBudget": workloads.PodDisruptionBudget},
     "scheduling.k8s.io": {"PriorityClass": objects.PriorityClass},
     "scheduling.volcano.sh": {"PodGroup": objects.PodGroup, "Queue": objects.Queue},
+    "resource.k8s.io": {
+        "ResourceClaim": claims.ResourceClaim,
+        "ResourceClaimTemplate": claims.ResourceClaimTemplate,
+        "DeviceClass": claims.DeviceClass,
+        "ResourceSlice": slices.ResourceSlice,
+    },
     "storage.k8s.io": {
         "StorageClass": volumes.StorageClass,
         "CSINode": volumes.CSINode,
@@ -67,6 +74,8 @@ _OF_GROUP: Final[Mapping[str, Mapping[str, type[ApiObject]]]] = {
     "topology.volcano.sh": {"HyperNode": hyper_nodes.HyperNode},
 }
 """API group → kind → what its objects are read as."""
+_OTHER_SHAPES: Final = frozenset({"resource.k8s.io/v1alpha3", "resource.k8s.io/v1beta1"})
+"""Versions whose objects have their fields elsewhere than those of the version that is read."""
 _OWNERS_OF_PODS: Final = (workloads.Workload, workloads.ReplicationController)
 _CLUSTER_SCOPED: Final = frozenset(
     {
@@ -78,6 +87,8 @@ _CLUSTER_SCOPED: Final = frozenset(
         "StorageClass",
         "CSINode",
         "CSIDriver",
+        "DeviceClass",
+        "ResourceSlice",
         "NodeMetrics",
         "HyperNode",
         "NodeShard",
@@ -309,6 +320,8 @@ def _read_as(body: Mapping[str, Any]) -> type[ApiObject] | None:
     """None for a kind that scheduling does not read: other APIs have a Queue, a PodGroup or a Service of their own. A
     hand-written manifest may leave the API out."""
     kind, version = str(body.get("kind", "")), body.get("apiVersion")
+    if version in _OTHER_SHAPES:
+        return None
     groups = _OF_GROUP if version is None else (str(version).rpartition("/")[0],)
     return next((kinds[kind] for group in groups if kind in (kinds := _OF_GROUP.get(group, {}))), None)
 

@@ -57,7 +57,7 @@ EXAMPLES: Final[Mapping[Reason, str]] = {
         "spec.containers[0].resources.requests.cpu", "-1", "a request must not be negative"
     ),
     Reason.INVALID_POD_GROUP: explain.invalid_field("spec.minMember", -1, "write 0 or more"),
-    Reason.UNSUPPORTED: explain.unsupported("spec.resourceClaims (dynamic resource allocation)"),
+    Reason.UNSUPPORTED: explain.devices_not_chosen(),
     Reason.POD_GROUP_NOT_FOUND: explain.pod_group_not_found("ml", "train"),
     Reason.QUEUE_NOT_FOUND: explain.queue_not_found("team-x"),
     Reason.INVALID_QUEUE: explain.invalid_queue(

@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress
 
 from volcano_py.api import names
-from volcano_py.api.effects import NO_ANNOTATIONS, Bind, ClaimBinding, ObjectRef, PodCondition, PodGroupStatusUpdate
+from volcano_py.api.effects import (
+    NO_ANNOTATIONS,
+    Bind,
+    ClaimBinding,
+    DeviceBinding,
+    ObjectRef,
+    PodCondition,
+    PodGroupStatusUpdate,
+)
 from volcano_py.api.objects import ApiObject
 from volcano_py.api.shards.sharding import Sharding
 from volcano_py.record.entries import (
@@ -69,21 +77,22 @@ class RecordedState(ClusterState):
         uid: str,
         node: str,
         claims: Sequence[ClaimBinding] = (),
+        devices: Sequence[DeviceBinding] = (),
         *,
         queue: str = "",
         annotations: Mapping[str, str] = NO_ANNOTATIONS,
     ) -> bool:
-        is_bound = super().assume_bound(uid, node, claims, queue=queue, annotations=annotations)
+        is_bound = super().assume_bound(uid, node, claims, devices, queue=queue, annotations=annotations)
         if is_bound:
             pod = ObjectRef("Pod", "", "", uid)
-            bind = Bind(pod, node, "", queue, claims=tuple(claims), annotations=annotations)
+            bind = Bind(pod, node, "", queue, claims=tuple(claims), annotations=annotations, devices=tuple(devices))
             self._record(AssumedBound((bind,)))
         return is_bound
 
     def assume_all_bound(self, binds: Sequence[Bind]) -> list[bool]:
         are_bound = super().assume_all_bound(binds)
         bound = tuple(compress(binds, are_bound))
-        if bound and not any(bind.claims for bind in binds):  # else one by one, by assume_bound
+        if bound and not any(bind.claims or bind.devices for bind in binds):  # else one by one, by assume_bound
             self._record(AssumedBound(bound))
         return are_bound
 

@@ -13,12 +13,20 @@ from typing import Final, cast
 import numpy as np
 
 from volcano_py.api import names
-from volcano_py.api.effects import NO_ANNOTATIONS, Bind, ClaimBinding, PodCondition, PodGroupStatusUpdate
+from volcano_py.api.effects import (
+    NO_ANNOTATIONS,
+    Bind,
+    ClaimBinding,
+    DeviceBinding,
+    PodCondition,
+    PodGroupStatusUpdate,
+)
 from volcano_py.api.objects import ApiObject, Condition, Pod, metadata_of
 from volcano_py.api.shards.node_shards import NODE_SHARD
 from volcano_py.api.shards.sharding import Sharding
 from volcano_py.state.budgets import Budgets
 from volcano_py.state.cards.held import HeldCards
+from volcano_py.state.claims.pod_claims import PodClaims
 from volcano_py.state.classes.class_book import ClassBook
 from volcano_py.state.foreign_groups import Both
 from volcano_py.state.groups import Groups, PriorityClasses
@@ -43,7 +51,6 @@ from volcano_py.state.terms.term_book import TermBook
 from volcano_py.state.terms.term_shares import TermShares
 from volcano_py.state.topology.hyper_nodes import HyperNodes
 from volcano_py.state.unreadable_values import UnreadableOfObjects
-from volcano_py.state.volumes.pod_claims import PodClaims
 
 ChangeListener = Callable[[Change], None]
 """Called after a change that is worth a cycle, with what it means."""
@@ -112,6 +119,7 @@ class ClusterState:
         owners, selections = self._groups.foreign.owners, self._spread_defaults.selections.stores
         self._stores: dict[str, Store] = {
             **self._claims.volumes.stores,
+            **self._claims.devices.stores,
             **owners,
             **selections,
             **{kind: Both(owners[kind], selections[kind]) for kind in owners.keys() & selections},
@@ -191,6 +199,7 @@ class ClusterState:
         uid: str,
         node: str,
         claims: Sequence[ClaimBinding] = (),
+        devices: Sequence[DeviceBinding] = (),
         *,
         queue: str = "",
         annotations: Mapping[str, str] = NO_ANNOTATIONS,
@@ -198,19 +207,24 @@ class ClusterState:
         """The pod was handed to the binder, charged to `queue` ("": that of its PodGroup), with `annotations` that its
         binding writes. False when it must not be:
         it is no longer there or waits no more, or the node has gone or has no room any more (others bind pods, too,
-        while a cycle decides), or one of its `claims` or a volume for it is taken."""
+        while a cycle decides), or one of its `claims` or a volume for it is taken, or one of its claims to `devices` or
+        a device for it."""
         if claims and not self._claims.volumes.may_assume(claims, node):
+            return False
+        if devices and not self._claims.devices.may_assume(devices):
             return False
         if not self._pods.assume_bound(uid, node, queue, annotations):
             return False
-        self._claims.assume(uid, claims, node)
+        self._claims.assume(uid, claims, devices, node)
         return True
 
     def assume_all_bound(self, binds: Sequence[Bind]) -> list[bool]:
         """`assume_bound` for each of these, in their order; all at once where nothing is in the way."""
-        if any(bind.claims for bind in binds):
+        if any(bind.claims or bind.devices for bind in binds):
             return [
-                self.assume_bound(bind.pod.uid, bind.node, bind.claims, queue=bind.queue, annotations=bind.annotations)
+                self.assume_bound(
+                    bind.pod.uid, bind.node, bind.claims, bind.devices, queue=bind.queue, annotations=bind.annotations
+                )
                 for bind in binds
             ]
         return self._pods.assume_all_bound([(bind.pod.uid, bind.node, bind.queue, bind.annotations) for bind in binds])
@@ -220,11 +234,12 @@ class ClusterState:
         since, and bound more to the nodes than they have."""
         for bind in binds:
             if self._pods.restore_bound(bind.pod.uid, bind.node, bind.queue, bind.annotations):
-                self._claims.assume(bind.pod.uid, bind.claims, bind.node)
+                self._claims.assume(bind.pod.uid, bind.claims, bind.devices, bind.node)
 
     def bind_failed(self, uid: str, *, retry_at: float) -> None:
         """The pod is not bound after all; it may be tried again from `retry_at` (seconds since the epoch)."""
         self._claims.volumes.forget(uid)
+        self._claims.devices.forget(uid)
         self._tell(self._pods.bind_failed(uid, retry_at))
 
     def assume_evicted(self, uid: str) -> bool:
@@ -319,6 +334,7 @@ class ClusterState:
             budgets=self._budgets.by_namespace(),
             terms=terms,
             storage=self._claims.volumes.storage(),
+            devices=self._claims.devices.picture(),
             quotas=self._quotas.by_namespace(),
             loads=self._loads.by_node(),
             offers_version=self._nodes.offers_version,

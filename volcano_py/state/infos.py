@@ -42,6 +42,9 @@ class TaskInfo(msgspec.Struct, frozen=True, gc=False):
     """Seconds after it was scheduled for which it asks not to be evicted (`volcano.sh/cooldown-time`)."""
     claims: tuple[str, ...] = ()
     """The PersistentVolumeClaims it uses, as namespace/name, in the order of its class's `volumes`."""
+    device_claims: tuple[str, ...] = ()
+    """The ResourceClaims it uses, as namespace/name, in the order of its class's `devices`, unless one of these is a
+    trouble. (A pod that has a node has no troubles: a claim that does not exist is here alone.)"""
     says_preemptable: bool = False
     """`volcano.sh/preemptable: "true"` is written on the pod."""
     uses_revocable: bool = False

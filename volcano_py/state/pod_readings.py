@@ -12,6 +12,7 @@ from volcano_py.api.annotations.known import values_of_pod
 from volcano_py.api.effects import ObjectRef
 from volcano_py.api.objects import Condition, Pod
 from volcano_py.state.classes.limits import pod_limits
+from volcano_py.state.devices.entries import device_claims_of
 from volcano_py.state.infos import TaskInfo
 from volcano_py.state.status import TaskStatus, status_of
 from volcano_py.state.table.columns import ANY_PRIORITY
@@ -104,6 +105,7 @@ def task_info(pod: Pod, *, ours: bool) -> TaskInfo:
         condition=unscheduled,
         cooldown=said.cooldown or 0.0,
         claims=claims_of(pod),
+        device_claims=device_claims_of(pod),
         says_preemptable=says_preemptable,
         uses_revocable=says_preemptable if said.uses_revocable is None else said.uses_revocable,
         named_queue=annotations.get(names.QUEUE_NAME, ""),

@@ -24,6 +24,7 @@ from volcano_py.state.unreadable_values import UnreadableValues
 if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject, Condition
     from volcano_py.state.cards.held import HeldCards
+    from volcano_py.state.claims.pod_claims import PodClaims
     from volcano_py.state.classes.class_book import ClassBook
     from volcano_py.state.groups import Groups
     from volcano_py.state.nodes.nodes import Nodes
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from volcano_py.state.table.ledger import Ledger
     from volcano_py.state.terms.spread_defaults import SpreadDefaults
     from volcano_py.state.terms.term_book import TermBook
-    from volcano_py.state.volumes.pod_claims import PodClaims
 
 LONGEST_PAUSE: Final = 60.0
 """Seconds until a pod whose binding or eviction failed again and again is tried once more."""
@@ -292,9 +292,12 @@ class Pods:
 
     def _hold(self, row: int, pod: Pod, info: TaskInfo, status: TaskStatus, node: int, job: int) -> _Held:
         """Take hold of what the pod's row is to refer to."""
-        volumes = self._claims.put(row, pod, () if status in _FINISHED else info.claims)
+        if status in _FINISHED:
+            volumes, devices = self._claims.end(row, pod)
+        else:
+            volumes, devices = self._claims.put(row, pod, info.claims, info.device_claims)
         return _Held(
-            self._classes.join(pod, volumes).row,
+            self._classes.join(pod, volumes, devices).row,
             self._terms.take_labels(info.ref.namespace, info.labels),
             self.roles.take(info.role),
             self.sub_groups.take(self._groups.sub_group(job, info.labels)),

@@ -12,6 +12,7 @@ from volcano_py.api.wording.explain_gangs import Strangers
 from volcano_py.state.budgets import Budget
 from volcano_py.state.cards.held import HeldTable
 from volcano_py.state.classes.class_split import split_by_company
+from volcano_py.state.devices.picture import NO_DEVICES, DevicePicture
 from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, TaskInfo
 from volcano_py.state.nodes.loads import Load
 from volcano_py.state.queues.quotas import Quota
@@ -87,6 +88,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     """Which pod terms match which pods."""
     storage: Storage = msgspec.field(default_factory=Storage)
     """What volumes there are, and where more can be had."""
+    devices: DevicePicture = NO_DEVICES
+    """What devices there are, and which claims have them."""
     quotas: Mapping[str, tuple[Quota, ...]] = msgspec.field(default_factory=dict)
     """ResourceQuotas without scopes by namespace."""
     loads: Mapping[str, Load] = msgspec.field(default_factory=dict)

@@ -27,6 +27,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.api.requests import PodRequests, RequestError
 from volcano_py.state.cards.asked import CardsAsked, cards_asked, wish_fault
 from volcano_py.state.classes.unsupported import unsupported
+from volcano_py.state.devices.needs import DeviceNeed
 from volcano_py.state.table.axis import CPU, MEMORY, IntVector
 from volcano_py.state.table.units import whole_units
 from volcano_py.state.terms.affinity import AffinityTerm, affinity_fault, affinity_terms
@@ -63,7 +64,6 @@ class Signature(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True
     host_ports: tuple[tuple[str, str, int], ...] = ()
     images: tuple[str, ...] = ()
     namespace: str = ""
-    extras: bytes = b""
     problem: tuple[Reason, str] | None = None
     strategy: tuple[str, str] = ("", "")
     affinity_terms: tuple[AffinityTerm, ...] = ()
@@ -71,6 +71,7 @@ class Signature(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True
     spreads: tuple[Spread, ...] = ()
     disks: tuple[Disk, ...] = ()
     cards: CardsAsked | None = None
+    devices: tuple[DeviceNeed, ...] = ()
 
     def pod_terms(self) -> tuple[PodTerm, ...]:
         """All terms of these pods about other pods, each once: the term book holds them while there are such pods."""
@@ -138,8 +139,13 @@ class TaskClass(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def volumes(self) -> tuple[Need, ...]:
-        """What the claims of such a pod require."""
+        """What the claims of such a pod to volumes require."""
         return self.signature.volumes
+
+    @property
+    def devices(self) -> tuple[DeviceNeed, ...]:
+        """What the claims of such a pod to devices require."""
+        return self.signature.devices
 
     @property
     def disks(self) -> tuple[Disk, ...]:
@@ -153,9 +159,11 @@ class TaskClass(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def uses_amounts_only(self) -> bool:
-        """Whether such a pod uses only amounts of its node: no host ports, disks, volumes or cards."""
+        """Whether such a pod uses only amounts of its node: no host ports, disks, volumes, cards or devices."""
         signature = self.signature  # (asked in every turn of a series)
-        return not (signature.host_ports or signature.disks or signature.volumes or signature.cards)
+        return not (
+            signature.host_ports or signature.disks or signature.volumes or signature.cards or signature.devices
+        )
 
     @property
     def strategy(self) -> tuple[str, str]:
@@ -168,8 +176,8 @@ class TaskClass(msgspec.Struct, frozen=True, eq=False):
         return np.flatnonzero(self.request)
 
 
-def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
-    """The signature of a pod whose claims require `volumes`.
+def signature_of(pod: Pod, volumes: tuple[Need, ...] = (), devices: tuple[DeviceNeed, ...] = ()) -> Signature:
+    """The signature of a pod whose claims require `volumes` and `devices`.
 
     Never raises: what cannot be read becomes the signature's `problem`.
     """
@@ -178,8 +186,9 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
     units, capped = whole_units(amounts, Rounding.UP)
     units["pods"] = 1
     cards = cards_asked(pod)
-    problem = unreadable or _problem(pod, capped, {name for name, value in units.items() if value}, cards)
-    extras, terms, spreads = _extras(spec), affinity_terms(pod), spreads_of(pod)
+    requested = {name for name, value in units.items() if value}
+    problem = unreadable or _problem(pod, capped, requested, cards, uses_devices=bool(devices))
+    terms, spreads = affinity_terms(pod), spreads_of(pod)
     # Labels are left out: most would split classes for nothing. Those that some term looks at do so in class_split.
     return Signature(
         units=tuple(sorted((name, value) for name, value in units.items() if value)),
@@ -189,8 +198,7 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
         tolerations=tuple(spec.tolerations),
         host_ports=_host_ports(spec),
         images=tuple(sorted(container.image for container in (*spec.containers, *spec.init_containers))),
-        namespace=pod.metadata.namespace if extras or terms or spreads else "",
-        extras=extras,
+        namespace=pod.metadata.namespace if terms or spreads else "",
         problem=problem,
         strategy=strategy_of(pod),
         affinity_terms=terms,
@@ -198,6 +206,7 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
         spreads=spreads,
         disks=disks_of(pod),
         cards=cards,
+        devices=devices,
     )
 
 
@@ -213,7 +222,9 @@ def _amounts(pod: Pod) -> tuple[Mapping[str, Fraction], Mapping[str, Fraction], 
         return {}, scored, (Reason.INVALID_POD, str(error))
 
 
-def _problem(pod: Pod, capped: str | None, requested: set[str], cards: CardsAsked | None) -> tuple[Reason, str] | None:
+def _problem(
+    pod: Pod, capped: str | None, requested: set[str], cards: CardsAsked | None, *, uses_devices: bool
+) -> tuple[Reason, str] | None:
     """Why no pod like this can be placed as it is. `capped`: a resource of which it requests an absurd amount."""
     if capped is not None:
         text = f"asks for an impossible amount of {capped} (more than 2^50 units); lower the request"
@@ -222,7 +233,7 @@ def _problem(pod: Pod, capped: str | None, requested: set[str], cards: CardsAske
         return Reason.INVALID_POD, fault
     if cards is not None and (fault := wish_fault(pod)) is not None:
         return Reason.INVALID_POD, fault
-    feature = unsupported(pod, requested)
+    feature = unsupported(pod, requested, uses_devices=uses_devices)
     return None if feature is None else (Reason.UNSUPPORTED, feature)
 
 
@@ -264,11 +275,6 @@ def _host_ports(spec: PodSpec) -> tuple[tuple[str, str, int], ...]:
     sidecars = [container for container in spec.init_containers if container.restart_policy == "Always"]
     lasting = [*spec.containers, *sidecars]
     return tuple(sorted({host(port) for container in lasting for port in container.ports if port.host_port}))
-
-
-def _extras(spec: PodSpec) -> bytes:
-    """Resource claims, encoded: only equality matters here."""
-    return msgspec.json.encode(spec.resource_claims) if spec.resource_claims else b""
 
 
 def nonzero_vector(signature: Signature) -> IntVector:

@@ -89,6 +89,13 @@ def cards_not_chosen(resources: str) -> str:
     )
 
 
+def devices_not_chosen() -> str:
+    return (
+        "the pod uses spec.resourceClaims (dynamic resource allocation), and no plugin chooses its devices: add the "
+        "plugin predicates to the configuration, without predicate.DynamicResourceAllocationEnable: false"
+    )
+
+
 def plugin_failed(plugin: str = "") -> str:
     """`plugin` may be unknown."""
     who = f"plugin {plugin}" if plugin else "a plugin"

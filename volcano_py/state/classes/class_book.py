@@ -14,6 +14,7 @@ from volcano_py.api.objects import Pod
 from volcano_py.api.reasons import Reason
 from volcano_py.api.requests import resize_of
 from volcano_py.state.cards.asked import CardsAsked, wishes_of
+from volcano_py.state.devices.needs import DeviceNeed
 from volcano_py.state.table.axis import TooManyResourcesError
 from volcano_py.state.table.ledger import Ledger
 from volcano_py.state.task_class import Refusal, Signature, TaskClass, nonzero_vector, signature_of
@@ -51,15 +52,15 @@ class ClassBook:
         """Key of a class → the short cuts that lead to it."""
         self._encoder = msgspec.msgpack.Encoder()
 
-    def join(self, pod: Pod, volumes: tuple[Need, ...] = ()) -> TaskClass:
-        """The pod's class, with one task more in it; `volumes` is what its claims require."""
-        short_cut = self._encoder.encode((volumes, _raw(pod)))
+    def join(self, pod: Pod, volumes: tuple[Need, ...] = (), devices: tuple[DeviceNeed, ...] = ()) -> TaskClass:
+        """The pod's class, with one task more in it; `volumes` and `devices` are what its claims require."""
+        short_cut = self._encoder.encode((volumes, devices, _raw(pod)))
         if len(short_cut) > _LONGEST_SHORT_CUT:
             short_cut = blake2b(short_cut, digest_size=16).digest()
         key = self._remembered.get(short_cut)
         found = self._by_key.get(key) if key is not None else None
         if found is None:
-            signature = signature_of(pod, volumes)
+            signature = signature_of(pod, volumes, devices)
             key = self._encoder.encode(signature)
             found = self._by_key.get(key) or self._add(key, signature)
             self._remember(short_cut, found.key)
@@ -207,10 +208,9 @@ def _raw(pod: Pod) -> tuple[object, ...]:
         spec.node_selector,
         spec.affinity,
         spec.tolerations,
-        spec.resource_claims,
         spreads,
         disks_of(pod),
-        meta.namespace if spec.affinity or spreads or spec.resource_claims else None,
+        meta.namespace if spec.affinity or spreads else None,
         _labels_read(pod) if spec.affinity or spreads else (),
         annotations.get(names.RESOURCE_STRATEGY_TYPE),
         annotations.get(names.RESOURCE_STRATEGY_WEIGHT),

@@ -19,17 +19,22 @@ _STRICT_POLICIES: Final = frozenset({"restricted", "single-numa-node"})
 """Those under which a node can turn a pod away; `best-effort` admits every pod."""
 
 
-def unsupported(pod: Pod, asked: Collection[str]) -> str | None:
+def unsupported(pod: Pod, asked: Collection[str], *, uses_devices: bool) -> str | None:
     """What the pod requires that is not evaluated, for people; `asked` are the resources it asks something of."""
     if (feature := _feature(pod)) is not None:
         return explain.unsupported(feature)
-    cards = PARTS_OF_CARDS.intersection(asked)
-    return without_cards(cards) if cards else None
+    return not_chosen(PARTS_OF_CARDS.intersection(asked), uses_devices=uses_devices)
 
 
-def without_cards(resources: Collection[str]) -> str:
-    """What a pod waits with that requires nothing else: no plugin chooses its cards. A session in which one does takes
-    this problem away (framework.calls.chosen_cards)."""
+def not_chosen(cards: Collection[str], *, uses_devices: bool) -> str | None:
+    """What a pod waits with that requires nothing else than parts of cards (these resources) and devices by claims: no
+    plugin chooses them. A session in which one does takes this problem away (framework.calls.chosen_cards)."""
+    if cards:
+        return _without_cards(cards)
+    return explain.devices_not_chosen() if uses_devices else None
+
+
+def _without_cards(resources: Collection[str]) -> str:
     listed = " and ".join(sorted(resources))
     if VGPU.issuperset(resources):
         return explain.cards_not_chosen(listed)
@@ -43,8 +48,6 @@ def strict_numa_policy(pod: Pod) -> str:
 
 
 def _feature(pod: Pod) -> str | None:
-    if pod.spec.resource_claims:
-        return "spec.resourceClaims (dynamic resource allocation)"
     policy = strict_numa_policy(pod)
     if policy and _is_guaranteed(pod.spec):
         return f"annotation {NUMA_POLICY}: {policy} (Volcano's plugin numa-aware)"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
-from volcano_py.api.devices.claims import AllocatedConfig, ClaimConfig
+from volcano_py.api.devices.claims import ClaimConfig
 from volcano_py.api.devices.slices import DeviceTaint
 from volcano_py.api.objects import NodeSelector
 
@@ -29,6 +30,7 @@ class Device(msgspec.Struct, frozen=True, eq=False):
         capacity: by `domain/name`, quantities as written.
         node: the only node on which it can be used; "" for devices of the network.
         nodes: from which nodes a device of the network can be used; None with `node` "": from all.
+        binds_to_node: once given it can be used from the node it was given for only, wherever it could be before.
         unusable: why it is given to nobody: it needs something that is not evaluated. "" for most.
     """
 
@@ -41,6 +43,7 @@ class Device(msgspec.Struct, frozen=True, eq=False):
     node: str = ""
     nodes: NodeSelector | None = None
     unusable: str = ""
+    binds_to_node: bool = False
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -62,7 +65,7 @@ class ClaimInfo(msgspec.Struct, frozen=True, eq=False):
     """What of a claim matters when devices are chosen for it, or a pod is added to its users.
 
     Attributes:
-        users: UIDs of those for which it is reserved.
+        users: UIDs of those for which it is reserved, or is about to be.
         devices: positions in `DevicePicture.devices` of what it has, or is about to get; without those to which it has
             admin access only.
         is_given: it has its devices, or is about to get them.
@@ -84,15 +87,15 @@ class DevicePicture(msgspec.Struct, frozen=True, eq=False):
         devices: [D] in the order in which they are tried: pools by driver and name, slices by name, devices as they
             are published.
         faults: pools that are left out.
-        claims: by namespace/name: those that pods use, and those that have devices.
-        class_configs: what a device class adds to allocations, by its name.
+        claims: all that there are, by namespace/name.
+        class_configs: parameters for drivers that a device class adds to allocations, by its name.
     """
 
     version: int = 0
     devices: tuple[Device, ...] = ()
     faults: tuple[PoolFault, ...] = ()
     claims: Mapping[str, ClaimInfo] = msgspec.field(default_factory=dict)
-    class_configs: Mapping[str, tuple[AllocatedConfig, ...]] = msgspec.field(default_factory=dict)
+    class_configs: Mapping[str, tuple[dict[str, Any], ...]] = msgspec.field(default_factory=dict)
 
 
 NO_DEVICES = DevicePicture()

@@ -10,7 +10,7 @@ from tests.unit.state.watched import with_spec, with_status
 from volcano_py.api.effects import Event, PodCondition
 from volcano_py.api.objects import Condition
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording.explain import unsupported
+from volcano_py.api.wording.explain import devices_not_chosen
 from volcano_py.framework.job import Job
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.status.closing import Closing
@@ -132,10 +132,9 @@ def test_what_cannot_be_placed_as_it_stands_is_an_error() -> None:
     claiming: Any = with_spec(pod("h-0", group="h", cpu="1"), resource_claims=[{"name": "gpu"}])
     done = closed(node("n1"), pod_group("g"), broken, pod_group("h"), claiming)
     unreadable = "spec.containers[0].resources.requests.cpu: 'much' is not a quantity (examples: 2, 500m, 1.5Gi, 1e3)"
-    feature = "spec.resourceClaims (dynamic resource allocation)"
     assert done.pods() == {
         "g-1": ("SchedulerError", f"InvalidPod: {unreadable}"),
-        "h-0": ("SchedulerError", f"Unsupported: {unsupported(feature)}"),
+        "h-0": ("SchedulerError", f"Unsupported: {devices_not_chosen()}"),
     }
 
 

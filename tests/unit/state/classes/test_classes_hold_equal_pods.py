@@ -346,11 +346,6 @@ def sharing(**resources: str) -> Pod:
     ("asking", "feature"),
     [
         pytest.param(
-            with_spec(pod("a"), resource_claims=[{"name": "gpu"}]),
-            "spec.resourceClaims (dynamic resource allocation)",
-            id="dra",
-        ),
-        pytest.param(
             sharing(**{"gpu-memory": "1024"}), "volcano.sh/gpu-memory (Volcano's plugin deviceshare)", id="shared GPU"
         ),
         pytest.param(

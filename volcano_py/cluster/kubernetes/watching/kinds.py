@@ -9,6 +9,8 @@ from typing import Final
 import msgspec
 
 from volcano_py.api import hyper_nodes, objects, volumes, workloads
+from volcano_py.api.devices import claims, slices
+from volcano_py.api.devices.claims import DEVICE_API
 from volcano_py.api.names import SCHEDULING_API, TOPOLOGY_API
 from volcano_py.api.objects import ApiObject
 from volcano_py.api.shards import node_shards
@@ -95,6 +97,15 @@ CSI_DRIVER: Final = Kind(
 CSI_STORAGE_CAPACITY: Final = Kind(
     "CSIStorageCapacity", ApiPath(_STORAGE, "csistoragecapacities"), volumes.CSIStorageCapacity, optional=True
 )
+RESOURCE_CLAIM: Final = Kind(
+    "ResourceClaim", ApiPath(DEVICE_API, "resourceclaims"), claims.ResourceClaim, optional=True
+)
+DEVICE_CLASS: Final = Kind(
+    "DeviceClass", ApiPath(DEVICE_API, "deviceclasses"), claims.DeviceClass, namespaced=False, optional=True
+)
+RESOURCE_SLICE: Final = Kind(
+    "ResourceSlice", ApiPath(DEVICE_API, "resourceslices"), slices.ResourceSlice, namespaced=False, optional=True
+)
 HYPER_NODE: Final = Kind(
     "HyperNode", ApiPath(TOPOLOGY_API, "hypernodes"), hyper_nodes.HyperNode, namespaced=False, optional=True
 )
@@ -113,6 +124,9 @@ VOLUME_KINDS: Final = (
     CSI_STORAGE_CAPACITY,
 )
 """What the placing of pods with volumes follows from."""
+DEVICE_KINDS: Final = (RESOURCE_CLAIM, DEVICE_CLASS, RESOURCE_SLICE)
+"""What the placing of pods with claims to devices follows from. Servers before Kubernetes 1.34 have none of this
+version."""
 STATE_KINDS: Final = (
     POD,
     NODE,
@@ -124,6 +138,7 @@ STATE_KINDS: Final = (
     HYPER_NODE,
     *SELECTING_KINDS,
     *VOLUME_KINDS,
+    *DEVICE_KINDS,
 )
 """What decisions follow from, but for queues, which kopf watches."""
 # Watched by the job controller alone: a cluster need not have the API.
@@ -150,6 +165,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             DAEMON_SET,
             JOB,
             *VOLUME_KINDS,
+            *DEVICE_KINDS,
         )
     }
 )

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from volcano_py.api.objects import Pod
+
+_NO_ROWS: Final[frozenset[int]] = frozenset()
 
 
 class Claimants:
@@ -20,13 +23,15 @@ class Claimants:
     def put(self, row: int, pod: Pod, claims: tuple[str, ...]) -> frozenset[int]:
         """The pod in that row uses these claims now; returns the other rows for which a claim became shared, or no
         longer is."""
+        if not claims and row not in self._pods:
+            return _NO_ROWS  # (most pods)
         before = self._pods[row][1] if row in self._pods else ()
         if claims:
             self._pods[row] = (pod, claims)
         else:
             self._pods.pop(row, None)
         if before == claims:
-            return frozenset()
+            return _NO_ROWS
         touched: set[int] = set()
         for claim in {*before} - {*claims}:
             users = self._users[claim]
@@ -45,7 +50,7 @@ class Claimants:
     def take(self, row: int) -> frozenset[int]:
         """The row is given up; returns as `put`."""
         pod = self._pods.get(row)
-        return self.put(row, pod[0], ()) if pod is not None else frozenset()
+        return self.put(row, pod[0], ()) if pod is not None else _NO_ROWS
 
     def pod(self, row: int) -> Pod | None:
         """The pod in that row, if it uses claims."""

@@ -1,0 +1,292 @@
+"""Who has which devices: what the API server shows, and what is decided before it does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.placement.devices import (
+    allocated,
+    device,
+    device_binding,
+    device_claim,
+    device_class,
+    on_node,
+    resource_slice,
+    with_claims,
+)
+from tests.support.sessions import NAMESPACE, node, pod, pod_group
+from tests.unit.state.watched import Watched, as_status, deleted, on
+from volcano_py.api.devices.claims import Allocation, ClaimConfig
+from volcano_py.api.effects import Bind, ObjectRef
+from volcano_py.api.objects import Pod
+from volcano_py.state.devices.needs import DeviceNeed, GivenDevices, OpenDevices
+from volcano_py.state.devices.picture import NO_DEVICES, ClaimInfo
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.change import Change
+
+FIRST = allocated(("n1", "d0"), node="n1")
+SECOND = allocated(("n1", "d1"), node="n1")
+
+
+def mine(name: str, *claims: str) -> Pod:
+    return with_claims(pod(name, group="g", cpu="1"), *claims)
+
+
+def uid(name: str) -> str:
+    return pod(name).metadata.uid
+
+
+def watching(*objects: Any) -> Watched:
+    """Two nodes, of which the first has two devices, and pods p and q with a claim each."""
+    claims = [device_claim("c"), mine("p", "c"), device_claim("e"), mine("q", "e")]
+    slices = [resource_slice("s", "d0", "d1", on="n1"), device_class()]
+    return Watched(node("n1"), node("n2"), pod_group("g"), slices, claims, *objects)
+
+
+def assume(watched: Watched, name: str, claim: str, allocation: Allocation | None = None, **more: Any) -> bool:
+    return watched.state.assume_bound(uid(name), "n1", (), [device_binding(claim, allocation, **more)])
+
+
+def info(watched: Watched, claim: str) -> ClaimInfo:
+    return watched.snapshot().devices.claims[f"{NAMESPACE}/{claim}"]
+
+
+def needs(watched: Watched, name: str) -> tuple[DeviceNeed, ...]:
+    return watched.class_of(name).devices
+
+
+# -- the picture -------------------------------------------------------------------------------------------------------
+
+
+def test_devices_matter_only_where_pods_have_claims() -> None:
+    watched = Watched(node("n1"), pod_group("g"), pod("plain", group="g", cpu="1"))
+    watched.put(device_class(), device_claim("c", allocation=FIRST), resource_slice("s", "d0", on="n1"))
+    watched.put(device_claim("c"))
+    assert watched.reported() == []
+    assert watched.snapshot().devices is NO_DEVICES
+    watched.put(mine("p", "c"))
+    assert len(watched.snapshot().devices.devices) == 1
+    watched.put(as_status(on(mine("p", "c"), "n1"), "Succeeded"))
+    assert watched.snapshot().devices is NO_DEVICES
+
+
+def test_the_picture_is_the_same_while_nothing_changes() -> None:
+    watched = watching()
+    before = watched.snapshot().devices
+    watched.put(node("n3"), pod("plain", group="g", cpu="1"), device_claim("c"))
+    assert watched.snapshot().devices is before
+    watched.put(device_claim("c", users=["u"]))
+    after = watched.snapshot().devices
+    assert after is not before
+    assert after.devices is before.devices
+    assert before.claims[f"{NAMESPACE}/c"].users == frozenset(), "a picture is not changed any more"
+
+
+def test_claims_say_what_they_have_and_who_uses_them() -> None:
+    config = ClaimConfig(requests=["gpu"])
+    gone = allocated(("n1", "d1"), ("n9", "gone"))
+    watched = watching(device_claim("x", allocation=gone, users=["u1"], config=[config]))
+    found = info(watched, "x")
+    assert (found.uid, found.users, found.is_given) == ("claim-x", frozenset({"u1"}), True)
+    assert (found.devices, found.config) == ((1,), (config,))
+    assert info(watched, "c").devices == ()
+    assert not info(watched, "c").is_given
+
+
+def test_admin_access_takes_nothing_away() -> None:
+    watched = watching(device_claim("x", allocation=allocated(("n1", "d0"), admin=True)))
+    found = info(watched, "x")
+    assert (found.is_given, found.devices) == (True, ())
+    assert assume(watched, "p", "c", FIRST)
+
+
+def test_positions_follow_devices_that_come_and_go() -> None:
+    watched = watching(device_claim("x", allocation=SECOND))
+    assert info(watched, "x").devices == (1,)
+    watched.put(resource_slice("s", "new", "d0", "d1", on="n1"))
+    assert info(watched, "x").devices == (2,)
+    watched.put(resource_slice("s", "new", on="n1"))
+    assert info(watched, "x").devices == ()
+
+
+def test_what_classes_add_to_allocations_is_known() -> None:
+    watched = watching(device_class("shared", config=[{"driver": "d", "parameters": {"a": 1}}]))
+    assert watched.snapshot().devices.class_configs == {"shared": ({"driver": "d", "parameters": {"a": 1}},)}
+    watched.delete(device_class("shared"))
+    assert watched.snapshot().devices.class_configs == {}
+
+
+# -- what wakes --------------------------------------------------------------------------------------------------------
+
+
+def test_devices_that_become_free_are_decisive_and_those_that_are_taken_are_not() -> None:
+    watched = watching()
+    watched.put(device_claim("x", allocation=FIRST, users=["u"]))
+    assert watched.reported() == []
+    watched.put(device_claim("x", allocation=FIRST))
+    assert watched.reported() == []
+    watched.put(device_claim("x"))
+    assert watched.reported() == [Change.DECISION]
+    watched.put(device_claim("x", allocation=FIRST))
+    watched.delete(device_claim("x"))
+    assert watched.reported() == [Change.DECISION]
+
+
+def test_a_device_that_changes_is_decisive() -> None:
+    watched = watching()
+    watched.put(resource_slice("s", "d0", device("d1", {"model": "b"}), on="n1"))
+    assert watched.reported() == [Change.DECISION]
+    watched.delete(resource_slice("s"))
+    assert watched.reported() == [Change.DECISION]
+
+
+# -- what is decided before the API server shows it --------------------------------------------------------------------
+
+
+def decided() -> Watched:
+    """Pod p was handed to the binder with a device for its claim."""
+    watched = watching()
+    assert assume(watched, "p", "c", FIRST)
+    watched.quiet()
+    return watched
+
+
+def test_a_chosen_device_goes_to_no_other_claim() -> None:
+    watched = decided()
+    assert needs(watched, "p") == (GivenDevices(nodes=on_node("n1")),)
+    found = info(watched, "c")
+    assert (found.devices, found.is_given, found.users) == ((0,), True, frozenset({uid("p")}))
+    assert not assume(watched, "q", "e", FIRST)
+    assert watched.status("q") is TaskStatus.PENDING
+    assert assume(watched, "q", "e", SECOND)
+
+
+def test_a_failed_binding_gives_the_device_back() -> None:
+    watched = decided()
+    watched.state.bind_failed(uid("p"), retry_at=0.0)
+    assert needs(watched, "p") == needs(watched, "q")
+    assert info(watched, "c").devices == ()
+    assert assume(watched, "q", "e", FIRST)
+
+
+def test_a_pod_that_is_deleted_gives_the_device_back() -> None:
+    watched = decided()
+    watched.put(deleted(mine("p", "c")))
+    watched.delete(mine("p", "c"))
+    assert not info(watched, "c").is_given
+
+
+def test_a_pod_that_has_ended_gets_no_devices_any_more() -> None:
+    watched = decided()
+    watched.put(as_status(on(mine("p", "c"), "n1"), "Failed"))
+    assert not info(watched, "c").is_given
+
+
+def test_once_the_claim_is_reserved_the_api_server_has_the_say() -> None:
+    watched = decided()
+    watched.put(device_claim("c", allocation=FIRST, users=[uid("p")]))
+    assert watched.reported() == [], "it shows what was decided"
+    watched.state.bind_failed(uid("p"), retry_at=0.0)
+    assert info(watched, "c").is_given
+    watched.put(device_claim("c"))
+    assert not info(watched, "c").is_given
+
+
+def test_an_update_from_before_the_writing_changes_nothing() -> None:
+    watched = decided()
+    watched.put(device_claim("c", owner="late"))
+    assert info(watched, "c").is_given
+
+
+def test_another_claim_of_the_same_name_gets_nothing() -> None:
+    watched = decided()
+    watched.put(device_claim("c", uid="new"))
+    assert isinstance(needs(watched, "p")[0], OpenDevices)
+    watched.put(device_claim("c"))
+    watched.delete(device_claim("c"))
+    watched.put(device_claim("c"))
+    assert not info(watched, "c").is_given
+
+
+@pytest.mark.parametrize(
+    ("change", "brings"),
+    [
+        pytest.param(device_claim("c", uid="new"), True, id="another claim"),
+        pytest.param(device_claim("c", deleting=True), True, id="being deleted"),
+        pytest.param(device_claim("c", allocation=SECOND), True, id="allocated by somebody else"),
+        pytest.param(device_claim("x", allocation=FIRST), True, id="the device is another's"),
+        pytest.param(device_claim("c"), False, id="no devices, and none brought"),
+    ],
+)
+def test_what_was_decided_on_old_facts_is_not_carried_out(change: Any, brings: bool) -> None:
+    watched = watching(change)
+    assert not assume(watched, "p", "c", FIRST if brings else None)
+    assert watched.place("p") == ""
+
+
+def test_a_claim_that_is_gone_is_not_available() -> None:
+    watched = watching()
+    watched.delete(device_claim("c"))
+    assert not assume(watched, "p", "c", FIRST)
+
+
+def test_a_claim_that_has_its_devices_is_only_reserved() -> None:
+    watched = watching(device_claim("c", allocation=FIRST, users=[uid("p")]))
+    assert assume(watched, "p", "c"), "as after a restart between the writing and the binding"
+    watched.state.bind_failed(uid("p"), retry_at=0.0)
+    assert info(watched, "c").users == frozenset({uid("p")})
+
+
+def test_bindings_that_were_handed_over_before_keep_their_devices() -> None:
+    watched = watching()
+    bind = Bind(ObjectRef("Pod", "", "", uid("p")), "n1", "", devices=(device_binding("c", FIRST),))
+    watched.state.restore_bound([bind])
+    assert info(watched, "c").devices == (0,)
+
+
+# -- pods that share a claim -------------------------------------------------------------------------------------------
+
+
+def sharing() -> Watched:
+    """Pods x, y and z of a gang share the claim `c`; x, whose binding brings the devices, and y are being bound."""
+    watched = Watched(node("n1"), pod_group("g"), resource_slice("s", "d0", on="n1"), device_class(), device_claim("c"))
+    watched.put(*(mine(name, "c") for name in "xyz"))
+    binds = [
+        Bind(ObjectRef("Pod", "", "", uid(name)), "n1", "", devices=(device_binding("c", allocation),))
+        for name, allocation in (("x", FIRST), ("y", None))
+    ]
+    assert watched.state.assume_all_bound(binds) == [True, True]
+    return watched
+
+
+def test_the_first_pod_brings_the_devices_and_the_others_use_them() -> None:
+    watched = sharing()
+    given = (GivenDevices(f"{NAMESPACE}/c", on_node("n1")),)
+    assert needs(watched, "x") == needs(watched, "y") == needs(watched, "z") == given
+    assert info(watched, "c").users == {uid("x"), uid("y")}
+    assert assume(watched, "z", "c")
+
+
+def test_if_the_first_one_fails_the_others_do_not_get_the_devices() -> None:
+    watched = sharing()
+    watched.state.bind_failed(uid("x"), retry_at=0.0)
+    assert (info(watched, "c").is_given, info(watched, "c").users) == (False, frozenset())
+    watched.state.bind_failed(uid("y"), retry_at=0.0)
+    assert assume(watched, "z", "c", FIRST)
+
+
+def test_if_another_one_fails_the_devices_stay() -> None:
+    watched = sharing()
+    watched.state.bind_failed(uid("y"), retry_at=0.0)
+    assert (info(watched, "c").is_given, info(watched, "c").users) == (True, frozenset({uid("x")}))
+
+
+def test_devices_that_are_written_stay_with_the_others() -> None:
+    watched = sharing()
+    watched.put(device_claim("c", allocation=FIRST, users=[uid("x")]))
+    watched.state.bind_failed(uid("x"), retry_at=0.0)
+    assert (info(watched, "c").is_given, info(watched, "c").users) == (True, frozenset({uid("x"), uid("y")}))
+    watched.put(device_claim("c"))
+    assert (info(watched, "c").is_given, info(watched, "c").users) == (False, frozenset())

@@ -1,0 +1,227 @@
+"""ResourceSlices as they come: which devices there are, in which order, and which pools give nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.placement.devices import (
+    DRIVER,
+    device,
+    device_claim,
+    in_zone,
+    resource_slice,
+    with_claims,
+)
+from tests.support.sessions import pod, pod_group
+from tests.unit.state.watched import Watched
+from volcano_py.api.devices.slices import DeviceAttribute, DeviceTaint, ResourceSlice, SliceDevice
+from volcano_py.state.devices.picture import Device, DevicePicture, PoolFault, Version
+from volcano_py.state.table.change import Change
+
+
+def watching(*objects: Any) -> Watched:
+    """With a pod that uses a claim: else nothing of this matters."""
+    return Watched(pod_group("g"), device_claim("c"), with_claims(pod("p", group="g", cpu="1"), "c"), *objects)
+
+
+def picture(*objects: Any) -> DevicePicture:
+    return watching(*objects).snapshot().devices
+
+
+def names(picture: DevicePicture) -> list[str]:
+    return [f"{each.pool}/{each.name}" for each in picture.devices]
+
+
+def only(*slices: ResourceSlice) -> Device:
+    (found,) = picture(*slices).devices
+    return found
+
+
+# -- devices -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_device_is_like_is_read_by_qualified_names() -> None:
+    attributes = {
+        "model": DeviceAttribute(string="A100"),
+        "shared.example.org/slots": DeviceAttribute(int_=7),
+        "ecc": DeviceAttribute(bool_=False),
+        "driver": DeviceAttribute(version="1.2.3"),
+        "of a later type": DeviceAttribute(),
+    }
+    taint = DeviceTaint(key="broken", effect="NoSchedule")
+    found = only(
+        resource_slice("s", SliceDevice(name="gpu-0", attributes=attributes, taints=[taint]), on="n1"),
+    )
+    assert found.key == (DRIVER, "n1", "gpu-0")
+    assert found.attributes == {
+        f"{DRIVER}/model": "A100",
+        "shared.example.org/slots": 7,
+        f"{DRIVER}/ecc": False,
+        f"{DRIVER}/driver": Version("1.2.3"),
+    }
+    assert (found.taints, found.node, found.nodes, found.unusable) == ((taint,), "n1", None, "")
+
+
+def test_of_two_spellings_of_one_name_the_qualified_one_holds() -> None:
+    found = only(resource_slice("s", device("d", {f"{DRIVER}/model": "full", "model": "short"})))
+    assert found.attributes == {f"{DRIVER}/model": "full"}
+
+
+def test_capacity_is_kept_as_written() -> None:
+    found = only(resource_slice("s", device("d", capacity={"memory": "40Gi", "x.org/lanes": "16"})))
+    assert found.capacity == {f"{DRIVER}/memory": "40Gi", "x.org/lanes": "16"}
+
+
+def test_devices_of_the_network_say_from_where_they_can_be_used() -> None:
+    everywhere, zone = picture(
+        resource_slice("a", "d"), resource_slice("b", device("d", binds_to_node=True), nodes=in_zone("x"))
+    ).devices
+    assert (everywhere.node, everywhere.nodes, everywhere.binds_to_node) == ("", None, False)
+    assert (zone.node, zone.nodes, zone.binds_to_node) == ("", in_zone("x"), True)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "why"),
+    [
+        pytest.param("allow_multiple_allocations", True, "can be given to several claims at once", id="shared"),
+        pytest.param("binding_conditions", ["ready"], "has conditions for its binding", id="conditions"),
+        pytest.param(
+            "consumes_counters",
+            [{"counterSet": "set", "counters": {"memory": {"value": "1Gi"}}}],
+            "shares counters with other devices",
+            id="counters",
+        ),
+    ],
+)
+def test_a_device_with_a_feature_that_is_not_evaluated_is_not_usable(field: str, value: Any, why: str) -> None:
+    counters = resource_slice(
+        "sets", pool="s", count=2, shared_counters=[{"name": "set", "counters": {"memory": {"value": "9Gi"}}}]
+    )
+    plain, special = picture(
+        counters, resource_slice("s", "plain", device("special", **{field: value}), count=2)
+    ).devices
+    assert (plain.unusable, special.unusable) == ("", why)
+
+
+def test_devices_that_select_their_nodes_each_are_not_usable() -> None:
+    found = only(resource_slice("s", device("d", node_name="n1"), per_device_node_selection=True))
+    assert found.unusable == "is in a slice with perDeviceNodeSelection"
+
+
+# -- order -------------------------------------------------------------------------------------------------------------
+
+
+def test_devices_come_by_pool_then_slice_then_as_published() -> None:
+    slices = [
+        resource_slice("s2", "c", "a", on="n2"),
+        resource_slice("s1", "z", pool="n1", count=2, on="n1"),
+        resource_slice("s0", "y", "x", pool="n1", count=2, on="n1"),
+        resource_slice("s3", "d", driver="a.example.com", pool="z"),
+    ]
+    expected = ["z/d", "n1/y", "n1/x", "n1/z", "n2/c", "n2/a"]
+    assert names(picture(slices)) == names(picture(slices[::-1])) == expected
+
+
+def test_pools_with_conditions_for_binding_come_last() -> None:
+    found = picture(resource_slice("a", device("d", binding_conditions=["ready"])), resource_slice("b", "d"))
+    assert names(found) == ["b/d", "a/d"]
+
+
+# -- pools that give nothing -------------------------------------------------------------------------------------------
+
+
+def test_only_the_highest_generation_counts() -> None:
+    found = picture(
+        resource_slice("old", "a", "b", pool="p", generation=1), resource_slice("new", "c", pool="p", generation=2)
+    )
+    assert names(found) == ["p/c"]
+    assert found.faults == ()
+
+
+def test_a_pool_gives_nothing_before_all_of_its_slices_are_there() -> None:
+    watched = watching(resource_slice("s0", "a", on="n1", count=2), resource_slice("other", "b", on="n2"))
+    found = watched.snapshot().devices
+    why = "1 of its 2 ResourceSlices are published"
+    assert names(found) == ["n2/b"]
+    assert found.faults == (PoolFault(DRIVER, "n1", is_incomplete=True, why=why, nodes=frozenset({"n1"})),)
+    watched.put(resource_slice("s1", "c", on="n1", count=2))
+    assert watched.reported() == [Change.DECISION]
+    assert names(watched.snapshot().devices) == ["n1/a", "n1/c", "n2/b"]
+    assert watched.snapshot().devices.faults == ()
+
+
+def test_slices_of_an_older_generation_do_not_complete_a_pool() -> None:
+    found = picture(
+        resource_slice("s0", "a", pool="p", generation=2, count=2), resource_slice("s1", "b", pool="p", count=2)
+    )
+    assert names(found) == []
+    assert [each.is_incomplete for each in found.faults] == [True]
+
+
+@pytest.mark.parametrize(
+    ("slices", "why"),
+    [
+        pytest.param(
+            [resource_slice("s0", "a", pool="p", count=2), resource_slice("s1", "a", pool="p", count=2)],
+            "it has several devices with the name a",
+            id="a device twice",
+        ),
+        pytest.param(
+            [resource_slice("s", pool="p", shared_counters=[{"name": "set"}, {"name": "set"}])],
+            "it has several counter sets with the name set",
+            id="a counter set twice",
+        ),
+        pytest.param(
+            [resource_slice("s", device("a", consumes_counters=[{"counterSet": "set"}]), pool="p")],
+            "its device a consumes counters that it does not have: set",
+            id="no such counter set",
+        ),
+        pytest.param(
+            [
+                resource_slice("s0", pool="p", count=2, shared_counters=[{"name": "set", "counters": {"x": {}}}]),
+                resource_slice(
+                    "s1",
+                    device("a", consumes_counters=[{"counterSet": "set", "counters": {"x": {}, "y": {}}}]),
+                    pool="p",
+                    count=2,
+                ),
+            ],
+            "its device a consumes counters that it does not have: set/y",
+            id="no such counter",
+        ),
+    ],
+)
+def test_a_pool_that_contradicts_itself_gives_nothing(slices: list[ResourceSlice], why: str) -> None:
+    found = picture(slices, resource_slice("other", "b"))
+    assert names(found) == ["other/b"]
+    assert found.faults == (PoolFault(DRIVER, "p", is_incomplete=False, why=why),)
+
+
+# -- versions ----------------------------------------------------------------------------------------------------------
+
+
+def test_devices_that_are_the_same_keep_their_version() -> None:
+    watched = watching(resource_slice("s", device("a", {"x": 1}), on="n1"))
+    first = watched.snapshot().devices
+    assert first.version > 0
+    watched.put(resource_slice("s", device("a", {"x": 1}), on="n1", generation=2))
+    second = watched.snapshot().devices
+    assert (second.version, second.devices) == (first.version, first.devices)
+    watched.put(resource_slice("s", device("a", {"x": True}), on="n1", generation=2))
+    third = watched.snapshot().devices
+    assert third.version != first.version
+    assert third.devices[0].attributes == {f"{DRIVER}/x": True}
+    watched.delete(resource_slice("s"))
+    assert watched.snapshot().devices.devices == ()
+    assert watched.snapshot().devices.version not in (first.version, third.version)
+
+
+def test_only_pools_whose_slices_have_changed_are_read_again() -> None:
+    watched = watching(resource_slice("a", "d", on="n1"), resource_slice("b", "d", on="n2"))
+    before = watched.snapshot().devices
+    watched.put(resource_slice("b", "d", "e", on="n2"))
+    after = watched.snapshot().devices
+    assert after.devices[0] is before.devices[0]
+    assert names(after) == ["n1/d", "n2/d", "n2/e"]

@@ -1,0 +1,1 @@
+"""Which pods use which claims, to volumes and to devices."""

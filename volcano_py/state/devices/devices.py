@@ -1,0 +1,248 @@
+"""ResourceClaims, the devices that there are, and who has them: from API objects to the picture that a cycle gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import msgspec
+
+from volcano_py.api.devices.claims import MOST_RESERVATIONS, Allocation, DeviceClass, ResourceClaim
+from volcano_py.api.devices.slices import ResourceSlice
+from volcano_py.api.effects import DeviceBinding
+from volcano_py.api.objects import NodeSelector, Pod
+from volcano_py.state.devices import wording
+from volcano_py.state.devices.claims import (
+    Claim,
+    Class,
+    devices_of,
+    open_devices,
+    read_claim,
+    read_class,
+)
+from volcano_py.state.devices.decisions import Decisions
+from volcano_py.state.devices.entries import Entry, entries_of
+from volcano_py.state.devices.holders import Holders
+from volcano_py.state.devices.needs import DeviceNeed, DeviceTrouble, GivenDevices
+from volcano_py.state.devices.picture import NO_DEVICES, ClaimInfo, DevicePicture
+from volcano_py.state.devices.pools import Pools
+from volcano_py.state.devices.slices import Slice, read_slice
+from volcano_py.state.table.change import Change
+from volcano_py.state.table.stores import DerivedStore, Store
+
+KINDS: Final = ("ResourceClaim", "DeviceClass", "ResourceSlice")
+
+_NOBODY: Final[frozenset[str]] = frozenset()
+
+
+class _Standing(msgspec.Struct, frozen=True):
+    """What of a claim matters to the pods that use it. `full`: its users, once there can be no more of them."""
+
+    uid: str
+    owner: str
+    is_deleting: bool
+    asked: object
+    is_given: bool
+    nodes: NodeSelector | None
+    full: frozenset[str]
+
+
+class Devices:
+    """Stores of the kinds of dynamic resource allocation. `in_use` says whether any pod uses a claim; if none does, no
+    change here matters.
+
+    Attributes:
+        stores: by kind.
+    """
+
+    def __init__(self, in_use: Callable[[], bool]) -> None:
+        self._in_use = in_use
+        self._claims = DerivedStore(ResourceClaim, read_claim, self._claim_changed)
+        self._classes = DerivedStore(DeviceClass, read_class, self._class_changed)
+        self._slices = DerivedStore(ResourceSlice, read_slice, self._slice_changed)
+        stores: tuple[Store, ...] = (self._claims, self._classes, self._slices)
+        self.stores = dict(zip(KINDS, stores, strict=True))
+        self._pools = Pools()
+        self._decided = Decisions()
+        self._holders = Holders()
+        self._changed: set[str] = set()
+        self._infos: dict[str, ClaimInfo] = {}
+        self._stale: set[str] = set()
+        """Claims whose `_infos` are to be made again."""
+        self._configs: dict[str, tuple[dict[str, Any], ...]] | None = None
+        self._picture: DevicePicture | None = None
+
+    # -- what pods need ------------------------------------------------------------------------------------------------
+
+    def needs(self, pod: Pod, is_shared: Callable[[str], bool]) -> tuple[DeviceNeed, ...]:
+        """What the pod's claims require; a pod that has a node already has no troubles any more."""
+        needs = dict[str, DeviceNeed]()  # by claim: each counts once
+        for entry in entries_of(pod):
+            needs[entry.claim or f"entry {entry.name}"] = self._need(entry, pod, is_shared)
+        if pod.spec.node_name:
+            return tuple(need for need in needs.values() if not isinstance(need, DeviceTrouble))
+        return tuple(needs.values())
+
+    @property
+    def have_changed(self) -> bool:
+        """Whether the meaning of any claim may have changed since `take_changed` was called."""
+        return bool(self._changed)
+
+    def take_changed(self) -> frozenset[str]:
+        """Claims whose meaning may have changed since the last call."""
+        changed = frozenset(self._changed)
+        self._changed.clear()
+        return changed
+
+    def _need(self, entry: Entry, pod: Pod, is_shared: Callable[[str], bool]) -> DeviceNeed:
+        key = entry.claim
+        if not key:
+            return DeviceTrouble(_without_claim(entry, pod.metadata.namespace))
+        claim = self._claims.get(key)
+        if claim is None:
+            return DeviceTrouble(wording.generated_missing(key) if entry.template else wording.missing(key))
+        if entry.template and claim.owner != pod.metadata.uid:
+            return DeviceTrouble(wording.of_another(key))
+        if claim.is_deleting and not pod.spec.node_name:
+            return DeviceTrouble(wording.deleting(key))
+        name = key if is_shared(key) else ""
+        allocation = self._allocation(claim)
+        if allocation is None:
+            return open_devices(claim, name, self._classes.get)
+        users = self._users(claim)
+        if len(users) >= MOST_RESERVATIONS and pod.metadata.uid not in users:
+            return DeviceTrouble(wording.fully_reserved(key))
+        # A pod that has a node is there, whatever its devices say: pods on all nodes stay one class.
+        return GivenDevices(name, None if pod.spec.node_name else allocation.node_selector)
+
+    def _allocation(self, claim: Claim) -> Allocation | None:
+        """What the claim has, or is about to get."""
+        return claim.allocation or self._decided.allocation(claim.key)
+
+    def _users(self, claim: Claim) -> frozenset[str]:
+        """Those that use the claim, or are about to."""
+        return claim.users.union(pod for pod, _ in self._decided.of(claim.key))
+
+    # -- what the scheduler itself has done ----------------------------------------------------------------------------
+
+    def may_assume(self, bindings: Iterable[DeviceBinding]) -> bool:
+        """Whether these claims, and the devices chosen for them, are still available."""
+        return all(self._is_available(binding) for binding in bindings)
+
+    def _is_available(self, binding: DeviceBinding) -> bool:
+        claim = self._claims.get(binding.claim.key)
+        if claim is None or claim.uid != binding.claim.uid or claim.is_deleting:
+            return False
+        is_given = self._allocation(claim) is not None
+        if binding.allocation is None:
+            return is_given
+        return not is_given and not any(map(self._holders.is_held, devices_of(binding.allocation)))
+
+    def assume(self, pod: str, bindings: Iterable[DeviceBinding]) -> None:
+        """This is being written for the pod with that UID."""
+        for binding in bindings:
+            key = binding.claim.key
+            claim = self._claims.get(key)
+            if claim is not None and claim.uid == binding.claim.uid:
+                before = self._standing(claim)
+                self._decided.put(pod, binding)
+                self._follow(key, before)
+
+    def forget(self, pod: str) -> None:
+        """The pod is not bound after all, or is over: what the API server shows holds."""
+        for key in self._decided.claims_of(pod):
+            before = self._standing(self._claims.get(key))
+            self._decided.drop(key, pod)
+            self._follow(key, before)
+
+    def _follow(self, key: str, before: _Standing | None) -> bool:
+        """A claim that stood so has changed, or what is decided about it; returns whether devices became free."""
+        claim = self._claims.get(key)
+        for pod, binding in [*self._decided.of(key)]:
+            is_shown = claim is not None and claim.allocation is not None and pod in claim.users
+            if is_shown or claim is None or claim.uid != binding.claim.uid:
+                self._decided.drop(key, pod)
+        allocation = None if claim is None else self._allocation(claim)
+        if allocation is None:
+            self._decided.drop_claim(key)  # others were to use what it does not get
+        self._stale.add(key)
+        self._picture = None
+        if self._standing(claim) != before:
+            self._changed.add(key)
+        return self._holders.put(key, devices_of(allocation))
+
+    def _standing(self, claim: Claim | None) -> _Standing | None:
+        if claim is None:
+            return None
+        allocation, users = self._allocation(claim), self._users(claim)
+        return _Standing(
+            claim.uid,
+            claim.owner,
+            claim.is_deleting,
+            claim.asked,
+            allocation is not None,
+            None if allocation is None else allocation.node_selector,
+            users if len(users) >= MOST_RESERVATIONS else _NOBODY,
+        )
+
+    # -- objects as they come ------------------------------------------------------------------------------------------
+
+    def _claim_changed(self, key: str, old: Claim | None, _new: Claim | None) -> Change:
+        frees_devices = self._follow(key, self._standing(old))
+        return self._decisive() if frees_devices else Change.LATER
+
+    def _class_changed(self, name: str, _old: Class | None, _new: Class | None) -> Change:
+        self._changed.update(key for key, claim in self._claims.items() if name in claim.classes)
+        self._configs = self._picture = None
+        return Change.LATER  # (of what has become possible, the pods tell whose class is another now)
+
+    def _slice_changed(self, _name: str, old: Slice | None, new: Slice | None) -> Change:
+        self._pools.put(old, new)
+        self._picture = None
+        return self._decisive()
+
+    def _decisive(self) -> Change:
+        """What it means that there may be more devices to give."""
+        return Change.DECISION if self._in_use() else Change.LATER
+
+    # -- what there is -------------------------------------------------------------------------------------------------
+
+    def picture(self) -> DevicePicture:
+        """The picture for a cycle; the same one as long as nothing has changed."""
+        if not self._in_use():
+            return NO_DEVICES
+        if self._picture is None:
+            self._picture = self._current_picture()
+        return self._picture
+
+    def _current_picture(self) -> DevicePicture:
+        if self._pools.settle():
+            self._stale.update(key for key, _ in self._claims.items())
+        for key in self._stale:
+            claim = self._claims.get(key)
+            if claim is None:
+                self._infos.pop(key, None)
+            else:
+                self._infos[key] = self._info(claim)
+        self._stale.clear()
+        if self._configs is None:
+            self._configs = {name: each.config for name, each in self._classes.items() if each.config}
+        pools = self._pools
+        return DevicePicture(pools.version, pools.devices, pools.faults, self._infos.copy(), self._configs)
+
+    def _info(self, claim: Claim) -> ClaimInfo:
+        allocation = self._allocation(claim)
+        positions = (self._pools.position(key) for key in devices_of(allocation))
+        return ClaimInfo(
+            uid=claim.uid,
+            users=self._users(claim),
+            devices=tuple(position for position in positions if position is not None),
+            is_given=allocation is not None,
+            config=claim.config,
+        )
+
+
+def _without_claim(entry: Entry, namespace: str) -> str:
+    if entry.template:
+        return wording.not_generated(entry.name, f"{namespace}/{entry.template}")
+    return wording.entry_without_claim(entry.name)

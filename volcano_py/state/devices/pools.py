@@ -1,0 +1,63 @@
+"""The devices of all pools, kept as slices come and go."""
+
+from __future__ import annotations
+
+from volcano_py.state.devices.picture import Device, PoolFault
+from volcano_py.state.devices.slices import Pool, PoolKey, Slice, read_pool
+
+
+class Pools:
+    """Pools are read again when one of their slices has changed, and not before they are looked at.
+
+    Attributes:
+        version: another number whenever devices or faults have changed; 0 while there was none.
+        devices: in the order in which they are tried.
+        faults: of pools that are left out, by driver and pool.
+    """
+
+    def __init__(self) -> None:
+        self._slices: dict[PoolKey, dict[str, Slice]] = {}
+        self._pools: dict[PoolKey, Pool] = {}
+        self._stale: set[PoolKey] = set()
+        self._positions: dict[tuple[str, str, str], int] = {}
+        self.version = 0
+        self.devices: tuple[Device, ...] = ()
+        self.faults: tuple[PoolFault, ...] = ()
+
+    def put(self, old: Slice | None, new: Slice | None) -> None:
+        """A slice has come, changed or gone."""
+        if old is not None:
+            del self._slices[old.pool][old.name]
+            self._stale.add(old.pool)
+        if new is not None:
+            self._slices.setdefault(new.pool, {})[new.name] = new
+            self._stale.add(new.pool)
+
+    def settle(self) -> bool:
+        """Read the pools whose slices have changed; returns whether devices or faults are others now."""
+        differ = [self._read(key) for key in self._stale]
+        self._stale.clear()
+        if not any(differ):
+            return False
+        ordered = [self._pools[key] for key in sorted(self._pools)]
+        first, last = ([pool for pool in ordered if pool.is_last is late] for late in (False, True))
+        self.devices = tuple(device for pool in (*first, *last) for device in pool.devices)
+        self.faults = tuple(pool.fault for pool in ordered if pool.fault is not None)
+        self._positions = {device.key: position for position, device in enumerate(self.devices)}
+        self.version += 1
+        return True
+
+    def position(self, device: tuple[str, str, str]) -> int | None:
+        """Where the device (driver, pool, name) is in `devices`; None if it is not."""
+        return self._positions.get(device)
+
+    def _read(self, key: PoolKey) -> bool:
+        """Read one pool; returns whether it says something else now."""
+        known, pool = self._pools.get(key), read_pool(key, self._slices[key].values())
+        if pool is None:
+            del self._slices[key]
+            return self._pools.pop(key, None) is not None
+        if pool.says_the_same_as(known):
+            return False
+        self._pools[key] = pool
+        return True
