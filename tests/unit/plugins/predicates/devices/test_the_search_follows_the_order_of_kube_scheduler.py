@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from volcano_py.plugins.predicates.devices.counting import Counting
 from volcano_py.plugins.predicates.devices.search import STEPS, Chosen, NotChosen, Problem, Why
 from volcano_py.state.devices.needs import ALL, Ask, Constraint, OpenDevices, Request
 from volcano_py.state.devices.picture import Device, Value, Version
@@ -39,6 +40,7 @@ def _solve(
         claims,
         lambda ask: np.array([ask.device_class in ("any", each.attributes["d/kind"]) for each in devices], dtype=bool),
         devices,
+        Counting((), len(devices)),
     )
     free = np.ones(len(devices), dtype=bool)
     free[list(in_use)] = False
@@ -173,6 +175,6 @@ def test_a_pod_with_more_requests_than_python_nests_calls_is_served() -> None:
 
 
 def test_claims_without_requests_get_nothing() -> None:
-    assert Problem([_claim(), _claim()], lambda _: np.zeros(0, dtype=bool), []).solve(
+    assert Problem([_claim(), _claim()], lambda _: np.zeros(0, dtype=bool), [], Counting((), 0)).solve(
         np.zeros(0, dtype=np.intp), np.zeros(0, dtype=bool)
     ) == Chosen(((), ()))
