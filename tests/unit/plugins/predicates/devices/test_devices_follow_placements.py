@@ -15,7 +15,7 @@ from tests.support.placement.devices import (
 from tests.support.placement.node_answers import answers, class_of, node_rows, willing
 from tests.support.sessions import Objects, Opened, node, open_session, pod, pod_group
 from volcano_py.api.devices.claims import DeviceResult, DeviceToleration
-from volcano_py.api.devices.slices import DeviceTaint
+from volcano_py.api.devices.slices import DeviceTaint, ResourceSlice
 from volcano_py.api.effects import Bind, DeviceBinding
 from volcano_py.api.objects import Pod
 from volcano_py.api.reasons import Reason
@@ -32,7 +32,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 def session(*objects: Objects) -> Opened:
     nodes = [node("n1", labels={ZONE: "a"}), node("n2", labels={ZONE: "b"})]
-    return open_session(device_class(), nodes, pod_group("g"), objects, tiers=[[Gang, Predicates]])
+    return open_session(device_class(), nodes, pod_group("g"), *objects, tiers=[[Gang, Predicates]])
 
 
 def waiting(name: str, *claims: str) -> Pod:
@@ -115,8 +115,8 @@ def test_a_claim_that_is_missing_keeps_the_pod_from_all_nodes() -> None:
 # -- what pods take ---------------------------------------------------------------------------------------------------
 
 
-def two_devices() -> list[Objects]:
-    return [resource_slice("s", "d0", "d1", on="n1")]
+def two_devices() -> ResourceSlice:
+    return resource_slice("s", "d0", "d1", on="n1")
 
 
 def test_each_pod_takes_the_next_device_and_a_third_one_finds_none() -> None:
