@@ -211,6 +211,7 @@ class Simulation:
             return  # only Jobs follow the clock
         self._hand_over_nodes()
         self.cluster.provide_volumes()
+        self.cluster.settle_devices()
         self._budgets.run()
         for pod in self.cluster.changed_pods():
             if wants_group(pod, self._rules):

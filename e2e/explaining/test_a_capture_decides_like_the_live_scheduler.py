@@ -29,6 +29,8 @@ MAY_NOT_READ = {
     "CSINode",
     "CSIDriver",
     "CSIStorageCapacity",
+    "DeviceClass",
+    "ResourceSlice",
 }
 """What is not part of `view` and no node."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 WITHOUT_A_REQUEST = {
     # The admission plugin OwnerReferencesPermissionEnforcement checks it, where a cluster has that plugin.
     ("update", "batch.volcano.sh", "jobs/finalizers"),
+    # The API server asks for it when a request for `resourceclaims/status` changes devices or users of a claim.
+    ("patch", "resource.k8s.io", "resourceclaims/binding"),
     # Used where the CRD of PodGroups has the status as a subresource; ours and Volcano's have not.
     ("patch", "scheduling.volcano.sh", "podgroups/status"),
     # The owner of a pod is read while its own watch has not brought it yet. Which kinds of owners that happens to is up

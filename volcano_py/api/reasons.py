@@ -122,6 +122,14 @@ class Reason(StrEnum):
             "the message names with `kubectl describe pvc`."
         ),
     )
+    DEVICES_NOT_READY = (
+        "DevicesNotReady",
+        Rank.GATED,
+        (
+            "A ResourceClaim of the pod is missing, not generated yet, or being deleted, or cannot get devices as it "
+            "is. Look at the claim that the message names with `kubectl describe resourceclaim`."
+        ),
+    )
     QUEUE_CLOSED = (
         "QueueClosed",
         Rank.OVER_CEILING,

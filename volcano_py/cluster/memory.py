@@ -21,6 +21,7 @@ from volcano_py.api.effects import (
     QueueConditions,
 )
 from volcano_py.api.objects import ApiObject, Condition, Pod, PodGroup, PodGroupStatus, Queue, metadata_of
+from volcano_py.cluster.memory_devices import MemoryDevices
 from volcano_py.cluster.memory_pods import MemoryPods
 from volcano_py.cluster.memory_volumes import MemoryVolumes
 from volcano_py.cluster.protocol import Sink
@@ -64,6 +65,7 @@ class MemoryCluster:
         self.changes = 0
         self._pods = MemoryPods()
         self._volumes = MemoryVolumes(self)
+        self._devices = MemoryDevices(self)
         self._preparing: dict[str, Bind] = {}
         """Pods that are bound once their claims are, by UID."""
         self._unseen: dict[str, None] = {}
@@ -85,6 +87,11 @@ class MemoryCluster:
     def pods_with_own_claims(self) -> list[Pod]:
         """Pods with ephemeral volumes."""
         return [pod for pod in (self.get("Pod", key, Pod) for key in self._pods.with_own_claims) if pod is not None]
+
+    def pods_with_claim_templates(self) -> list[Pod]:
+        """Pods for which ResourceClaims are generated."""
+        found = [self.get("Pod", key, Pod) for key in self._pods.with_claim_templates]
+        return [pod for pod in found if pod is not None]
 
     def put(self, kind: str, obj: ApiObject) -> None:
         """Create or replace an object."""
@@ -181,8 +188,8 @@ class MemoryCluster:
                 self.events.append(effect)
 
     def settle(self, now: float | None = None) -> None:
-        """What happens between cycles: claims get their volumes, bound pods run, evicted pods are gone. Where `now`
-        (seconds since the epoch) is given, pods say that they have started then."""
+        """What happens between cycles: claims get their volumes, bound pods run, evicted pods are gone, and so are
+        their claims. Where `now` (seconds since the epoch) is given, pods say that they have started then."""
         self.provide_volumes()
         unsettled, self._unsettled = self._unsettled, {}
         for pod in (self.get("Pod", key, Pod) for key in unsettled):
@@ -198,6 +205,11 @@ class MemoryCluster:
                     pod.status, phase="Running", start_time=started, conditions=_running(pod.status.conditions)
                 )
                 self.put("Pod", msgspec.structs.replace(pod, status=status))
+        self.settle_devices()
+
+    def settle_devices(self) -> None:
+        """Run the controller of ResourceClaims."""
+        self._devices.run()
 
     def provide_volumes(self) -> None:
         """Run the volume controllers; pods whose claims are bound by then are bound, too."""
@@ -213,6 +225,7 @@ class MemoryCluster:
     def _bind(self, bind: Bind) -> None:
         pod = self._pod(bind.pod.key, bind.pod.uid)
         if pod is not None:
+            self._devices.reserve(bind)
             self.binds[bind.pod.key] = bind.node
             spec = msgspec.structs.replace(pod.spec, node_name=bind.node)
             annotations = {**pod.metadata.annotations, **bind.annotations, names.CHARGED_QUEUE: bind.queue}

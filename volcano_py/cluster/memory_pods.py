@@ -15,6 +15,7 @@ class MemoryPods:
         self._groups: dict[str, str] = {}
         self._members: dict[str, dict[str, None]] = {}
         self._with_own_claims: dict[str, None] = {}
+        self._with_templates: dict[str, None] = {}
 
     def put(self, key: str, pod: Pod) -> None:
         group = group_of(pod)
@@ -24,6 +25,8 @@ class MemoryPods:
             self._members.setdefault(group, {})[key] = None
         if any(volume.ephemeral is not None for volume in pod.spec.volumes):
             self._with_own_claims[key] = None
+        if any("resourceClaimTemplateName" in claim for claim in pod.spec.resource_claims):
+            self._with_templates[key] = None
 
     def remove(self, key: str) -> None:
         group = self._groups.pop(key, None)
@@ -33,6 +36,7 @@ class MemoryPods:
             if not members:
                 del self._members[group]
         self._with_own_claims.pop(key, None)
+        self._with_templates.pop(key, None)
 
     def members(self, group: str) -> Iterable[str]:
         """Keys of the pods of a PodGroup (namespace/name); of "" those without one."""
@@ -42,6 +46,11 @@ class MemoryPods:
     def with_own_claims(self) -> Set[str]:
         """Keys of pods with ephemeral volumes."""
         return self._with_own_claims.keys()
+
+    @property
+    def with_claim_templates(self) -> Set[str]:
+        """Keys of pods for which ResourceClaims are generated."""
+        return self._with_templates.keys()
 
 
 def group_of(pod: Pod) -> str:

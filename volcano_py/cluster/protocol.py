@@ -66,14 +66,18 @@ class EffectWriter(Protocol):
         """Begin to carry these out, and return at once."""
 
 
-class Outcomes(Protocol):
-    """Gets the results of effects that the scheduler has assumed to succeed."""
+class BindOutcomes(Protocol):
+    """Gets the results of bindings."""
 
     def bound(self, bind: Bind, ago: float) -> None:
         """The API server has the pod on the node, since so many seconds."""
 
     def bind_failed(self, bind: Bind, error: Exception, *, gone: bool) -> None:
         """The pod is not on the node as far as is known; `gone`: the pod itself does not exist any more."""
+
+
+class Outcomes(BindOutcomes, Protocol):
+    """Gets the results of effects that the scheduler has assumed to succeed."""
 
     def evicted(self, evict: Evict) -> None:
         """The pod is being deleted, or was gone already."""

@@ -1,4 +1,6 @@
-"""What one cycle finds: why jobs and pods wait, which places were given back, and the volumes that go with bindings."""
+"""What one cycle finds: why jobs and pods wait, which places were given back, and the volumes and
+devices that go with bindings.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from volcano_py.api.effects import ClaimBinding
+from volcano_py.api.effects import ClaimBinding, DeviceBinding
 from volcano_py.api.objects import Condition
 from volcano_py.framework.job import FitError, Job
 from volcano_py.state.table.table import Rows
@@ -41,6 +43,7 @@ class Findings:
         self._tentative: dict[int, int] = {}
         self._nominations: dict[int, int] = {}
         self._claim_bindings: dict[int, ClaimBindings] = {}
+        self._device_bindings: dict[int, tuple[DeviceBinding, ...]] = {}
         self._annotations: dict[int, Mapping[str, str]] = {}
         self._bound_when_sought: int | None = None
         self._no_evictions: dict[int, str] = {}
@@ -82,6 +85,11 @@ class Findings:
     def claim_bindings(self) -> Mapping[int, ClaimBindings]:
         """Task row → the volumes that its claims get with its place."""
         return self._claim_bindings
+
+    @property
+    def device_bindings(self) -> Mapping[int, tuple[DeviceBinding, ...]]:
+        """Task row → the claims to devices that are written before its place is bound."""
+        return self._device_bindings
 
     @property
     def annotations(self) -> Mapping[int, Mapping[str, str]]:
@@ -201,6 +209,14 @@ class Findings:
     def unbind_claims(self, row: int) -> None:
         """The task has no place any more."""
         self._claim_bindings.pop(row, None)
+
+    def reserve_devices(self, row: int, bindings: tuple[DeviceBinding, ...]) -> None:
+        """These claims are the task's, with its place; some get their devices by it."""
+        self._device_bindings[row] = bindings
+
+    def drop_devices(self, row: int) -> None:
+        """The task has no place any more."""
+        self._device_bindings.pop(row, None)
 
     def annotate(self, row: int, annotations: Mapping[str, str]) -> None:
         """The binding of the task's place writes these annotations on the pod."""

@@ -336,6 +336,15 @@ class Plugin:
         """
         return frozenset()
 
+    def chooses_devices(self) -> bool:
+        """Whether the plugin chooses the devices of ResourceClaims: its `predicate` knows which nodes have them, its
+        `on_allocate` takes them and gives `ssn.findings.reserve_devices` what is written on the claims.
+
+        Not a point of its own. Pods with such claims wait, Unsupported, unless a plugin says so. Asked before the
+        session opens.
+        """
+        return False
+
     def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
         """Why no node at all can take the class. The first refusal wins."""
         raise NotImplementedError

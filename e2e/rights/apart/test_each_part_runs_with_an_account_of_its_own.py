@@ -13,6 +13,7 @@ from typing import Final
 from e2e.conftest import Configure, SimulatedNodes
 from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
+from e2e.harness.devices import Driver, from_template
 from e2e.harness.install import SERVICE_ACCOUNT, SYSTEM_NAMESPACE
 from e2e.harness.jobs import Jobs, job, task
 from e2e.harness.namespace import Namespace
@@ -124,6 +125,13 @@ async def volumes(namespace: Namespace, node: str, selector: Mapping[str, str]) 
         await namespace.apply(pod(f"volume-{name}", cpu="100m", node_selector=selector, volumes=scratch))
 
 
+async def devices(driver: Driver, namespace: Namespace, node: str, selector: Mapping[str, str]) -> None:
+    """One, for the claim that is generated for a pod."""
+    await driver.create_class()
+    await driver.publish(node, "gpu-0")
+    await namespace.apply(driver.template("gpu"), pod("device", node_selector=selector, **from_template("gpu")))
+
+
 async def a_queue_that_is_closed(namespace: Namespace, create_queues: CreateQueues) -> None:
     name = f"team-{namespace.name}"
     await create_queues(queue(name))
@@ -170,6 +178,7 @@ async def test_every_account_uses_all_rights_that_it_has_and_asks_for_no_others(
         pods_of_a_deployment(namespace, small.selector),
         a_pod_that_preempts(namespace, large.selector),
         volumes(namespace, small.names[0], small.selector),
+        devices(Driver(namespace.cluster), namespace, small.names[0], small.selector),
         a_queue_that_is_closed(namespace, create_queues),
         a_network(namespace.cluster, large.names[0]),
     )

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.unit.cluster.claim_bench import CLAIMS, VOLUMES, Bench, claim_body, usable_from, volume_body
+from tests.unit.cluster.device_bench import ClaimServer, DeviceBench
 from tests.unit.cluster.fakes import (
     PATIENCE,
     FakeApi,
@@ -133,3 +134,16 @@ def server(api: FakeApi) -> FakeApi:
     api.on("PATCH", f"{VOLUMES}/pv-1", keep)
     api.on("PATCH", f"{CLAIMS}/data", Reply(body=claim_body(version=8, annotations={SELECTED_NODE: "node-1"})))
     return api
+
+
+@pytest.fixture
+def claims(api: FakeApi) -> ClaimServer:
+    """The API server with one claim, which has no devices."""
+    server = ClaimServer(api)
+    server.add()
+    return server
+
+
+@pytest.fixture
+def device_bench(client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeClock) -> DeviceBench:
+    return DeviceBench(client, outcomes, clock)

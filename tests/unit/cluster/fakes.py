@@ -341,6 +341,16 @@ class RecordingSink:
         return {key: metadata_of(obj).uid for key, obj in self.objects.items()}
 
 
+class DeafSink:
+    """A sink without listeners."""
+
+    def upsert(self, kind: str, obj: Any) -> None: ...
+
+    def delete(self, kind: str, obj: Any) -> None: ...
+
+    def replace(self, kind: str, objects: Sequence[ApiObject]) -> None: ...
+
+
 class RecordingOutcomes:
     """What became of binds and evictions, as lines such as `bound a` and `failed b gone`."""
 

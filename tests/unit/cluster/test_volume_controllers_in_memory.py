@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import msgspec
 import pytest
 
@@ -19,6 +16,7 @@ from tests.support.placement.volumes import (
     volume,
 )
 from tests.support.sessions import NAMESPACE, node, pod
+from tests.unit.cluster.fakes import DeafSink
 from volcano_py.api.effects import Bind, ClaimBinding, ObjectRef
 from volcano_py.api.objects import ApiObject, OwnerReference, Pod, Volume
 from volcano_py.api.volumes import DEFAULT_CLASS, SELECTED_NODE, PersistentVolume, PersistentVolumeClaim
@@ -29,19 +27,9 @@ ZONE = "topology.kubernetes.io/zone"
 NOW = storage_class("now", provisioner="disk.csi", waits=False)
 
 
-class Deaf:
-    """A sink without listeners."""
-
-    def upsert(self, kind: str, obj: Any) -> None: ...
-
-    def delete(self, kind: str, obj: Any) -> None: ...
-
-    def replace(self, kind: str, objects: Sequence[ApiObject]) -> None: ...
-
-
 def cluster(*objects: ApiObject) -> MemoryCluster:
     """A cluster whose volume controllers have run once."""
-    made = MemoryCluster(Deaf())
+    made = MemoryCluster(DeafSink())
     classes = (storage_class(LOCAL), storage_class(MADE, provisioner="disk.csi", zones=["a"]), NOW)
     for each in (*classes, node("n1", labels={HOST: "n1", ZONE: "a"}), *objects):
         made.put(type(each).__name__, each)

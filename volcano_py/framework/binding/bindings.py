@@ -17,7 +17,7 @@ _NO_CLAIMS: Final[tuple[tuple[ClaimBinding, ...], float]] = ((), 0.0)
 def bindings(cluster: ClusterCopy, findings: Findings, jobs: Iterable[Job], rows: Rows, nodes: Rows) -> list[Effect]:
     """Bind tasks `rows` [K], each of the job [K] beside it, to nodes `nodes` [K], in this order."""
     infos, info_of, claims = cluster.snapshot.nodes, cluster.task_info, findings.claim_bindings
-    annotations = findings.annotations
+    annotations, devices = findings.annotations, findings.device_bindings
     tasks = cluster.ledger.tasks
     created, jobs_created = tasks.created[rows].tolist(), cluster.ledger.jobs.created[tasks.job[rows]].tolist()
     return [
@@ -30,6 +30,7 @@ def bindings(cluster: ClusterCopy, findings: Findings, jobs: Iterable[Job], rows
             *claims.get(row, _NO_CLAIMS),
             job_created,
             annotations.get(row, NO_ANNOTATIONS),
+            devices.get(row, ()),
         )
         for job, row, node, moment, job_created in zip(
             jobs, rows.tolist(), nodes.tolist(), created, jobs_created, strict=True

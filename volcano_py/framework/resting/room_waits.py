@@ -91,7 +91,7 @@ class RoomWaits:
             return None
         classes = [self._class(each) for each in {*ssn.ledger.tasks.task_class[rows].tolist()}]
         first, is_plain = classes[0], len(classes) == 1 and not self._is_structured(row)
-        if is_plain and not first.volumes and ssn.placer.is_refused_for_good(first):
+        if is_plain and not (first.volumes or first.devices) and ssn.placer.is_refused_for_good(first):
             lack = self._lack(first.row)
             return lack if lack is not None and lack.places in range(1, len(rows)) else None
         sights = [sight for each in classes if (sight := self._sight(each)) is not None]
@@ -141,7 +141,7 @@ class RoomWaits:
 
     def _found(self, task_class: TaskClass) -> LackOfRoom | None:
         ssn, placer = self._ssn, self._ssn.placer
-        if not task_class.volumes and placer.is_refused_for_good(task_class):
+        if not (task_class.volumes or task_class.devices) and placer.is_refused_for_good(task_class):
             return lack_of_room(ssn, task_class, placer.codes(task_class))
         sight = self._sight(task_class)
         return None if sight is None else lack_of_room(ssn, task_class, placer.codes(task_class), sight)

@@ -2,7 +2,8 @@
 
 Of equal pods of a job it does not matter which goes where, as far as room and scores go. So the places that were found
 for them are dealt out in order: the k-th pod gets the k-th place, depth-first in the tree of HyperNodes. A ring
-all-reduce then stays in a rack for as many steps as it can. Sub-groups keep the domain that was found for them.
+all-reduce then stays in a rack for as many steps as it can. Sub-groups keep the domain that was found for them. Pods of
+different classes that get cards, devices or volumes on their nodes stay where they are.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Statement
 from volcano_py.state.status import READY_STATUSES, TaskStatus
 from volcano_py.state.table.table import Rows
+from volcano_py.state.task_class import TaskClass
 
 INDEX_LABELS: Final = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index")
 """Labels that Kubernetes gives pods of Indexed Jobs and of StatefulSets."""
@@ -29,6 +31,8 @@ def deal(ssn: Session, statement: Statement) -> None:
     placements = statement.placements
     if not placements or any(each.status is not TaskStatus.ALLOCATED for each in placements):
         return
+    if _order_matters([each.task_class for each in placements]):
+        return
     rows = np.concatenate([each.rows for each in placements])
     nodes = np.concatenate([each.nodes for each in placements])
     wanted: dict[int, int] = {}
@@ -37,6 +41,13 @@ def deal(ssn: Session, statement: Statement) -> None:
     moved = [np.array([wanted[row] for row in each.rows.tolist()], dtype=np.intp) for each in placements]
     if any((nodes != each.nodes).any() for nodes, each in zip(moved, placements, strict=True)):
         statement.move_to(moved)
+
+
+def _order_matters(classes: list[TaskClass]) -> bool:
+    """Whether what is chosen on a node for tasks of one class, such as devices, may be what those of another need: it
+    was enough in the order in which they were placed."""
+    first = classes[0]
+    return any(each.row != first.row for each in classes) and not all(each.uses_amounts_only for each in classes)
 
 
 def _in_ranks(ssn: Session, rows: Rows, nodes: Rows) -> dict[int, int]:

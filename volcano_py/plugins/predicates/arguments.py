@@ -48,7 +48,9 @@ class PredicatesArguments(Arguments):
         "the same disk apart.",
     )
     dynamic_resources: GoBool = argument(
-        "predicate.DynamicResourceAllocationEnable", True, f"Evaluate `resourceClaims`. {_WAITS}"
+        "predicate.DynamicResourceAllocationEnable",
+        True,
+        "Choose the devices that ResourceClaims of pods ask for. If not, such pods wait.",
     )
     cache: GoBool = argument(
         "predicate.CacheEnable",

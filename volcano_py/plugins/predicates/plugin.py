@@ -1,14 +1,14 @@
 """predicates: which nodes can take a pod at all.
 
-Cordons, node selector and affinity, taints, host ports, affinity between pods, topology spread, volumes, with
-kube-scheduler's semantics and in its words; with `predicate.ProportionalEnable`, cpu and memory that nodes keep for
-their idle devices. Room for the pod (resources and the number of pods) is the placer's question. Pods that need
-resource claims never get here: they wait with a reason of their own (state.task_class).
+Cordons, node selector and affinity, taints, host ports, affinity between pods, topology spread, volumes, devices by
+ResourceClaims, with kube-scheduler's semantics and mostly in its words; with `predicate.ProportionalEnable`, cpu and
+memory that nodes keep for their idle devices. Room for the pod (resources and the number of pods) is the placer's
+question.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import reduce
 from hashlib import blake2b
 from typing import Any
@@ -27,6 +27,7 @@ from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.amounts.reserve import Reserve
 from volcano_py.plugins.predicates.advice.nodes import NOTHING, NodeAdvice, node_advice
 from volcano_py.plugins.predicates.arguments import PredicatesArguments
+from volcano_py.plugins.predicates.devices.devices import Devices
 from volcano_py.plugins.predicates.host_ports import ports_taken, rival_ports
 from volcano_py.plugins.predicates.node_usage import NodeUsages
 from volcano_py.plugins.predicates.pod_affinity import PodAffinity
@@ -65,13 +66,22 @@ class Predicates(Plugin):
         self._reserve = Reserve(ssn, self.arguments.reserve())
         self._usages = NodeUsages(ssn)
         self._volumes = Volumes(ssn, self.arguments, self._usages)
+        self._devices = Devices(ssn, self.memory)
         if self.arguments.pod_affinity:
             self._affinity = PodAffinity(ssn)
         self._spread = TopologySpread(ssn)
 
+    def chooses_devices(self) -> bool:
+        on: bool = self.arguments.dynamic_resources
+        return on and self.flags.allow("predicate")
+
+    def evictions_follow_from(self) -> Hashable:
+        """Claims are reserved and released by others than pods that have nodes, too."""
+        return self._ssn.snapshot.devices
+
     def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
         """Refuses a pod whose affinity or tolerations cannot be read, or whose claims are not ready, with the fix."""
-        return self._unreadable(task_class) or self._volumes.fault(task_class)
+        return self._unreadable(task_class) or self._volumes.fault(task_class) or self._devices.fault(task_class)
 
     def _unreadable(self, task_class: TaskClass) -> Refusal | None:
         if task_class.row not in self._faults:
@@ -93,6 +103,7 @@ class Predicates(Plugin):
         if self._affinity is not None:
             self._affinity.refuse(task_class, view, codes)
         self._volumes.refuse(task_class, view, codes)
+        self._devices.refuse(task_class, view, codes)
         if self._reserve.concerns(task_class):
             self._reserve.refuse(task_class, view, codes)
         return codes
@@ -106,7 +117,7 @@ class Predicates(Plugin):
         return codes
 
     def predicate_reach(self, task_class: TaskClass) -> Reach:
-        reaches = [self._volumes.reach(task_class)]
+        reaches = [self._volumes.reach(task_class), self._devices.reach(task_class)]
         if self._affinity is not None:
             reaches.append(self._affinity.reach(task_class))
         if Reach.DOMAIN in reaches:
@@ -115,12 +126,14 @@ class Predicates(Plugin):
         return Reach.ROW if moves else Reach.STATIC
 
     def predicate_goes_by(self, task_class: TaskClass) -> GoesBy:
+        if task_class.devices:
+            return GoesBy.UNKNOWN  # devices are published, and claims released, by others
         return GoesBy.USE if self._reserve.concerns(task_class) else GoesBy.PODS
 
     def predicate_room(self, task_class: TaskClass, view: NodeView) -> Counts | None:
-        if self._volumes.reach(task_class) is Reach.DOMAIN:
-            return None  # a claim that one pod takes is gone for all nodes
-        rooms = [self._volumes.room(task_class, view)]
+        if Reach.DOMAIN in (self._volumes.reach(task_class), self._devices.reach(task_class)):
+            return None  # what one pod takes is gone for all nodes
+        rooms = [self._volumes.room(task_class, view), self._devices.room(task_class, view)]
         if self._reserve.concerns(task_class):
             rooms.append(self._reserve.room(task_class, view))
         if self._affinity is not None:
@@ -151,6 +164,7 @@ class Predicates(Plugin):
         if about := self._spread.asked(task_class, refused):
             sentences += self._once(("spread", *about), lambda: self._spread.advice(task_class, refused))
         sentences.extend(self._volumes.advice(task_class, refused))
+        sentences.extend(self._devices.advice(task_class, refused))
         sentences.extend(self._reserve.advice(refused))
         return [*sentences, *lasting.of_others(refused)]
 
@@ -182,6 +196,7 @@ class Predicates(Plugin):
         if not placement.task_class.uses_amounts_only:
             self._usages.update(placement)
             self._volumes.update(placement)
+            self._devices.update(placement)
 
     def _lasting(self, task_class: TaskClass, view: NodeView) -> Codes:
         """[K] the verdicts of nodes that do not depend on placements of this cycle; the caller may write into it."""

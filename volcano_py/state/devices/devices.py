@@ -112,7 +112,8 @@ class Devices:
         users = self._users(claim)
         if len(users) >= MOST_RESERVATIONS and pod.metadata.uid not in users:
             return DeviceTrouble(wording.fully_reserved(key))
-        return GivenDevices(name, allocation.node_selector)
+        # A pod that has a node is there, whatever its devices say: pods on all nodes stay one class.
+        return GivenDevices(name, None if pod.spec.node_name else allocation.node_selector)
 
     def _allocation(self, claim: Claim) -> Allocation | None:
         """What the claim has, or is about to get."""

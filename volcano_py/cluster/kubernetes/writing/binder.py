@@ -27,7 +27,7 @@ from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.kubernetes.writing.binding_pace import BindingPace
 from volcano_py.cluster.kubernetes.writing.turns import CLUSTER
 from volcano_py.cluster.kubernetes.writing.workers import LEASE_IS_OVER, Fence, Pipeline, always, stand_back
-from volcano_py.cluster.protocol import Outcomes
+from volcano_py.cluster.protocol import BindOutcomes
 
 log = structlog.get_logger(__name__)
 
@@ -66,7 +66,7 @@ class Binder:
     def __init__(
         self,
         client: KubernetesClient,
-        outcomes: Outcomes,
+        outcomes: BindOutcomes,
         *,
         in_flight: int,
         retries: RetryPolicy = RETRIES,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -24,6 +24,7 @@ from volcano_py.api.objects import Pod, PodGroup
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.writing.binder import Binder, BinderStats
+from volcano_py.cluster.kubernetes.writing.device_binder import DeviceBinder
 from volcano_py.cluster.kubernetes.writing.events import EventRecorder, EventStats
 from volcano_py.cluster.kubernetes.writing.evictor import Evictor, EvictorStats
 from volcano_py.cluster.kubernetes.writing.status_writer import Status, StatusStats, StatusWriter
@@ -69,16 +70,28 @@ class LiveCluster:
         rng: random.Random | None = None,
     ) -> None:
         """`component`, the scheduler's name, signs events. `known_condition`, `on_status_given_up` and `on_admitted`:
-        see `StatusWriter`; `on_surprise` and `fence`: `Binder`; `on_prepared` and `find_node`: `VolumeBinder`."""
+        see `StatusWriter`; `on_surprise` and `fence`: `Binder`; `find_node`: `VolumeBinder` and `DeviceBinder`.
+        `on_prepared` is called when all claims of a pod are ready."""
         self._clock = clock
+        self.devices = DeviceBinder(
+            client,
+            outcomes,
+            self._claims_are_ready,
+            in_flight=binds_in_flight,
+            on_prepared=on_prepared,
+            find_node=find_node,
+            fence=fence,
+            clock=clock,
+            rng=rng,
+        )
         self.binder = Binder(
-            client, outcomes, in_flight=binds_in_flight, on_surprise=on_surprise, fence=fence, clock=clock, rng=rng
+            client, self.devices, in_flight=binds_in_flight, on_surprise=on_surprise, fence=fence, clock=clock, rng=rng
         )
         self.volumes = VolumeBinder(
             client,
             outcomes,
-            self.binder.submit,
-            on_prepared=on_prepared,
+            self._volumes_are_ready,
+            on_prepared=lambda bind: None if bind.devices else on_prepared(bind),
             find_node=find_node,
             fence=fence,
             clock=clock,
@@ -116,10 +129,19 @@ class LiveCluster:
                 case Event():
                     events.append(effect)
         self.volumes.submit(bind for bind in binds if bind.claims)
-        self.binder.submit(bind for bind in binds if not bind.claims)
+        self._volumes_are_ready(bind for bind in binds if not bind.claims)
         self.evictor.submit(evictions)
         self.status.submit(statuses)
         self.events.submit(events)
+
+    def _volumes_are_ready(self, binds: Iterable[Bind]) -> None:
+        """Go on with these: devices come last, because volumes may take minutes and fail."""
+        binds = list(binds)
+        self.devices.submit(bind for bind in binds if bind.devices)
+        self.binder.submit(bind for bind in binds if not bind.devices)
+
+    def _claims_are_ready(self, binds: Iterable[Bind]) -> None:
+        self.binder.submit(binds)
 
     def forget(self, gone: ObjectRef) -> None:
         """The object is gone: what was written to it, or as an event about it, need not be remembered."""
@@ -129,6 +151,7 @@ class LiveCluster:
     def stop_new(self, why: str = LEASE_IS_OVER) -> None:
         """Begin nothing more, at once: another replica may be the leader. Queued binds and evictions are reported."""
         self.volumes.stop_new(why)
+        self.devices.stop_new(why)
         self.binder.stop_new(why)
         self.evictor.stop_new(why)
         self.status.stop_new()
@@ -142,7 +165,7 @@ class LiveCluster:
         ends = self._clock.monotonic() + seconds
         given_up = await self.volumes.drain(seconds)
         # One after the other, so that what matters least is what falls short; evictions add events while they end.
-        for writer in (self.binder, self.evictor, self.status):
+        for writer in (self.devices, self.binder, self.evictor, self.status):
             given_up += await writer.drain(max(0.0, ends - self._clock.monotonic()))
         await self.events.drain(max(0.0, min(EVENTS_WITHIN, ends - self._clock.monotonic())))
         return given_up

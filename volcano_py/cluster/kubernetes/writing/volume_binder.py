@@ -33,7 +33,7 @@ from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.kubernetes.watching.claim_updates import KIND, ClaimUpdates, LatestClaim
 from volcano_py.cluster.kubernetes.writing.turns import Slots
 from volcano_py.cluster.kubernetes.writing.workers import LEASE_IS_OVER, Fence, always
-from volcano_py.cluster.protocol import Outcomes
+from volcano_py.cluster.protocol import BindOutcomes
 from volcano_py.state.infos import NodeInfo
 from volcano_py.state.nodes.terms import matches
 
@@ -63,7 +63,7 @@ class VolumeBinder:
     def __init__(
         self,
         client: KubernetesClient,
-        outcomes: Outcomes,
+        outcomes: BindOutcomes,
         hand_on: Callable[[Iterable[Bind]], None],
         *,
         on_prepared: Callable[[Bind], None] = lambda _bind: None,

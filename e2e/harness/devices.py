@@ -1,0 +1,117 @@
+"""A driver of devices, as far as a scheduler sees it: a class, slices with what nodes have, and claims to it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from e2e.harness.cluster import Cluster
+from e2e.harness.namespace import Namespace
+from e2e.harness.objects import Object
+
+API: Final = "resource.k8s.io/v1"
+CLASSES: Final = f"/apis/{API}/deviceclasses"
+SLICES: Final = f"/apis/{API}/resourceslices"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A ResourceClaim: the (pool, device) that it has, and the pods for which it is reserved."""
+
+    raw: Object
+
+    @property
+    def devices(self) -> set[tuple[str, str]]:
+        results = self.allocation.get("devices", {}).get("results", [])
+        return {(result["pool"], result["device"]) for result in results}
+
+    @property
+    def users(self) -> set[str]:
+        return {user["name"] for user in self._status.get("reservedFor") or []}
+
+    @property
+    def allocation(self) -> Object:
+        return self._status.get("allocation") or {}
+
+    @property
+    def _status(self) -> Object:
+        return self.raw.get("status") or {}
+
+
+class Driver:
+    """A driver of a test's own and the class of its devices. Nodes have pools of their own names."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.name = f"{secrets.token_hex(3)}.e2e.example.com"
+        self.device_class = f"e2e-{secrets.token_hex(3)}"
+        self.config: list[Object] = [
+            {"opaque": {"driver": self.name, "parameters": {"kind": "Sharing", "strategy": None, "slots": 2}}}
+        ]
+        """Parameters that every device is set up with; one of them is null."""
+        self._slices: list[str] = []
+
+    async def create_class(self) -> None:
+        selector = {"cel": {"expression": f'device.driver == "{self.name}"'}}
+        spec = {"selectors": [selector], "config": self.config}
+        await self.cluster.client.create(CLASSES, {"metadata": {"name": self.device_class}, "spec": spec})
+
+    async def publish(self, node: str, *devices: str, generation: int = 1, **attributes: str) -> None:
+        """The node has these devices from now on, and no others; `attributes` are those of all of them."""
+        texts = {name: {"string": text} for name, text in attributes.items()}
+        spec: Object = {
+            "driver": self.name,
+            "pool": {"name": node, "generation": generation, "resourceSliceCount": 1},
+            "nodeName": node,
+            "devices": [{"name": device, "attributes": texts} for device in devices],
+        }
+        name = f"{node}-{self.name}"
+        if name in self._slices:
+            await self.cluster.client.merge_patch(f"{SLICES}/{name}", {"spec": spec})
+        else:
+            self._slices.append(name)
+            await self.cluster.client.create(SLICES, {"metadata": {"name": name}, "spec": spec})
+
+    async def remove(self) -> None:
+        for name in self._slices:
+            await self.cluster.delete(f"{SLICES}/{name}")
+        await self.cluster.delete(f"{CLASSES}/{self.device_class}")
+
+    def claim(self, name: str, **request: Any) -> Object:
+        """One device, unless `request` has other fields of the request."""
+        return {"apiVersion": API, "kind": "ResourceClaim", "metadata": {"name": name}, "spec": self._spec(request)}
+
+    def template(self, name: str, **request: Any) -> Object:
+        spec = {"spec": self._spec(request)}
+        return {"apiVersion": API, "kind": "ResourceClaimTemplate", "metadata": {"name": name}, "spec": spec}
+
+    def _spec(self, request: Mapping[str, Any]) -> Object:
+        exactly = {"deviceClassName": self.device_class, **request}
+        return {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
+
+
+def from_template(template: str) -> Object:
+    """Fields of a pod's spec: a claim of its own."""
+    return _using({"name": "gpu", "resourceClaimTemplateName": template})
+
+
+def by_name(claim: str) -> Object:
+    """Fields of a pod's spec: a claim that others may use, too."""
+    return _using({"name": "gpu", "resourceClaimName": claim})
+
+
+def _using(entry: Object) -> Object:
+    container = {
+        "name": "main",
+        "image": "registry.k8s.io/pause:3.10",
+        "resources": {"requests": {"cpu": "100m"}, "claims": [{"name": "gpu"}]},
+    }
+    return {"resourceClaims": [entry], "containers": [container]}
+
+
+async def claims_in(namespace: Namespace) -> dict[str, Claim]:
+    """The claims of a namespace, by name."""
+    path = f"/apis/{API}/namespaces/{namespace.name}/resourceclaims"
+    return {each["metadata"]["name"]: Claim(each) for each in (await namespace.cluster.client.get(path))["items"]}

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from volcano_py.plugins.predicates.devices.rooms import NETWORK, is_simple, rooms_of
+from volcano_py.state.devices.needs import ALL, Ask, Constraint, OpenDevices, Request
+
+_NODES = np.array([0, 0, 0, 0, 1, 1], dtype=np.intp)
+_ALL_FREE = np.ones(6, dtype=bool)
+
+
+def _mask(*positions: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    return np.isin(np.arange(6), positions)
+
+
+def test_a_node_takes_as_many_pods_as_it_has_devices_for() -> None:
+    rooms = rooms_of([(_ALL_FREE, 2)], _mask(0, 1, 2, 4, 5), _NODES, 3)
+    assert rooms.room.tolist() == [1, 1, 0]
+    assert rooms.is_exact.all()
+
+
+def test_requests_with_the_same_devices_share_them_and_others_do_not() -> None:
+    assert rooms_of([(_ALL_FREE, 1), (_ALL_FREE, 1)], _ALL_FREE, _NODES, 2).room.tolist() == [2, 1]
+    assert rooms_of([(_mask(0, 1), 1), (_mask(2, 3), 2)], _ALL_FREE, _NODES, 2).room.tolist() == [1, 0]
+
+
+def test_where_requests_overlap_the_room_is_an_upper_bound() -> None:
+    rooms = rooms_of([(_mask(0, 1), 1), (_mask(0, 1, 2, 4, 5), 1)], _ALL_FREE, _NODES, 2)
+    assert rooms.room.tolist() == [1, 0]
+    assert rooms.is_exact.tolist() == [False, True]
+
+
+def test_devices_of_the_network_can_be_used_from_all_nodes() -> None:
+    nodes = np.array([NETWORK, NETWORK, NETWORK, 0, 1, 1], dtype=np.intp)
+    assert rooms_of([(_ALL_FREE, 2)], _ALL_FREE, nodes, 3).room.tolist() == [2, 2, 1]
+
+
+def test_many_different_requests_have_a_bound_too() -> None:
+    asked = [(_mask(at, (at + 1) % 6), 1) for at in range(6)] + [(_ALL_FREE, 1)]
+    assert rooms_of(asked, _ALL_FREE, np.zeros(6, dtype=np.intp), 1).room.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("claim", "expected"),
+    [
+        (OpenDevices(requests=(Request("a", (Ask("a", "x", count=2),)),)), True),
+        (OpenDevices(requests=(Request("a", (Ask("a", "x", count=33),)),)), False),
+        (OpenDevices(requests=(Request("a", (Ask("a", "x", count=ALL),)),)), False),
+        (OpenDevices(requests=(Request("a", (Ask("a", "x", is_admin=True),)),)), False),
+        (OpenDevices(requests=(Request("a", (Ask("a/b", "x"), Ask("a/c", "x"))),)), False),
+        (OpenDevices(requests=(Request("a", (Ask("a", "x"),)),), constraints=(Constraint((), "d/n"),)), False),
+    ],
+    ids=["a number", "too many", "all", "admin access", "alternatives", "constraint"],
+)
+def test_room_is_counted_for_claims_that_ask_for_a_number_of_devices(claim: OpenDevices, expected: bool) -> None:
+    assert is_simple([claim]) is expected

@@ -1,0 +1,125 @@
+"""Which devices the claims of a task get with its place, in this cycle, and what is written on the claims before it is
+bound.
+
+Pods that share a claim get its devices once: with the first of them that is to be bound. The others are only added to
+those for which the claim is reserved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+import numpy as np
+
+from volcano_py.api.devices.claims import Allocation
+from volcano_py.api.effects import DeviceBinding, ObjectRef
+from volcano_py.framework.session import Session
+from volcano_py.plugins.predicates.devices.places import Places
+from volcano_py.plugins.predicates.devices.search import Chosen, Pick
+from volcano_py.plugins.predicates.devices.use import DeviceUse
+from volcano_py.state.devices.allocations import allocation
+from volcano_py.state.devices.needs import OpenDevices
+from volcano_py.state.nodes.terms import Mask
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.task_class import TaskClass
+
+
+class _Choice(msgspec.Struct, eq=False):
+    """What a claim gets, for these tasks; from where it can be used [N]."""
+
+    allocation: Allocation
+    reach: Mask
+    rows: list[int] = msgspec.field(default_factory=list)
+
+
+class Choices:
+    """Follows the placements of a cycle. `use` counts what is chosen."""
+
+    def __init__(self, ssn: Session, places: Places, use: DeviceUse) -> None:
+        self._ssn, self._places, self._use = ssn, places, use
+        self._picture = ssn.snapshot.devices
+        self._by_claim: dict[str, _Choice] = {}
+        self._tasks: set[int] = set()
+
+    def has(self, row: int) -> bool:
+        """Whether devices were chosen for the task, or none had to be."""
+        return row in self._tasks
+
+    def open(self, task_class: TaskClass) -> tuple[OpenDevices, ...]:
+        """The claims of the class for which nothing was chosen yet."""
+        needs = (need for need in task_class.devices if isinstance(need, OpenDevices))
+        return tuple(need for need in needs if need.claim not in self._by_claim)
+
+    def reach(self, task_class: TaskClass) -> list[Mask]:
+        """[N] each: from where devices can be used that were chosen for claims that the class shares."""
+        needs = (need for need in task_class.devices if isinstance(need, OpenDevices) and need.claim)
+        return [self._by_claim[need.claim].reach for need in needs if need.claim in self._by_claim]
+
+    def take(
+        self, row: int, node: int, task_class: TaskClass, choose: Callable[[Sequence[OpenDevices]], Chosen | None]
+    ) -> None:
+        """The task gets a place on the node, and its claims their devices; `choose` finds those of open claims.
+
+        Raises:
+            LookupError: the node does not have them; no pod should have been placed there.
+        """
+        claims = self._ssn.task_info(row).device_claims
+        pairs = list(zip(claims, task_class.devices, strict=True))
+        waiting = [claim for claim, need in pairs if isinstance(need, OpenDevices) and claim not in self._by_claim]
+        needs = self.open(task_class)
+        found = choose(needs) if needs else Chosen(())
+        if found is None:
+            name = self._ssn.nodes.names[node]
+            raise LookupError(f"{self._ssn.task_info(row).key}: no devices on node {name}")
+        for claim, picks in zip(waiting, found.picks, strict=True):
+            self._by_claim[claim] = self._choice(claim, picks, node)
+            self._use.choose(claim, np.array([at for ask, at in picks if not ask.is_admin], dtype=np.intp))
+        self._tasks.add(row)
+        for claim, need in pairs:
+            if isinstance(need, OpenDevices):
+                self._by_claim[claim].rows.append(row)
+        self._announce(row)
+
+    def give_back(self, row: int) -> None:
+        """The task has no place any more."""
+        self._tasks.discard(row)
+        self._ssn.findings.drop_devices(row)
+        for claim in self._ssn.task_info(row).device_claims:
+            choice = self._by_claim.get(claim)
+            if choice is None or row not in choice.rows:
+                continue
+            choice.rows.remove(row)
+            for other in choice.rows:
+                self._announce(other)  # one of them may have to get the devices now
+            if not choice.rows:
+                self._use.forget(claim)
+                del self._by_claim[claim]
+
+    def _choice(self, claim: str, picks: Sequence[Pick], node: int) -> _Choice:
+        name = self._ssn.snapshot.nodes[node].name
+        devices = [self._picture.devices[at] for _, at in picks]
+        if any(device.node or device.binds_to_node for device in devices):
+            reach = np.zeros(len(self._ssn.nodes.nodes), dtype=np.bool_)
+            reach[node] = True
+        else:
+            reach = np.logical_and.reduce([self._places.reach(at) for _, at in picks])
+        return _Choice(allocation(self._picture, claim, picks, name), reach)
+
+    def _announce(self, row: int) -> None:
+        """Say what is written for the task. A task with the promise of a place is not bound in this cycle."""
+        info, statuses = self._ssn.task_info(row), self._ssn.ledger.tasks.status
+        bindings: list[DeviceBinding] = []
+        for claim in info.device_claims:
+            known, choice = self._picture.claims[claim], self._by_claim.get(claim)
+            if choice is None and info.ref.uid in known.users:
+                continue
+            namespace, _, name = claim.partition("/")
+            first = None if choice is None else _first(choice.rows, lambda at: statuses[at] != TaskStatus.PIPELINED)
+            given = choice.allocation if choice is not None and first == row else None
+            bindings.append(DeviceBinding(ObjectRef("ResourceClaim", namespace, name, known.uid), given))
+        self._ssn.findings.reserve_devices(row, tuple(bindings))
+
+
+def _first(rows: Sequence[int], test: Callable[[int], bool]) -> int | None:
+    return next((row for row in rows if test(row)), None)

@@ -1,0 +1,153 @@
+"""Pods with ResourceClaims: claims that they wait for, and nodes with the devices that their claims ask for.
+
+The semantics are those of kube-scheduler's plugin DynamicResources. Unlike there, devices of pods that are being
+evicted count as free once these are gone, so that evictions can make room on devices; and where an expression cannot be
+evaluated for a device, that device is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from volcano_py.api.reasons import Reason
+from volcano_py.framework.job import Placement
+from volcano_py.framework.placement.refused import Refused
+from volcano_py.framework.plugin import Reach
+from volcano_py.framework.session import Session
+from volcano_py.framework.views import FITS, Codes, Counts, NodeView
+from volcano_py.plugins.predicates.devices import advice
+from volcano_py.plugins.predicates.devices.choices import Choices
+from volcano_py.plugins.predicates.devices.matching import Matches
+from volcano_py.plugins.predicates.devices.places import Places, places
+from volcano_py.plugins.predicates.devices.search import Chosen
+from volcano_py.plugins.predicates.devices.use import DeviceUse
+from volcano_py.plugins.predicates.devices.wanted import Wanted
+from volcano_py.state.devices.needs import DeviceTrouble, GivenDevices, OpenDevices
+from volcano_py.state.nodes.terms import Mask, affinity_mask
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.table import NOWHERE
+from volcano_py.state.task_class import Refusal, TaskClass
+
+_PLACED: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
+_MATCHES: Final = "what requests for devices select"
+
+
+class Devices:
+    """Costs nothing for classes without claims to devices; made with the session, updated with every placement."""
+
+    def __init__(self, ssn: Session, memory: dict[str, Any]) -> None:
+        """`memory` is the plugin's, from cycle to cycle."""
+        self._ssn = ssn
+        picture = self._picture = ssn.snapshot.devices
+        self._matches: Matches = memory.setdefault(_MATCHES, Matches())
+        self._matches.follow(picture.devices)
+        self._places: Places = places(ssn.nodes, picture)
+        self._use = DeviceUse(ssn)
+        self._choices = Choices(ssn, self._places, self._use)
+        self._wanted: dict[tuple[OpenDevices, ...], Wanted] = {}
+        self._given: dict[int, Mask | None] = {}
+
+    def fault(self, task_class: TaskClass) -> Refusal | None:
+        """What is wrong with a claim, so that no node will do."""
+        trouble = next((need for need in task_class.devices if isinstance(need, DeviceTrouble)), None)
+        if trouble is None:
+            return None
+        reason = Reason.UNSUPPORTED if trouble.is_unsupported else Reason.DEVICES_NOT_READY
+        return Refusal(reason, trouble.message)
+
+    def refuse(self, task_class: TaskClass, view: NodeView, codes: Codes) -> None:
+        """Write the refusals of nodes that say yes so far into `codes` [K]."""
+        if not task_class.devices:
+            return
+        usable = self._usable(task_class)
+        if usable is not None:
+            self._write(codes, ~usable[view.rows], advice.OUT_OF_REACH)
+        if (needs := self._choices.open(task_class)) and len(asking := np.flatnonzero(codes == FITS)):
+            wanted, rows = self._wanted_by(needs), view.rows[asking]
+            refused = np.zeros(len(codes), dtype=np.bool_)
+            refused[asking] = ~wanted.fits(rows, self._use.free(released=view.released))
+            if not refused.any():
+                return
+            in_use, lacking = refused.copy(), np.flatnonzero(refused)
+            everything = np.ones(len(self._picture.devices), dtype=np.bool_)
+            in_use[lacking] = wanted.fits(view.rows[lacking], everything)
+            self._write(codes, in_use, advice.IN_USE, resolvable=True)
+            self._write(codes, refused & self._places.is_faulty(view.rows), advice.FAULTY_POOL)
+            self._write(codes, refused, advice.NOT_THERE)
+
+    def reach(self, task_class: TaskClass) -> Reach:
+        """How far a placement moves the answers."""
+        needs = [need for need in task_class.devices if isinstance(need, OpenDevices)]
+        if not needs:
+            return Reach.STATIC
+        if any(need.claim for need in needs) or self._wanted_by(tuple(needs)).spans_nodes:
+            return Reach.DOMAIN
+        return Reach.ROW
+
+    def room(self, task_class: TaskClass, view: NodeView) -> Counts | None:
+        """[K] how many pods of the class each node takes; None when they have to be tried one by one."""
+        if not (needs := self._choices.open(task_class)):
+            return np.full(len(view), np.iinfo(np.int64).max, dtype=np.int64)
+        return self._wanted_by(needs).room(view.rows, self._use.free(released=view.released))
+
+    def update(self, placement: Placement) -> None:
+        """Tasks were placed, evicted or taken back: so are the devices that were chosen for them."""
+        task_class, tasks = placement.task_class, self._ssn.ledger.tasks
+        if not task_class.devices:
+            return
+        for row in placement.rows.tolist():
+            status, node = tasks.status[row], int(tasks.node[row])
+            if status == TaskStatus.PENDING or node == NOWHERE:
+                self._choices.give_back(row)
+            elif status in _PLACED and not self._choices.has(row):
+                self._take(row, node, task_class, released=status == TaskStatus.PIPELINED)
+            for claim in self._ssn.task_info(row).device_claims:
+                self._use.follow(claim)
+
+    def advice(self, task_class: TaskClass, refused: Refused) -> list[str]:
+        """What would help a class that these nodes refuse."""
+        if not task_class.devices:
+            return []
+        sentences = []
+        if advice.OUT_OF_REACH in refused:
+            given = [need for need in task_class.devices if isinstance(need, GivenDevices) and need.nodes is not None]
+            sentences += [advice.out_of_reach(self._ssn, need) for need in given]
+        if needs := self._choices.open(task_class):
+            wanted, free = self._wanted_by(needs), self._use.free(released=False)
+            sentences += advice.of_devices(self._ssn, self._picture, self._places, wanted, free, refused)
+        return sentences
+
+    # -- helpers -----------------------------------------------------------------------------------------------------
+
+    def _take(self, row: int, node: int, task_class: TaskClass, *, released: bool) -> None:
+        def choose(needs: Sequence[OpenDevices]) -> Chosen | None:
+            return self._wanted_by(tuple(needs)).choose(node, self._use.free(released=released))
+
+        self._choices.take(row, node, task_class, choose)
+
+    def _wanted_by(self, needs: tuple[OpenDevices, ...]) -> Wanted:
+        found = self._wanted.get(needs)
+        if found is None:
+            size = len(self._ssn.nodes.nodes)
+            found = self._wanted[needs] = Wanted(needs, self._picture, self._places, self._matches, size)
+        return found
+
+    def _usable(self, task_class: TaskClass) -> Mask | None:
+        """[N] nodes from which the devices that the claims have can be used; None: all."""
+        if task_class.row not in self._given:
+            given = [need.nodes for need in task_class.devices if isinstance(need, GivenDevices) and need.nodes]
+            masks = [affinity_mask(self._ssn.nodes, nodes) for nodes in given]
+            self._given[task_class.row] = np.logical_and.reduce(masks) if masks else None
+        mask = self._given[task_class.row]
+        for reach in self._choices.reach(task_class):
+            mask = reach if mask is None else mask & reach
+        return mask
+
+    def _write(self, codes: Codes, refused: Mask, message: str, *, resolvable: bool = False) -> None:
+        """Refusals on account of other pods are `resolvable`: they pass when those are gone."""
+        if refused.any():
+            code = self._ssn.refusal(Reason.NODES_REFUSE, message, resolvable=resolvable, transient=resolvable)
+            codes[refused & (codes == FITS)] = code

@@ -1,0 +1,81 @@
+"""What the open claims of a class ask for, worked out against the devices that there are: once for all nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.plugins.predicates.devices.matching import Matches
+from volcano_py.plugins.predicates.devices.places import NETWORK, Places
+from volcano_py.plugins.predicates.devices.rooms import Rooms, is_simple, rooms_of
+from volcano_py.plugins.predicates.devices.search import Chosen, Problem
+from volcano_py.state.devices.needs import Ask, OpenDevices
+from volcano_py.state.devices.picture import DevicePicture
+from volcano_py.state.nodes.terms import Mask
+from volcano_py.state.table.table import Rows
+
+_FEW: Final = 16
+"""Nodes that are searched one by one, though a look at all of them at once would do."""
+
+
+class Asked(msgspec.Struct, frozen=True, eq=False):
+    """One way to satisfy a request, and the devices [D] that it selects."""
+
+    ask: Ask
+    selectable: Mask
+
+
+class Wanted:
+    """For claims that nothing is chosen for yet.
+
+    Attributes:
+        asked: each way of each request.
+        errors: of expressions, sentences.
+        spans_nodes: whether a device that could be chosen can be used from several nodes.
+    """
+
+    def __init__(
+        self, needs: Sequence[OpenDevices], picture: DevicePicture, places: Places, matches: Matches, size: int
+    ) -> None:
+        """`size` is the number of nodes."""
+        self._needs, self._places, self._size = tuple(needs), places, size
+        matched = {ask: matches.mask(ask) for need in needs for request in need.requests for ask in request.ways}
+        self.asked = [Asked(ask, found.selectable) for ask, found in matched.items()]
+        self.errors = tuple(dict.fromkeys(error.message for found in matched.values() for error in found.errors))
+        self._problem = Problem(self._needs, lambda ask: matched[ask].selectable, picture.devices)
+        any_node = np.logical_or.reduce([found.selectable for found in matched.values()])
+        self.spans_nodes = bool((places.node[any_node] == NETWORK).any())
+        self._is_simple = is_simple(self._needs) and not self.spans_nodes
+        self._requests = [
+            (matched[request.ways[0]].selectable, request.ways[0].count) for need in needs for request in need.requests
+        ]
+
+    def choose(self, row: int, free: Mask) -> Chosen | None:
+        """The devices of each claim on the node; None if it does not have them. `free` [D]."""
+        found = self._problem.solve(self._places.seen_from(row), free, sees_incomplete=self._places.is_incomplete(row))
+        return found if isinstance(found, Chosen) else None
+
+    def fits(self, rows: Rows, free: Mask) -> Mask:
+        """[K] nodes that have the devices."""
+        if not self._is_simple or len(rows) <= _FEW:
+            return np.array([self.choose(row, free) is not None for row in rows.tolist()], dtype=np.bool_)
+        rooms = self._rooms(free)
+        fits: Mask = rooms.room[rows] > 0
+        for at in np.flatnonzero(fits & ~rooms.is_exact[rows]).tolist():
+            fits[at] = self.choose(int(rows[at]), free) is not None
+        return fits
+
+    def room(self, rows: Rows, free: Mask) -> NDArray[np.int64] | None:
+        """[K] how many such pods each node takes, one after the other; None where they have to be tried."""
+        if not self._is_simple:
+            return None
+        rooms = self._rooms(free)
+        return rooms.room[rows] if rooms.is_exact[rows].all() else None
+
+    def _rooms(self, free: Mask) -> Rooms:
+        there = self._places.node < self._size
+        return rooms_of(self._requests, free & there, np.minimum(self._places.node, self._size - 1), self._size)
