@@ -21,6 +21,7 @@ KINDS: Final = (
     *(kind for kind in kinds.KINDS.values() if kind is not kinds.POD),
     kinds.VOLCANO_JOB,
     kinds.NODE_SHARD,
+    kinds.RESOURCE_CLAIM_TEMPLATE,
 )
 """In the order in which they are read. Pods come first: all others are read as they were at that moment."""
 
@@ -58,6 +59,7 @@ CONSEQUENCES: Final[Mapping[str, str]] = MappingProxyType(
         "PersistentVolume": _VOLUMES,
         "StorageClass": _VOLUMES,
         "ResourceClaim": "pods with claims to devices count as waiting for them, and no device is in use",
+        "ResourceClaimTemplate": "the claims that are there count, but pods that are created later get none from it",
         "DeviceClass": _DEVICES,
         "ResourceSlice": _DEVICES,
         "HyperNode": "jobs that ask for network topology wait, because no domain is known",

@@ -68,6 +68,7 @@ EXAMPLES: Final[Mapping[Reason, str]] = {
     Reason.NEVER_FITS: explain_nodes.never_fits("cpu", 64 * _CPU, 32 * _CPU, node="n7"),
     Reason.SCHEDULING_GATED: explain.scheduling_gated(["example.com/quota"]),
     Reason.VOLUME_NOT_READY: "PersistentVolumeClaim team/data does not exist; create it",
+    Reason.DEVICES_NOT_READY: "ResourceClaim team/gpus does not exist; create it",
     Reason.QUEUE_CLOSED: explain_ceilings.queue_closed("team-a", "Closing"),
     Reason.OVER_CAPABILITY: explain_ceilings.over_ceiling(
         "team-a",

@@ -384,11 +384,12 @@ class Pods:
         assert info is not None, "a row without a pod"
         status = tasks.status.item(row)
         labels = {} if status == TaskStatus.PENDING else info.labels
+        task_class = tasks.task_class.item(row)
         return (
             status,
             self._terms.profile(tasks.labels.item(row)),
             tasks.node.item(row),
-            tasks.task_class.item(row),
+            self._classes.without_devices(task_class) if status in _SETTLING else task_class,
             tasks.job.item(row),
             tasks.sub_group.item(row),
             tasks.priority.item(row),

@@ -10,12 +10,12 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from volcano_py.api.objects import Node, ObjectMeta, Pod, PriorityClass, metadata_of
-from volcano_py.api.volumes import CSINode
+from volcano_py.api.objects import Node, Pod, PriorityClass, metadata_of
 from volcano_py.cluster.manifests import VOLCANO_JOB, Document, ManifestError, Stored, made, not_simulated, stored
 from volcano_py.jobs.model import VolcanoJob
 from volcano_py.what_if.controllers import created_again
 from volcano_py.what_if.fields import FieldError, top_level_fields, with_field
+from volcano_py.what_if.node_objects import is_of, like_those_of, renamed
 from volcano_py.what_if.targets import TargetError, found, with_dependents, without
 
 HOSTNAME: Final = "kubernetes.io/hostname"
@@ -55,16 +55,7 @@ class AddNodes(msgspec.Struct, frozen=True):
         taken = {metadata_of(obj).name for kind, obj in items if kind == "Node"}
         free = (f"{name}-new-{number}" for number in range(1, MOST_NODES + len(taken) + 1))
         names = [new for new in free if new not in taken][: int(count)]
-        drivers = [obj for kind, obj in items if isinstance(obj, CSINode) and obj.metadata.name == name]
-        return [
-            *items,
-            *(("Node", _like(node, new, now)) for new in names),
-            *(
-                ("CSINode", replace(driver, metadata=_renamed(driver.metadata, new)))
-                for driver in drivers
-                for new in names
-            ),
-        ]
+        return [*items, *(("Node", _like(node, new, now)) for new in names), *like_those_of(items, name, names)]
 
 
 class RemoveNode(msgspec.Struct, frozen=True):
@@ -76,7 +67,7 @@ class RemoveNode(msgspec.Struct, frozen=True):
         _node(items, self.name, f"--remove-node {self.name}")
         kept: list[Stored] = []
         for kind, obj in items:
-            if isinstance(obj, Node | CSINode) and obj.metadata.name == self.name:
+            if is_of(obj, self.name) or (isinstance(obj, Node) and obj.metadata.name == self.name):
                 continue
             if isinstance(obj, Pod) and obj.spec.node_name == self.name:
                 if (again := created_again(obj)) is not None:
@@ -172,7 +163,7 @@ def _node(items: Sequence[Stored], name: str, option: str) -> Node:
 
 
 def _like(node: Node, name: str, now: float) -> Node:
-    metadata = _renamed(node.metadata, name)
+    metadata = renamed(node.metadata, name)
     labels = {**metadata.labels, **({HOSTNAME: name} if HOSTNAME in metadata.labels else {})}
     taints = [taint for taint in node.spec.taints if not taint.key.startswith(_PASSING)]
     return replace(
@@ -180,10 +171,6 @@ def _like(node: Node, name: str, now: float) -> Node:
         metadata=replace(metadata, labels=labels, creation_timestamp=datetime.fromtimestamp(now, UTC)),
         spec=replace(node.spec, unschedulable=False, taints=taints),
     )
-
-
-def _renamed(metadata: ObjectMeta, name: str) -> ObjectMeta:
-    return replace(metadata, name=name, uid=f"{metadata.uid}-{name}")
 
 
 def _replaced(items: Sequence[Stored], old: Any, new: Any) -> list[Stored]:

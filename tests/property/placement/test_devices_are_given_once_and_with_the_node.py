@@ -124,17 +124,15 @@ def check(world: World, simulation: Simulation) -> None:
             for each in got:
                 assert ask.model in (ANY, world.models[each.pool][int(each.device[1:])])
         given_to.update((each.pool, each.device) for each in results)
-        users = {each.uid for each in claim.status.reserved_for}
-        assert users == {each.metadata.uid for each in pods.values() if each.spec.node_name and name in _names(each)}, (
-            "reserved for the pods that have a node, and for no other"
-        )
-        for each in pods.values():
-            if each.metadata.uid in users:
-                assert {result.pool for result in results} <= {each.spec.node_name, FABRIC}
+        placed = [one for one in pods.values() if one.spec.node_name and name in _names(one)]
+        users = {one.uid for one in claim.status.reserved_for}
+        assert users == {one.metadata.uid for one in placed}, "reserved for the pods that have a node, and for no other"
+        for user in placed:
+            assert {each.pool for each in results} <= {user.spec.node_name, FABRIC}
     assert max(given_to.values(), default=1) == 1, "a device is in one claim"
-    for each in pods.values():
-        if each.spec.node_name:
-            assert all(claims[name].status.allocation is not None for name in _names(each))
+    for one in pods.values():
+        if one.spec.node_name:
+            assert all(claims[name].status.allocation is not None for name in _names(one))
     for gang, members in enumerate(world.gangs):
         there = [pods[f"p{gang}-{at}"] for at in range(len(members)) if f"p{gang}-{at}" in pods]
         if len(there) == len(members):

@@ -234,7 +234,8 @@ async def test_a_login_that_is_not_accepted_ends_it(api: FakeApi, client: Kubern
 
 
 def test_every_kind_that_the_daemon_follows_is_read() -> None:
-    followed = [*kinds.KINDS.values(), kinds.VOLCANO_JOB, kinds.NODE_SHARD]
+    """And what Kubernetes creates claims from, which a cluster in memory does itself."""
+    followed = [*kinds.KINDS.values(), kinds.VOLCANO_JOB, kinds.NODE_SHARD, kinds.RESOURCE_CLAIM_TEMPLATE]
 
     assert {kind.name for kind in followed} == {kind.name for kind in KINDS}
     assert {kind.name for kind in KINDS} <= set(CONSEQUENCES)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from click.testing import CliRunner
 
 from tests.unit.capture.clusters import LISTS
+from volcano_py.api.devices.slices import ResourceSlice
 from volcano_py.api.objects import Pod, metadata_of
 from volcano_py.capture.anonymous import anonymized
-from volcano_py.capture.file import written
+from volcano_py.capture.file import of_bytes, written
 from volcano_py.capture.manifests import of_manifests
 from volcano_py.capture.model import Capture, Unread
 from volcano_py.capture.start import configuration_of, simulation_of
@@ -244,6 +246,69 @@ def test_anonymizing_twice_gives_the_same_file() -> None:
     capture = of_manifests([Document("f", 1, {"kind": "Pod", **each}) for each in LISTS["Pod"]])
 
     assert written(anonymized(capture)) == written(anonymized(capture))
+
+
+DEVICES = """
+kind: DeviceClass
+metadata: {name: acme-tesla}
+spec: {selectors: [{cel: {expression: 'device.attributes["gpu.acme.com"].model.startsWith("tesla")'}}]}
+---
+kind: ResourceSlice
+metadata: {name: acme-gpu-1}
+spec:
+  driver: gpu.acme.com
+  nodeName: acme-gpu-1
+  pool: {name: acme-gpu-1, generation: 1, resourceSliceCount: 1}
+  devices:
+  - {name: rocket-0, attributes: {model: {string: tesla-v2}}, capacity: {memory: {value: 40Gi}}}
+---
+kind: ResourceSlice
+metadata: {name: fabric}
+spec:
+  driver: gpu.acme.com
+  pool: {name: fabric, generation: 1, resourceSliceCount: 1}
+  nodeSelector:
+    nodeSelectorTerms: [{matchExpressions: [{key: acme.com/pool, operator: In, values: [tesla]}]}]
+  devices: [{name: engine-0}]
+---
+kind: ResourceClaimTemplate
+metadata: {name: burner, namespace: rocket}
+spec: {spec: {devices: {requests: [{name: engine, exactly: {deviceClassName: acme-tesla, allocationMode: All}}]}}}
+---
+kind: ResourceClaim
+metadata: {name: burner, namespace: rocket}
+spec:
+  devices:
+    requests: [{name: engine, exactly: {deviceClassName: acme-tesla, allocationMode: All}}]
+    constraints: [{requests: [engine], matchAttribute: gpu.acme.com/model}]
+status:
+  allocation: {devices: {results: [{request: engine, driver: gpu.acme.com, pool: acme-gpu-1, device: rocket-0}]}}
+  reservedFor: [{resource: pods, name: payload-0, uid: pod-rocket-payload-0}]
+"""
+
+
+def test_claims_to_devices_still_belong_to_them() -> None:
+    capture = of_manifests(read_text(DEVICES))
+    other = anonymized(capture)
+    names = in_other_names(capture, other)
+    found: dict[str, Any] = {kind: obj for kind, obj in other.items if kind != "ResourceSlice"}
+    card, fabric = [obj.spec for kind, obj in other.items if isinstance(obj, ResourceSlice)]
+    claim, selectors = found["ResourceClaim"], found["DeviceClass"].spec.selectors
+    (asked,), (constraint,) = claim.spec.devices.requests, claim.spec.devices.constraints
+    (result,) = claim.status.allocation.devices.results
+
+    assert selectors[0].cel.expression == 'device.attributes["gpu.acme.com"].model.startsWith("tesla")'
+    assert (card.driver, result.driver) == ("gpu.acme.com", "gpu.acme.com")
+    assert card.devices[0].attributes["model"].string == "tesla-v2"
+    assert asked.exactly.device_class_name == names["acme-tesla"] != "acme-tesla"
+    assert (asked.exactly.allocation_mode, constraint.match_attribute) == ("All", "gpu.acme.com/model")
+    assert constraint.requests == [asked.name] == [result.request] != ["engine"]
+    assert (result.pool, result.device) == (card.pool.name, card.devices[0].name)
+    assert card.node_name == card.pool.name
+    assert fabric.node_selector is not None
+    assert fabric.node_selector.node_selector_terms[0].match_expressions[0].values != ["tesla"]
+    assert found["ResourceClaimTemplate"].spec.spec.devices.requests == [asked]
+    assert of_bytes(written(other), "file").items == other.items
 
 
 def test_the_command_line_writes_it(tmp_path: Path) -> None:

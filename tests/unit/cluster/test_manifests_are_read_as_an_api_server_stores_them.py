@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from volcano_py.api.devices.slices import ResourceSlice
 from volcano_py.api.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue, metadata_of
 from volcano_py.api.workloads import Workload
-from volcano_py.cluster.manifests import EPOCH, ManifestError, read_paths, read_text, stored
+from volcano_py.cluster.manifests import EPOCH, ManifestError, not_simulated, read_paths, read_text, stored
 
 
 def read(text: str) -> list[ApiObject]:
@@ -102,6 +103,14 @@ def test_kinds_of_other_apis_that_share_a_name_are_ignored(foreign: str) -> None
     kind = foreign.partition("kind: ")[2].partition("\n")[0]
     ours = f"kind: {kind}\nmetadata: {{name: q, uid: ours}}"
     assert one(f"{ours}\n---\n{foreign}").metadata.uid == "ours"
+
+
+def test_devices_are_read_in_the_version_that_a_scheduler_reads() -> None:
+    slices = "kind: ResourceSlice\napiVersion: resource.k8s.io/{}\nmetadata: {{name: s, namespace: x}}"
+    found = one(slices.format("v1"))
+    assert (type(found), metadata_of(found).key) == (ResourceSlice, "s")
+    documents = read_text(slices.format("v1beta1"))
+    assert not_simulated(documents, stored(documents)) == ["1 ResourceSlice"]
 
 
 def test_the_items_of_a_list_of_one_kind_are_of_that_kind() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
+from tests.support.placement.devices import with_claims
 from tests.support.placement.volumes import using
 from tests.support.sessions import NOW, gang, node
 from tests.unit.framework.closed import Closed, closed
@@ -14,7 +16,7 @@ from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.predicates import Predicates
 
 
-def waiting(seconds: float) -> Closed:
+def waiting(seconds: float, lacking: Callable[[Pod, str], Pod] = using) -> Closed:
     """A PodGroup of that age whose pod lacks its claim."""
     group, member = gang("g", cpu="1")
     assert isinstance(member, Pod)
@@ -22,7 +24,7 @@ def waiting(seconds: float) -> Closed:
     return closed(
         node("n1"),
         with_meta(group, creation_timestamp=born),
-        using(member, "data"),
+        lacking(member, "data"),
         tiers=[[Gang, Predicates]],
     )
 
@@ -42,3 +44,9 @@ def test_later_they_are_missed() -> None:
     assert grown.pods() == {"g-0": ("Unschedulable", sentence)}
     assert grown.conditions("g")["Unschedulable"].message.startswith("VolumeNotReady: 1/1 tasks in gang unschedulable")
     assert grown.events("g-0") == [("Warning", "FailedScheduling", sentence)]
+
+
+def test_claims_to_devices_are_waited_for_as_well() -> None:
+    assert waiting(1.5, with_claims).pods() == {}
+    sentence = "DevicesNotReady: ResourceClaim team/data does not exist; create it"
+    assert waiting(2, with_claims).pods() == {"g-0": ("Unschedulable", sentence)}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from tests.support.placement.devices import resource_slice
 from tests.support.sessions import node
 from tests.unit.what_if.clusters import NEW_JOB, captured, documents
+from volcano_py.api.devices.slices import ResourceSlice
 from volcano_py.api.objects import Node, OwnerReference, Pod, PriorityClass, Queue, metadata_of
 from volcano_py.api.volumes import CSINode
 from volcano_py.cluster.manifests import Stored
@@ -49,6 +51,18 @@ def test_new_nodes_are_like_the_one_that_is_named_but_empty_ready_and_open() -> 
     assert new.metadata.labels == {"kubernetes.io/hostname": "gpu-1-new-1", "pool": "a"}
     assert [taint.key for taint in new.spec.taints] == ["pool"]
     assert new.metadata.created == NOW
+
+
+def test_new_nodes_have_the_devices_of_the_one_that_is_named_in_complete_pools() -> None:
+    slices = [resource_slice(name, "gpu-0", on=name, count=1) for name in ("gpu-1", "gpu-2")]
+    slices.append(resource_slice("half", "nic-0", on="gpu-1", pool="nics", driver="nic.example.com", count=2))
+    items = [*ITEMS, *(("ResourceSlice", each) for each in slices)]
+    added = [obj for _, obj in AddNodes("gpu-1=1").apply(items, NOW)[len(items) :] if isinstance(obj, ResourceSlice)]
+    assert [(each.spec.node_name, each.spec.pool.name, each.spec.pool.resource_slice_count) for each in added] == [
+        ("gpu-1-new-1", "gpu-1-gpu-1-new-1", 1),
+        ("gpu-1-new-1", "nics-gpu-1-new-1", 1),
+    ]
+    assert keys(RemoveNode("gpu-1").apply(items, NOW), "ResourceSlice") == ["gpu-2"]
 
 
 def test_new_nodes_get_names_that_are_free() -> None:

@@ -40,7 +40,7 @@ _OPPOSITES = frozenset({names.SCHEDULED, names.UNSCHEDULABLE})
 _GRACE = 2.0
 _EMPTY = "empty since"
 _WITHOUT_QUEUE = "without a queue"
-_MAY_COME = frozenset({Reason.NOT_ENOUGH_TASKS, Reason.VOLUME_NOT_READY})
+_MAY_COME = frozenset({Reason.NOT_ENOUGH_TASKS, Reason.VOLUME_NOT_READY, Reason.DEVICES_NOT_READY})
 
 
 class Closing:

@@ -90,6 +90,12 @@ class ClassBook:
         known = self._classes[row]
         return None if known is None else known.cards
 
+    def without_devices(self, row: int) -> int | Signature:
+        """What tells the class in that row from others once its pods have their devices: what they required of their
+        nodes for these is over."""
+        known = self._classes[row]
+        return row if known is None or not known.devices else replace(known.signature, devices=())
+
     def all(self) -> list[TaskClass | None]:
         """By row, each with its request as wide as the axis was at the last `settle`."""
         return self._classes.copy()

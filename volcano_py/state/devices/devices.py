@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 
 from volcano_py.api.devices.claims import MOST_RESERVATIONS, Allocation, DeviceClass, ResourceClaim
 from volcano_py.api.devices.slices import ResourceSlice
@@ -68,6 +69,8 @@ class Devices:
         self._holders = Holders()
         self._changed: set[str] = set()
         self._infos: dict[str, ClaimInfo] = {}
+        self._held = np.zeros(0, dtype=np.int32)
+        """[D] how many of them have each device."""
         self._stale: set[str] = set()
         """Claims whose `_infos` are to be made again."""
         self._configs: dict[str, tuple[dict[str, Any], ...]] | None = None
@@ -222,19 +225,24 @@ class Devices:
     def _current_picture(self) -> DevicePicture:
         if self._pools.settle():
             self._stale.update(key for key, _ in self._claims.items())
+            self._infos.clear()
+            self._held = np.zeros(len(self._pools.devices), dtype=np.int32)
         for key in self._stale:
-            claim = self._claims.get(key)
-            if claim is None:
-                self._infos.pop(key, None)
-            else:
-                self._infos[key] = self._info(claim)
+            self._renew(key)
         self._stale.clear()
         if self._configs is None:
             self._configs = {name: each.config for name, each in self._classes.items() if each.config}
         pools = self._pools
-        return DevicePicture(
-            pools.version, pools.devices, pools.faults, self._infos.copy(), self._configs, pools.counters
-        )
+        infos, held = self._infos.copy(), self._held.copy()
+        return DevicePicture(pools.version, pools.devices, pools.faults, infos, self._configs, held, pools.counters)
+
+    def _renew(self, key: str) -> None:
+        """Make the info of a claim again."""
+        if (before := self._infos.pop(key, None)) is not None:
+            self._held[list(before.devices)] -= 1
+        if (claim := self._claims.get(key)) is not None:
+            info = self._infos[key] = self._info(claim)
+            self._held[list(info.devices)] += 1
 
     def _info(self, claim: Claim) -> ClaimInfo:
         allocation = self._allocation(claim)

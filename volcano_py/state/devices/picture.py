@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from volcano_py.api.devices.claims import ClaimConfig
 from volcano_py.api.devices.slices import DeviceTaint
@@ -89,6 +91,7 @@ class DevicePicture(msgspec.Struct, frozen=True, eq=False):
             are published.
         faults: pools that are left out.
         claims: all that there are, by namespace/name.
+        held: [D] how many claims have the device, or are about to get it.
         class_configs: parameters for drivers that a device class adds to allocations, by its name.
         counters: of each pool that has some, with the position of its first device.
     """
@@ -98,6 +101,7 @@ class DevicePicture(msgspec.Struct, frozen=True, eq=False):
     faults: tuple[PoolFault, ...] = ()
     claims: Mapping[str, ClaimInfo] = msgspec.field(default_factory=dict)
     class_configs: Mapping[str, tuple[dict[str, Any], ...]] = msgspec.field(default_factory=dict)
+    held: NDArray[np.int32] = msgspec.field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     counters: tuple[tuple[int, Counters], ...] = ()
 
 

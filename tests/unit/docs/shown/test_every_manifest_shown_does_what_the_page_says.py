@@ -20,6 +20,7 @@ from volcano_py.framework.registry import Registry
 # Kinds that no pod comes of; whoever shows another one says in clusters.py what happens to it.
 _OTHER_KINDS: Final = {
     "ConfigMap",
+    "DeviceClass",
     "HyperNode",
     "CronJob",  # what Jobs they make: test_cron_jobs_and_flows_shown_work.py
     "JobFlow",

@@ -291,8 +291,22 @@ def test_a_pod_on_a_node_has_no_troubles() -> None:
     watched = watching(on(mine("p", "missing"), "n1"))
     assert needs(watched) == ()
     watched.put(device_claim("missing", deleting=True, allocation=allocated(("n1", "d"), node="n1")))
-    assert needs(watched) == (GivenDevices(nodes=on_node("n1")),)
+    assert needs(watched) == (GivenDevices(),)
     assert claims_of(watched, "p") == (f"{NAMESPACE}/missing",)
+
+
+def test_pods_on_all_nodes_are_one_class_once_they_have_their_devices() -> None:
+    watched = watching([device_claim(name) for name in "ab"], [mine(name, name) for name in "ab"])
+    for name, place in (("a", "n1"), ("b", "n2")):
+        devices = allocated((place, "d"), node=place)
+        assert watched.state.assume_bound(uid(name), place, (), [device_binding(name, devices)])
+        watched.put(device_claim(name, allocation=devices, users=[uid(name)]))
+    assert watched.class_of("a") is not watched.class_of("b")
+    watched.quiet()
+    watched.put(on(mine("a", "a"), "n1"), on(mine("b", "b"), "n2"))
+    assert Change.DECISION not in watched.reported(), "the API server shows what was decided"
+    assert watched.class_of("a") is watched.class_of("b")
+    assert needs(watched, "a") == (GivenDevices(),)
 
 
 # -- changes -----------------------------------------------------------------------------------------------------------

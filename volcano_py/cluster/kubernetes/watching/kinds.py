@@ -106,6 +106,13 @@ DEVICE_CLASS: Final = Kind(
 RESOURCE_SLICE: Final = Kind(
     "ResourceSlice", ApiPath(DEVICE_API, "resourceslices"), slices.ResourceSlice, namespaced=False, optional=True
 )
+RESOURCE_CLAIM_TEMPLATE: Final = Kind(
+    "ResourceClaimTemplate",
+    ApiPath(DEVICE_API, "resourceclaimtemplates"),
+    claims.ResourceClaimTemplate,
+    optional=True,
+)
+"""Not watched by the scheduler: Kubernetes creates claims from it."""
 HYPER_NODE: Final = Kind(
     "HyperNode", ApiPath(TOPOLOGY_API, "hypernodes"), hyper_nodes.HyperNode, namespaced=False, optional=True
 )

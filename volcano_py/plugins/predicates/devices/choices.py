@@ -74,7 +74,7 @@ class Choices:
             raise LookupError(f"{self._ssn.task_info(row).key}: no devices on node {name}")
         for claim, picks in zip(waiting, found.picks, strict=True):
             self._by_claim[claim] = self._choice(claim, picks, node)
-            self._use.choose(claim, np.array([at for ask, at in picks if not ask.is_admin], dtype=np.intp))
+            self._use.choose(claim, row, np.array([at for ask, at in picks if not ask.is_admin], dtype=np.intp))
         self._tasks.add(row)
         for claim, need in pairs:
             if isinstance(need, OpenDevices):

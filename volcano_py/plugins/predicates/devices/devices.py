@@ -106,8 +106,7 @@ class Devices:
                 self._choices.give_back(row)
             elif status in _PLACED and not self._choices.has(row):
                 self._take(row, node, task_class, released=status == TaskStatus.PIPELINED)
-            for claim in self._ssn.task_info(row).device_claims:
-                self._use.follow(claim)
+            self._use.follow(row)
 
     def advice(self, task_class: TaskClass, refused: Refused) -> list[str]:
         """What would help a class that these nodes refuse."""

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.state.devices.needs import GivenDevices, OpenDevices
 from volcano_py.state.devices.picture import ClaimInfo
+from volcano_py.state.nodes.terms import Mask
 from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
 from volcano_py.state.table.table import Rows
 
@@ -23,60 +25,66 @@ class _Claim(msgspec.Struct, eq=False):
     """Devices that a claim has, or gets in this cycle, and rows of its tasks.
 
     `is_given`: it has them whether its pods are placed or not. `has_strangers`: it is reserved for others than pods
-    that are known here.
+    that are known here. `counted`: whether they are in the sums of now, and of then.
     """
 
     devices: NDArray[np.intp]
     is_given: bool
     has_strangers: bool
     rows: Rows
-    counted: tuple[bool, bool] = (False, False)
+    counted: tuple[bool, bool]
 
 
 class DeviceUse:
-    """Counts, so that what is undone leaves no trace."""
+    """Counts, so that what is undone leaves no trace. Of the claims that have devices, only those are looked at one by
+    one whose pods leave or are moved in the cycle: there may be many thousands."""
 
     def __init__(self, cluster: ClusterCopy) -> None:
-        picture = cluster.snapshot.devices
-        self._tasks = cluster.ledger.tasks
-        self._now, self._then = (np.zeros(len(picture.devices), dtype=np.int32) for _ in range(2))
+        self._cluster, self._tasks = cluster, cluster.ledger.tasks
+        self._picture = cluster.snapshot.devices
+        self._now, self._then = self._picture.held.copy(), self._picture.held.copy()
         self._claims: dict[str, _Claim] = {}
-        self._rows = _rows_by_claim(cluster)
-        for key, info in picture.claims.items():
-            if info.is_given and info.devices:
-                rows, devices = self._rows_of(key), np.array(info.devices, dtype=np.intp)
-                self._claims[key] = _Claim(devices, True, _has_strangers(cluster, info, rows), rows)
-                self.follow(key)
+        self._sharers: dict[str, list[int]] = {}
+        """Claim that several pods use → rows of the classes of these."""
+        with_devices = list[int]()
+        for each in cluster.snapshot.classes:
+            if each is not None and each.devices:
+                with_devices.append(each.row)
+                for need in each.devices:
+                    if isinstance(need, (OpenDevices, GivenDevices)) and need.claim:
+                        self._sharers.setdefault(need.claim, []).append(each.row)
+        if with_devices:
+            leaving = np.flatnonzero(self._tasks.status == TaskStatus.RELEASING)
+            for row in leaving[np.isin(self._tasks.task_class[leaving], with_devices)].tolist():
+                self.follow(row)
 
-    def free(self, *, released: bool) -> NDArray[np.bool_]:
+    def free(self, *, released: bool) -> Mask:
         """[D] devices that nobody uses: neither now nor by a promise, or, if `released`, once terminating pods are
         gone."""
         used = self._then if released else self._now | self._then
         return np.asarray(used == 0)
 
-    def choose(self, claim: str, devices: Rows) -> None:
-        """The claim (namespace/name) gets these; they count as soon as a task of it has a place (`follow`)."""
-        self._claims[claim] = _Claim(devices, False, False, self._rows_of(claim))
+    def choose(self, claim: str, row: int, devices: Rows) -> None:
+        """The claim (namespace/name) of that task gets these; they count as soon as a task of it has a place
+        (`follow`)."""
+        self._claims[claim] = _Claim(devices, False, False, self._rows_of(claim, row), (False, False))
 
-    def follow(self, claim: str) -> None:
-        """Tasks of the claim have other statuses."""
-        known = self._claims.get(claim)
-        if known is None:
-            return
-        before, known.counted = known.counted, self._standing(known)
-        for counts, was, now in zip((self._now, self._then), before, known.counted, strict=True):
-            if was != now:
-                counts[known.devices] += 1 if now else -1
+    def follow(self, row: int) -> None:
+        """The task has another status."""
+        for claim in self._cluster.task_info(row).device_claims:
+            if (known := self._claims.get(claim) or self._given(claim, row)) is not None:
+                self._claims[claim] = known
+                self._count(known)
 
     def forget(self, claim: str) -> None:
         """What was chosen for the claim, whose tasks have no places any more, is chosen no longer."""
-        self.follow(claim)
-        del self._claims[claim]
+        self._count(self._claims.pop(claim))
 
-    def is_used(self, claim: str) -> bool:
-        """Whether any task of the claim has a place, or the promise of one."""
-        statuses = self._tasks.status[self._rows_of(claim)]
-        return bool((_NOW[statuses] | _THEN[statuses]).any())
+    def _count(self, claim: _Claim) -> None:
+        before, claim.counted = claim.counted, self._standing(claim)
+        for counts, was, now in zip((self._now, self._then), before, claim.counted, strict=True):
+            if was != now:
+                counts[claim.devices] += 1 if now else -1
 
     def _standing(self, claim: _Claim) -> tuple[bool, bool]:
         """Whether its devices are in use now, and then."""
@@ -86,23 +94,22 @@ class DeviceUse:
         is_left = bool(_NOW[statuses].any()) and not _THEN[statuses].any() and not claim.has_strangers
         return True, not is_left
 
-    def _rows_of(self, claim: str) -> Rows:
-        return self._rows.get(claim, _NO_ROWS)
+    def _given(self, claim: str, row: int) -> _Claim | None:
+        """The claim of that task, if it had devices when the cycle began: they are in the sums."""
+        info = self._picture.claims.get(claim)
+        if info is None or not info.is_given:
+            return None
+        rows = self._rows_of(claim, row)
+        return _Claim(np.array(info.devices, dtype=np.intp), True, self._has_strangers(info, rows), rows, (True, True))
 
+    def _has_strangers(self, claim: ClaimInfo, rows: Rows) -> bool:
+        return not claim.users <= {self._cluster.task_info(row).ref.uid for row in rows.tolist()}
 
-_NO_ROWS: Final[Rows] = np.zeros(0, dtype=np.intp)
-
-
-def _rows_by_claim(cluster: ClusterCopy) -> dict[str, Rows]:
-    """Claim → rows of the tasks that use it."""
-    with_devices = [each.row for each in cluster.snapshot.classes if each is not None and each.devices]
-    found: dict[str, list[int]] = {}
-    for row in np.flatnonzero(np.isin(cluster.ledger.tasks.task_class, with_devices)).tolist():
-        info = cluster.snapshot.tasks[row]
-        for claim in () if info is None else info.device_claims:
-            found.setdefault(claim, []).append(row)
-    return {claim: np.array(rows, dtype=np.intp) for claim, rows in found.items()}
-
-
-def _has_strangers(cluster: ClusterCopy, claim: ClaimInfo, rows: Rows) -> bool:
-    return not claim.users <= {cluster.task_info(row).ref.uid for row in rows.tolist()}
+    def _rows_of(self, claim: str, row: int) -> Rows:
+        """Rows of the tasks that use the claim, as the task in `row` does."""
+        sharers = self._sharers.get(claim)
+        if sharers is None:
+            return np.array([row], dtype=np.intp)
+        rows = np.flatnonzero(np.isin(self._tasks.task_class, sharers) & (self._tasks.status != TaskStatus.FREE))
+        used = [at for at in rows.tolist() if claim in self._cluster.task_info(at).device_claims]
+        return np.array(used, dtype=np.intp)

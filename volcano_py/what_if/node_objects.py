@@ -1,0 +1,46 @@
+"""What belongs to one node: its storage drivers and its devices."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from volcano_py.api.devices.slices import ResourceSlice
+from volcano_py.api.objects import ApiObject, ObjectMeta
+from volcano_py.api.volumes import CSINode
+from volcano_py.cluster.manifests import Stored
+
+
+def is_of(obj: ApiObject, node: str) -> bool:
+    """Whether the object belongs to the node of that name alone."""
+    if isinstance(obj, ResourceSlice):
+        return obj.spec.node_name == node
+    return isinstance(obj, CSINode) and obj.metadata.name == node
+
+
+def like_those_of(items: Iterable[Stored], node: str, names: Sequence[str]) -> list[Stored]:
+    """The same for new nodes of these names. Their devices are in pools of their own."""
+    drivers, slices = list[CSINode](), list[ResourceSlice]()
+    for _, obj in items:
+        if isinstance(obj, CSINode) and is_of(obj, node):
+            drivers.append(obj)
+        elif isinstance(obj, ResourceSlice) and is_of(obj, node):
+            slices.append(obj)
+    sizes = Counter((each.spec.driver, each.spec.pool.name) for each in slices)
+    found: list[Stored] = []
+    for name in names:
+        found += [("CSINode", replace(each, metadata=renamed(each.metadata, name))) for each in drivers]
+        for each in slices:
+            count = sizes[each.spec.driver, each.spec.pool.name]
+            pool = replace(each.spec.pool, name=f"{each.spec.pool.name}-{name}", resource_slice_count=count)
+            metadata = renamed(each.metadata, f"{each.metadata.name}-{name}")
+            spec = replace(each.spec, node_name=name, pool=pool)
+            found.append(("ResourceSlice", replace(each, metadata=metadata, spec=spec)))
+    return found
+
+
+def renamed(metadata: ObjectMeta, name: str) -> ObjectMeta:
+    """That of another object."""
+    return replace(metadata, name=name, uid=f"{metadata.uid}-{name}")
