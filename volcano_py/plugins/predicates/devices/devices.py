@@ -117,8 +117,10 @@ class Devices:
             given = [need for need in task_class.devices if isinstance(need, GivenDevices) and need.nodes is not None]
             sentences += [advice.out_of_reach(self._ssn, need) for need in given]
         if needs := self._choices.open(task_class):
-            wanted, free = self._wanted_by(needs), self._counting.affordable(self._use.free(released=False))
-            sentences += advice.of_devices(self._ssn, self._picture, self._places, wanted, free, refused)
+            wanted, free = self._wanted_by(needs), self._use.free(released=False)
+            sentences += advice.of_devices(
+                self._ssn, self._picture, self._places, self._counting, wanted, free, refused
+            )
         return sentences
 
     # -- helpers -----------------------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def rooms_of(
         masks[key] = candidates
         needed[key] = needed.get(key, 0) + count
     sets, counts = list(masks.values()), list(needed.values())
-    there = _There(counters, left, node_of, size)
+    there = OnNodes(counters, left, node_of, size)
     everything = tuple(range(len(sets)))
     sizes = range(1, len(sets) + 1) if len(sets) <= _MOST_SETS else (1,)
     unions = {*(union for length in sizes for union in combinations(everything, length)), everything}
@@ -84,7 +84,7 @@ def rooms_of(
     return Rooms(room, there.is_clear(sets))
 
 
-class _There:
+class OnNodes:
     """Counts devices of all nodes; `left` [C] of counters."""
 
     def __init__(self, counters: Counters, left: Amounts, node_of: NDArray[np.intp], size: int) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.plugins.predicates.devices.counting import Counting
-from volcano_py.plugins.predicates.devices.matching import Matches
+from volcano_py.plugins.predicates.devices.matching import Matches, Nothing
 from volcano_py.plugins.predicates.devices.places import NETWORK, Places
 from volcano_py.plugins.predicates.devices.rooms import Rooms, is_simple, rooms_of
 from volcano_py.plugins.predicates.devices.search import Chosen, Problem
@@ -24,10 +24,11 @@ _FEW: Final = 16
 
 
 class Asked(msgspec.Struct, frozen=True, eq=False):
-    """One way to satisfy a request, and the devices [D] that it selects."""
+    """One way to satisfy a request, and the devices [D] that it selects; `nothing` says why there are none."""
 
     ask: Ask
     selectable: Mask
+    nothing: Nothing | None
 
 
 class Wanted:
@@ -52,7 +53,7 @@ class Wanted:
         """`size` is the number of nodes."""
         self._needs, self._places, self._counting, self._size = tuple(needs), places, counting, size
         matched = {ask: matches.mask(ask) for need in needs for request in need.requests for ask in request.ways}
-        self.asked = [Asked(ask, found.selectable) for ask, found in matched.items()]
+        self.asked = [Asked(ask, found.selectable, found.nothing) for ask, found in matched.items()]
         self.errors = tuple(dict.fromkeys(error.message for found in matched.values() for error in found.errors))
         self._problem = Problem(self._needs, lambda ask: matched[ask].selectable, picture.devices, counting)
         any_node = np.logical_or.reduce([found.selectable for found in matched.values()])

@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.support.placement.devices import consumes, counter_set, device
 from volcano_py.plugins.predicates.devices.rooms import NETWORK, is_simple, rooms_of
-from volcano_py.state.devices.counters import joined
+from volcano_py.state.devices.counters import joined, read_counters
 from volcano_py.state.devices.needs import ALL, Ask, Constraint, OpenDevices, Request
 
 _NODES = np.array([0, 0, 0, 0, 1, 1], dtype=np.intp)
@@ -41,6 +42,21 @@ def test_devices_of_the_network_can_be_used_from_all_nodes() -> None:
 def test_many_different_requests_have_a_bound_too() -> None:
     asked = [(_mask(at, (at + 1) % 6), 1) for at in range(6)] + [(_ALL_FREE, 1)]
     assert rooms_of(asked, _ALL_FREE, np.zeros(6, dtype=np.intp), 1, _NONE).room.tolist() == [0]
+
+
+def test_parts_of_a_card_are_counted_by_what_is_left_of_it() -> None:
+    """Node 0 has a card of four quarters, of which one is in use, and a half; node 1 has two devices of their own."""
+    quarters = [device(str(at), consumes_counters=[consumes("card", memory=10)]) for at in range(4)]
+    half = device("half", consumes_counters=[consumes("card", memory=20)])
+    pool = read_counters([counter_set("card", memory=40)], [*quarters, half])
+    nodes, free = np.array([0, 0, 0, 0, 0, 1, 1], dtype=np.intp), np.arange(7) > 0
+    of_quarters, of_half, of_all = np.arange(7) < 4, np.arange(7) == 4, np.arange(7) >= 0
+    rooms = [
+        rooms_of(asked, free, nodes, 2, joined(((0, pool),), 7))
+        for asked in ([(of_quarters, 1)], [(of_quarters, 2)], [(of_quarters, 1), (of_half, 1)], [(of_all, 1)])
+    ]
+    assert [each.room.tolist() for each in rooms] == [[3, 0], [1, 0], [1, 0], [3, 2]]
+    assert [each.is_exact.tolist() for each in rooms] == [[True, True], [True, True], [False, True], [False, True]]
 
 
 @pytest.mark.parametrize(
