@@ -6,9 +6,11 @@ from pathlib import Path
 
 import msgspec
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from tests.support.placement.devices import allocated, device_claim, device_class, resource_slice, with_claims
 from tests.support.sessions import node, pod, pod_group
+from volcano_py.api.devices.claims import Consumer
 from volcano_py.api.objects import ApiObject
 from volcano_py.cli.main import main
 from volcano_py.explain.model import DevicesOfNode, NodeExplanation
@@ -26,13 +28,16 @@ def manifest(obj: ApiObject) -> bytes:
 
 
 def test_devices_are_counted_by_driver(tmp_path: Path) -> None:
+    held = device_claim("held", allocation=allocated(("n1", "d0"), node="n1"))
     objects = [
         node("n1"),
         device_class(),
         resource_slice("s", "d0", "d1", on="n1"),
         resource_slice("t", "nic", on="n1", driver="nic.example.com"),
         resource_slice("u", "d0", on="n2"),
-        device_claim("held", allocation=allocated(("n1", "d0"), node="n1"), users=["pod-team-p"]),
+        replace(
+            held, status=replace(held.status, reserved_for=[Consumer(resource="pods", name="p", uid="pod-team-p")])
+        ),
         pod_group("g"),
         with_claims(pod("p", group="g", on="n1"), "held"),
     ]
