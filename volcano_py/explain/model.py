@@ -221,6 +221,14 @@ class QueueExplanation(_Part, frozen=True):
     unread: tuple[str, ...] = ()
 
 
+class DevicesOfNode(_Part, frozen=True):
+    """The devices of one driver. `used`: those that claims have; None where that is not for the reader."""
+
+    driver: str
+    count: int
+    used: int | None
+
+
 class NodeExplanation(_Part, frozen=True):
     """One node. `free` is what it still takes, where it takes pods at all (`closed`: why not)."""
 
@@ -232,6 +240,8 @@ class NodeExplanation(_Part, frozen=True):
     taints: tuple[str, ...] = ()
     pods: Mapping[str, int] = {}
     """PodGroup, or pod without one → its pods there."""
+    devices: tuple[DevicesOfNode, ...] = ()
+    """Those that only its pods can use, where any pod has a ResourceClaim."""
     ignored: tuple[str, ...] = ()
     """Its annotations, labels and amounts that cannot be read."""
     unread: tuple[str, ...] = ()

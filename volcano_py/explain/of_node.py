@@ -8,9 +8,10 @@ import numpy as np
 
 from volcano_py.api.objects import Node, Pod
 from volcano_py.cluster.memory_pods import group_of
-from volcano_py.explain.model import NodeExplanation
+from volcano_py.explain.model import DevicesOfNode, NodeExplanation
 from volcano_py.explain.target import ExplainError
 from volcano_py.explain.world import World
+from volcano_py.state.devices.picture import DevicePicture
 from volcano_py.state.readers import read_node
 from volcano_py.state.shards.shards import ShardView
 
@@ -39,8 +40,17 @@ def explain_node(world: World, name: str) -> NodeExplanation:
         closed="it is cordoned" if info.unschedulable else "",
         taints=tuple(f"{taint.key}={taint.value}:{taint.effect}" for taint in info.taints),
         pods=dict(sorted(pods.items())),
+        devices=_devices(ssn.snapshot.devices, name),
         ignored=(*world.ignored("Node", name), *amounts),
     )
+
+
+def _devices(picture: DevicePicture, node: str) -> tuple[DevicesOfNode, ...]:
+    there = [
+        (each.driver, bool(held)) for each, held in zip(picture.devices, picture.held, strict=True) if each.node == node
+    ]
+    counts, used = Counter(driver for driver, _ in there), Counter(driver for driver, is_used in there if is_used)
+    return tuple(DevicesOfNode(driver, counts[driver], used[driver]) for driver in sorted(counts))
 
 
 def _elsewhere(node: str, view: ShardView) -> str:

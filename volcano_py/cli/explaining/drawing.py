@@ -259,6 +259,8 @@ def _node(node: NodeExplanation) -> Iterator[str]:
     takes = f"takes no pods: {node.closed}" if node.closed else f"still takes {amounts(node.free)}"
     yield f"Node {node.name} {takes}"
     yield from _wrapped(f"{amounts(node.used)} of {amounts(node.allocatable)} in use")
+    for each in node.devices:
+        yield from _wrapped(f"{each.used} of {counted(each.count, 'device')} of {each.driver} in use")
     if node.taints:
         yield from _part("Only pods that tolerate", node.taints)
     if node.pods:

@@ -42,8 +42,10 @@ def reduced(found: Explanation, sight: Sight) -> Explanation:
         return _workload(found, sight)
     if isinstance(found, NodeExplanation):
         pods = {name: count for name, count in found.pods.items() if _is_visible(name, sight)}
-        use = (found.used, found.free) if sight.sees_use else ({}, {})
-        return replace(found, used=use[0], free=use[1], pods=pods, unread=(REDUCED,))
+        if not sight.sees_use:
+            devices = tuple(replace(each, used=None) for each in found.devices)
+            found = replace(found, used={}, free={}, devices=devices)
+        return replace(found, pods=pods, unread=(REDUCED,))
     return replace(found, unread=())  # sums of queues, which are in the objects of queues
 
 

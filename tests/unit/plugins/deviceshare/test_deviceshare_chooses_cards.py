@@ -351,4 +351,4 @@ def test_what_else_is_not_evaluated_is_still_refused() -> None:
     opened = session(gpu_node("n1", card("A")), more)
     problem = opened.ssn.task_class(int(opened.rows("new")[0])).problem
     assert problem is not None
-    assert "volcano.sh/vgpu-memory-percentage and volcano.sh/vgpu-number" in problem.message
+    assert "the pod uses volcano.sh/vgpu-memory-percentage (Volcano's plugin deviceshare)" in problem.message
