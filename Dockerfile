@@ -3,8 +3,8 @@
 ARG PYTHON_IMAGE=python:3.13.9-slim-trixie
 
 # Stage 1: the project as a wheel, installed with its dependencies into a virtual environment. Nothing is compiled:
-# every dependency comes as a wheel, so the base needs no compiler. The lock files give versions and hashes (`make lock`);
-# pip refuses every file with another hash, and everything that the lock files do not name.
+# every dependency, the extra `cel` among them, comes as a wheel, so the base needs no compiler. The lock files give
+# versions and hashes (`make lock`); pip refuses every file with another hash, and everything that they do not name.
 FROM ${PYTHON_IMAGE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /src

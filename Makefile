@@ -97,7 +97,7 @@ UV = $(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_V
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header $(ARGS)
 lock: $(INSTALLED) ## Update the lock files of the image and of checkouts (ARGS=--upgrade: to the newest versions)
 	$(UV) --version
-	$(LOCK) --generate-hashes pyproject.toml --output-file requirements.lock
+	$(LOCK) --generate-hashes --extra cel pyproject.toml --output-file requirements.lock
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
 		| $(LOCK) --generate-hashes - --output-file requirements-build.lock
 	$(LOCK) --no-annotate --extra dev pyproject.toml --output-file requirements-dev.lock

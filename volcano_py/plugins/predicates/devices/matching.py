@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from volcano_py.api.devices.claims import DeviceToleration
 from volcano_py.api.devices.slices import DeviceTaint
-from volcano_py.plugins.predicates.devices.cel.programs import CelError, compile_cel
+from volcano_py.plugins.predicates.devices.cel.programs import compile_cel
 from volcano_py.plugins.predicates.devices.cel.projection import projection_of
+from volcano_py.plugins.predicates.devices.cel.verdicts import CelError
 from volcano_py.state.devices.needs import Ask
 from volcano_py.state.devices.picture import Device
 from volcano_py.state.nodes.terms import Mask

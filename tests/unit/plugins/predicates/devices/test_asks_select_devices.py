@@ -6,7 +6,7 @@ import pytest
 
 from volcano_py.api.devices.claims import DeviceToleration
 from volcano_py.api.devices.slices import DeviceTaint
-from volcano_py.plugins.predicates.devices.cel.programs import CelError, Program
+from volcano_py.plugins.predicates.devices.cel.verdicts import CelError, Program
 from volcano_py.plugins.predicates.devices.matching import Matches, are_tolerated
 from volcano_py.state.devices.needs import Ask
 from volcano_py.state.devices.picture import Device, Value

@@ -90,6 +90,13 @@ def test_no_device_is_twice_in_one_claim_even_with_admin_access() -> None:
     assert _solve([both], [_device("big")] * 2) == [[("watch", 0), ("a", 1)]]
 
 
+def test_admin_access_leaves_a_free_device_to_a_request_that_needs_one() -> None:
+    both = _claim(_request("watch", "big", is_admin=True), _request("a", "big"))
+    devices = [_device("big")] * 2
+    assert _solve([both], devices, in_use=(1,)) == [[("watch", 1), ("a", 0)]]
+    assert _solve([both, both], devices) == [[("watch", 0), ("a", 1)], [("watch", 1), ("a", 0)]]
+
+
 def test_a_matched_attribute_has_one_type_and_value() -> None:
     pair = [_claim(_request("a", "any", count=2), constraints=(Constraint((), _N),))]
     assert _solve(pair, [_device("x", 0), _device("x", 1), _device("x", 1)]) == [[("a", 1), ("a", 2)]]

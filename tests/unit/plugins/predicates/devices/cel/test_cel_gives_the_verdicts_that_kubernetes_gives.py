@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from volcano_py.plugins.predicates.devices.cel.programs import CelError, compile_cel
+from volcano_py.plugins.predicates.devices.cel.programs import compile_cel
+from volcano_py.plugins.predicates.devices.cel.verdicts import CelError
 from volcano_py.state.devices.picture import Device, Version
 
 _GPU = Device(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from volcano_py.plugins.predicates.devices.cel import programs
+from volcano_py.plugins.predicates.devices.cel.verdicts import CelError
 from volcano_py.state.devices.picture import Device
 
 _ENGINE = "volcano_py.plugins.predicates.devices.cel.engine"
@@ -35,9 +36,9 @@ def test_importing_and_judging_drivers_does_not_load_it() -> None:
 
 @pytest.mark.usefixtures("without_library")
 def test_without_it_the_extra_is_named() -> None:
-    assert programs.compile_cel("1 == 1").judge(Device("d", "p", "x")) == programs.CelError(
+    assert programs.compile_cel("1 == 1").judge(Device("d", "p", "x")) == CelError(
         "CEL expression `1 == 1` is not evaluated, because the package cel-expr-python is not installed; only the form"
-        " device.driver == \"NAME\" is without it: pip install 'volcano-py[cel]'"
+        " device.driver == \"NAME\" works without it: pip install 'volcano-py[cel]'"
     )
 
 

@@ -1,0 +1,204 @@
+"""What nodes say to pods with claims to devices, and what is written on the claims with the binding."""
+
+from __future__ import annotations
+
+from tests.support.placement.devices import (
+    allocated,
+    device,
+    device_claim,
+    device_class,
+    in_zone,
+    request,
+    resource_slice,
+    with_claims,
+)
+from tests.support.placement.node_answers import answers, class_of, node_rows, willing
+from tests.support.sessions import Objects, Opened, node, open_session, pod, pod_group
+from volcano_py.api.devices.claims import DeviceResult, DeviceToleration
+from volcano_py.api.devices.slices import DeviceTaint, ResourceSlice
+from volcano_py.api.effects import Bind, DeviceBinding
+from volcano_py.api.objects import Pod
+from volcano_py.api.reasons import Reason
+from volcano_py.framework.plugin import GoesBy, Reach
+from volcano_py.framework.views import FITS, NodeView
+from volcano_py.plugins.gang import Gang
+from volcano_py.plugins.predicates import Predicates
+from volcano_py.plugins.predicates.devices.advice import FAULTY_POOL, IN_USE, NOT_THERE, OUT_OF_REACH
+
+VICTIM = "pod-team-victim"
+"""Its UID."""
+ZONE = "topology.kubernetes.io/zone"
+
+
+def session(*objects: Objects) -> Opened:
+    nodes = [node("n1", labels={ZONE: "a"}), node("n2", labels={ZONE: "b"})]
+    return open_session(device_class(), nodes, pod_group("g"), *objects, tiers=[[Gang, Predicates]])
+
+
+def waiting(name: str, *claims: str) -> Pod:
+    return with_claims(pod(name, group="g"), *claims)
+
+
+def written(opened: Opened, name: str) -> tuple[DeviceBinding, ...]:
+    (bind,) = [effect for effect in opened.effects if isinstance(effect, Bind) and effect.pod.name == name]
+    return bind.devices
+
+
+def results(binding: DeviceBinding) -> list[tuple[str, str]]:
+    assert binding.allocation is not None
+    return [(each.pool, each.device) for each in binding.allocation.devices.results]
+
+
+# -- what nodes say ---------------------------------------------------------------------------------------------------
+
+
+def test_a_node_without_such_devices_and_one_whose_devices_are_in_use_say_so() -> None:
+    held = device_claim("held", allocation=allocated(("n2", "d0"), node="n2"), users=["somebody"])
+    opened = session(resource_slice("s", "d0", on="n2"), held, device_claim("new"), waiting("p", "new"))
+    assert answers(opened, Predicates, "p") == {"n1": NOT_THERE, "n2": IN_USE}
+
+
+def test_a_claim_that_has_its_devices_leads_to_their_node() -> None:
+    given = device_claim("given", allocation=allocated(("n2", "d0"), node="n2"))
+    opened = session(resource_slice("s", "d0", on="n2"), given, waiting("p", "given"))
+    assert answers(opened, Predicates, "p") == {"n1": OUT_OF_REACH, "n2": ""}
+    assert Predicates.predicate_reach(opened.plugin(Predicates), class_of(opened, "p")) is Reach.STATIC
+
+
+def test_a_pool_of_which_a_slice_is_missing_gives_nothing() -> None:
+    opened = session(resource_slice("s", "d0", on="n2", count=2), device_claim("new"), waiting("p", "new"))
+    assert answers(opened, Predicates, "p") == {"n1": NOT_THERE, "n2": FAULTY_POOL}
+
+
+def test_devices_of_a_zone_can_be_used_from_its_nodes_and_placing_one_concerns_all_nodes() -> None:
+    opened = session(resource_slice("fabric", "d0", nodes=in_zone("b")), device_claim("new"), waiting("p", "new"))
+    plugin, asking = opened.plugin(Predicates), class_of(opened, "p")
+    assert willing(opened, Predicates, "p") == ["n2"]
+    assert plugin.predicate_reach(asking) is Reach.DOMAIN
+    assert plugin.predicate_goes_by(asking) is GoesBy.UNKNOWN
+
+
+def test_a_tainted_device_needs_a_toleration() -> None:
+    tainted = device("d0", taints=[DeviceTaint(key="broken", effect="NoSchedule")])
+    tolerating = request("gpu", tolerations=[DeviceToleration(key="broken", operator="Exists")])
+    opened = session(
+        resource_slice("s", tainted, on="n1"),
+        device_claim("plain"),
+        device_claim("tolerant", tolerating),
+        waiting("p", "plain"),
+        waiting("q", "tolerant"),
+    )
+    assert willing(opened, Predicates, "p") == []
+    assert willing(opened, Predicates, "q") == ["n1"]
+
+
+def test_admin_access_looks_at_devices_in_use_and_takes_none() -> None:
+    held = device_claim("held", allocation=allocated(("n1", "d0"), node="n1"), users=["somebody"])
+    looking = device_claim("looking", request("gpu", admin_access=True))
+    opened = session(resource_slice("s", "d0", on="n1"), held, looking, waiting("p", "looking"))
+    opened.place("g", {"p": "n1"}).commit()
+    (binding,) = written(opened, "p")
+    assert binding.allocation is not None
+    assert binding.allocation.devices.results == [
+        DeviceResult(request="gpu", driver="gpu.example.com", pool="n1", device="d0", admin_access=True)
+    ]
+
+
+def test_a_claim_that_is_missing_keeps_the_pod_from_all_nodes() -> None:
+    opened = session(waiting("p", "nobody"))
+    refusal = opened.plugin(Predicates).pre_predicate(class_of(opened, "p"))
+    assert refusal is not None
+    assert refusal.reason is Reason.DEVICES_NOT_READY
+    assert "team/nobody does not exist" in refusal.message
+
+
+# -- what pods take ---------------------------------------------------------------------------------------------------
+
+
+def two_devices() -> ResourceSlice:
+    return resource_slice("s", "d0", "d1", on="n1")
+
+
+def test_each_pod_takes_the_next_device_and_a_third_one_finds_none() -> None:
+    claims = [device_claim(name) for name in "abc"]
+    opened = session(two_devices(), claims, [waiting(f"p-{name}", name) for name in "abc"])
+    opened.place("g", {"p-a": "n1", "p-b": "n1"}).commit()
+    assert [results(*written(opened, each)) for each in ("p-a", "p-b")] == [[("n1", "d0")], [("n1", "d1")]]
+    assert answers(opened, Predicates, "p-c")["n1"] == IN_USE
+
+
+def test_what_is_undone_is_free_again() -> None:
+    opened = session(two_devices(), device_claim("a"), device_claim("b"), waiting("p", "a"), waiting("q", "b"))
+    statement = opened.place("g", {"p": "n1", "q": "n1"})
+    statement.discard()
+    opened.place("g", {"q": "n1"}).commit()
+    assert results(*written(opened, "q")) == [("n1", "d0")]
+
+
+def test_of_pods_that_share_a_claim_the_first_brings_the_devices() -> None:
+    opened = session(two_devices(), device_claim("a"), waiting("p", "a"), waiting("q", "a"))
+    opened.place("g", {"p": "n1", "q": "n1"}).commit()
+    (first,), (second,) = written(opened, "p"), written(opened, "q")
+    assert results(first) == [("n1", "d0")]
+    assert second == DeviceBinding(first.claim)
+
+
+def test_if_the_first_is_taken_back_the_other_brings_the_devices() -> None:
+    opened = session(two_devices(), device_claim("a"), waiting("p", "a"), waiting("q", "a"))
+    first = opened.place("g", {"p": "n1"})
+    second = opened.place("g", {"q": "n1"})
+    first.discard()
+    second.commit()
+    assert results(*written(opened, "q")) == [("n1", "d0")]
+    assert willing(opened, Predicates, "p") == ["n1"]
+
+
+def test_a_pod_with_the_promise_of_a_place_does_not_bring_them() -> None:
+    """It is not bound in this cycle."""
+    opened = session(two_devices(), device_claim("a"), waiting("p", "a"), waiting("q", "a"))
+    opened.pipeline("g", {"p": "n1"})
+    opened.place("g", {"q": "n1"}).commit()
+    assert results(*written(opened, "q")) == [("n1", "d0")]
+
+
+def test_a_claim_with_devices_is_reserved_once_for_each_pod() -> None:
+    given = device_claim("given", allocation=allocated(("n1", "d0"), node="n1"), users=["pod-team-p"])
+    known = with_claims(pod("p", group="g"), "given")
+    opened = session(two_devices(), given, known, waiting("q", "given"))
+    opened.place("g", {"p": "n1", "q": "n1"}).commit()
+    assert written(opened, "p") == ()
+    assert [each.allocation for each in written(opened, "q")] == [None]
+
+
+# -- evictions --------------------------------------------------------------------------------------------------------
+
+
+def with_victim(*users: str) -> Opened:
+    held = device_claim("held", allocation=allocated(("n1", "d0"), node="n1"), users=users)
+    victim = with_claims(pod("victim", group="g", on="n1"), "held")
+    return session(resource_slice("s", "d0", on="n1"), held, victim, device_claim("new"), waiting("p", "new"))
+
+
+def test_the_device_of_a_pod_that_is_evicted_can_be_promised_once() -> None:
+    opened = with_victim(VICTIM)
+    statement = opened.evict("victim")
+    assert will_take(opened)
+    opened.pipeline("g", {"p": "n1"}, statement)
+    assert not will_take(opened)
+    statement.discard()
+    assert not will_take(opened)
+    assert answers(opened, Predicates, "p")["n1"] == IN_USE
+
+
+def will_take(opened: Opened) -> bool:
+    """Whether node n1 takes pod p once terminating pods are gone."""
+    view = NodeView(opened.ssn.ledger.nodes, node_rows(opened, ["n1"]), released=True)
+    (code,) = opened.plugin(Predicates).predicate(class_of(opened, "p"), view)
+    return bool(code == FITS)
+
+
+def test_a_device_that_others_use_too_is_not_freed_by_an_eviction() -> None:
+    for users, is_free in (([VICTIM], True), ([VICTIM, "a stranger"], False)):
+        opened = with_victim(*users)
+        opened.evict("victim")
+        assert will_take(opened) is is_free
