@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.devices.claim_users import rows_by_claim
 from volcano_py.state.devices.picture import ClaimInfo
 from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
 from volcano_py.state.table.table import Rows
@@ -41,7 +42,7 @@ class DeviceUse:
         self._tasks = cluster.ledger.tasks
         self._now, self._then = (np.zeros(len(picture.devices), dtype=np.int32) for _ in range(2))
         self._claims: dict[str, _Claim] = {}
-        self._rows = _rows_by_claim(cluster)
+        self._rows = rows_by_claim(cluster)
         for key, info in picture.claims.items():
             if info.is_given and info.devices:
                 rows, devices = self._rows_of(key), np.array(info.devices, dtype=np.intp)
@@ -91,17 +92,6 @@ class DeviceUse:
 
 
 _NO_ROWS: Final[Rows] = np.zeros(0, dtype=np.intp)
-
-
-def _rows_by_claim(cluster: ClusterCopy) -> dict[str, Rows]:
-    """Claim → rows of the tasks that use it."""
-    with_devices = [each.row for each in cluster.snapshot.classes if each is not None and each.devices]
-    found: dict[str, list[int]] = {}
-    for row in np.flatnonzero(np.isin(cluster.ledger.tasks.task_class, with_devices)).tolist():
-        info = cluster.snapshot.tasks[row]
-        for claim in () if info is None else info.device_claims:
-            found.setdefault(claim, []).append(row)
-    return {claim: np.array(rows, dtype=np.intp) for claim, rows in found.items()}
 
 
 def _has_strangers(cluster: ClusterCopy, claim: ClaimInfo, rows: Rows) -> bool:
