@@ -72,8 +72,31 @@ class Driver:
         if name in self._slices:
             await self.cluster.client.merge_patch(f"{SLICES}/{name}", {"spec": spec})
         else:
-            self._slices.append(name)
-            await self.cluster.client.create(SLICES, {"metadata": {"name": name}, "spec": spec})
+            await self._create(name, spec)
+
+    async def publish_card(self, node: str, memory: int, parts: Mapping[str, int]) -> None:
+        """The node has a card with so much memory, and devices that each take a part of that: in two slices, as those
+        with counters have no devices."""
+        common: Object = {
+            "driver": self.name,
+            "pool": {"name": node, "generation": 1, "resourceSliceCount": 2},
+            "nodeName": node,
+        }
+        counters = {"name": "card-0", "counters": {"memory": {"value": f"{memory}Gi"}}}
+        await self._create(f"{node}-{self.name}-counters", {**common, "sharedCounters": [counters]})
+        devices = [
+            {
+                "name": name,
+                "capacity": {"memory": {"value": f"{part}Gi"}},
+                "consumesCounters": [{"counterSet": "card-0", "counters": {"memory": {"value": f"{part}Gi"}}}],
+            }
+            for name, part in parts.items()
+        ]
+        await self._create(f"{node}-{self.name}-devices", {**common, "devices": devices})
+
+    async def _create(self, name: str, spec: Object) -> None:
+        self._slices.append(name)
+        await self.cluster.client.create(SLICES, {"metadata": {"name": name}, "spec": spec})
 
     async def allocate(self, namespace: Namespace, claim: str, node: str, device: str, *users: PodView) -> None:
         """The claim has a device of the node, and is reserved for these pods, as if a scheduler had stopped there."""

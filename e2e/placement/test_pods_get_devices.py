@@ -160,6 +160,32 @@ async def test_a_selector_leads_to_the_node_with_such_devices(
     assert running.node == pool.names[1]
 
 
+async def test_a_card_is_given_whole_or_in_halves(
+    driver: Driver, namespace: Namespace, simulated_nodes: SimulatedNodes, daemon: Daemon
+) -> None:
+    """Two halves leave nothing for a pod that wants the whole card; it gets it when both are gone."""
+    pool = await simulated_nodes(1)
+    (node,) = pool.names
+    await driver.publish_card(node, 80, {"whole": 80, "half-0": 40, "half-1": 40})
+    memory = f'device.capacity["{driver.name}"].memory'
+    half, whole = ([{"cel": {"expression": f'{memory}.compareTo(quantity("{size}Gi")) == 0'}}] for size in ("40", "80"))
+    await namespace.apply(
+        driver.template("half", selectors=half),
+        driver.template("whole", selectors=whole),
+        gang("halves", 2, node_selector=pool.selector, **from_template("half")),
+    )
+    await namespace.wait_phases(Running=2)
+    got = {device for devices in (await devices_of(namespace)).values() for device in devices}
+    assert got == {(node, "half-0"), (node, "half-1")}
+
+    await namespace.apply(pod("whole", node_selector=pool.selector, **from_template("whole")))
+    await namespace.wait_event("FailedScheduling", "Pod/whole", saying="the most that is free on such a node is 0")
+    await namespace.delete_pod("halves-0")
+    await namespace.delete_pod("halves-1")
+    await namespace.wait_phases(Running=1)
+    assert (await devices_of(namespace))["whole"] == {(node, "whole")}
+
+
 async def test_a_restart_keeps_allocations_and_a_deleted_pod_makes_room_for_the_next(
     driver: Driver, namespace: Namespace, simulated_nodes: SimulatedNodes, start_daemon: StartDaemon
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import permutations
 
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 from tests.support.placement.devices import (
     DRIVER,
+    consumes,
+    counter_set,
     device,
     device_claim,
     device_class,
@@ -33,6 +36,7 @@ tiers:
 FABRIC = "fabric"
 """The pool of devices that all nodes can use."""
 ANY = ""
+CARD = 2
 
 
 @dataclass(frozen=True)
@@ -48,11 +52,12 @@ Claim = tuple[Ask, ...]
 
 @dataclass(frozen=True)
 class World:
-    """Cores of nodes; models of devices by pool (a node, or FABRIC); claims by name; gangs of pods, each with the names
-    of its claims."""
+    """Cores of nodes; models of devices by pool (a node, or FABRIC), and what each of them takes of a card of CARD that
+    the pool has; claims by name; gangs of pods, each with the names of its claims."""
 
     cores: dict[str, int]
     models: dict[str, list[str]]
+    parts: dict[str, list[int]]
     claims: dict[str, Claim]
     gangs: list[list[list[str]]]
 
@@ -60,8 +65,10 @@ class World:
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
     cores = {f"n{number}": draw(st.integers(1, 4)) for number in range(draw(st.integers(1, 3)))}
-    models = st.lists(st.sampled_from("ab"), max_size=3)
+    models = st.lists(st.sampled_from("ab"), max_size=4)
     pools = {name: draw(models) for name in [*cores, FABRIC]}
+    amounts = st.sampled_from([[0], [0, 1], [1, 2]])
+    parts = {name: draw(st.lists(st.sampled_from(draw(amounts)), min_size=4, max_size=4)) for name in pools}
     if draw(st.booleans()):
         pools[FABRIC] = []
     asks = st.builds(Ask, st.sampled_from([ANY, "a", "b"]), st.integers(1, 2))
@@ -75,7 +82,7 @@ def worlds(draw: st.DrawFn) -> World:
             claims[own] = alike if draw(st.booleans()) else draw(requests)
             members.append(draw(st.sampled_from([[own], [own], [own], [own, "shared"], ["shared"], []])))
         gangs.append(members)
-    return World(cores, pools, claims, gangs)
+    return World(cores, pools, parts, claims, gangs)
 
 
 def objects(world: World) -> list[tuple[str, ApiObject]]:
@@ -83,9 +90,15 @@ def objects(world: World) -> list[tuple[str, ApiObject]]:
     for name, cores in world.cores.items():
         found.append(node(name, cpu=str(cores)))
     for pool, models in world.models.items():
-        devices = [device(f"d{at}", {"model": model}) for at, model in enumerate(models)]
+        devices = [
+            device(f"d{at}", {"model": model}, consumes_counters=[consumes("card", memory=part)] if part else [])
+            for at, (model, part) in enumerate(zip(models, world.parts[pool], strict=False))
+        ]
         if devices:
-            found.append(resource_slice(pool, *devices, on="" if pool == FABRIC else pool))
+            on = "" if pool == FABRIC else pool
+            found.append(resource_slice(pool, *devices, on=on, count=2))
+            counters = [counter_set("card", memory=CARD)]
+            found.append(resource_slice(f"{pool}-card", on=on, pool=pool, count=2, shared_counters=counters))
     for name, asks in world.claims.items():
         found.append(device_claim(name, *(_request(at, each) for at, each in enumerate(asks))))
     for gang, members in enumerate(world.gangs):
@@ -130,6 +143,7 @@ def check(world: World, simulation: Simulation) -> None:
         for user in placed:
             assert {each.pool for each in results} <= {user.spec.node_name, FABRIC}
     assert max(given_to.values(), default=1) == 1, "a device is in one claim"
+    assert is_within_cards(world, given_to)
     for one in pods.values():
         if one.spec.node_name:
             assert all(claims[name].status.allocation is not None for name in _names(one))
@@ -137,6 +151,14 @@ def check(world: World, simulation: Simulation) -> None:
         there = [pods[f"p{gang}-{at}"] for at in range(len(members)) if f"p{gang}-{at}" in pods]
         if len(there) == len(members):
             assert len({bool(each.spec.node_name) for each in there}) == 1, "a gang is bound whole"
+
+
+def is_within_cards(world: World, devices: Collection[tuple[str, str]]) -> bool:
+    """Whether these devices can be used at once."""
+    taken: Counter[str] = Counter()
+    for pool, name in devices:
+        taken[pool] += world.parts[pool][int(name[1:])]
+    return max(taken.values(), default=0) <= CARD
 
 
 def _names(each: Pod) -> list[str]:
@@ -160,13 +182,14 @@ def check_nothing_waits_that_could_run(world: World, simulation: Simulation) -> 
         wanted = [ask.model for ask in world.claims[f"c{gang}-0"] for _ in range(ask.count)]
         for name, cores in world.cores.items():
             free = [
-                model
+                (model, (pool, f"d{at}"))
                 for pool, models in world.models.items()
                 for at, model in enumerate(models)
                 if pool in (name, FABRIC) and (pool, f"d{at}") not in used
             ]
             fits = any(
-                all(ask in (ANY, model) for ask, model in zip(wanted, some, strict=True))
+                all(ask in (ANY, model) for ask, (model, _) in zip(wanted, some, strict=True))
+                and is_within_cards(world, used | {at for _, at in some})
                 for some in permutations(free, len(wanted))
             )
             assert not (fits and busy[name] < cores), f"{waiting.metadata.name} could run on {name}"

@@ -31,6 +31,9 @@ from volcano_py.api.devices.claims import (
     ResourceClaimStatus,
 )
 from volcano_py.api.devices.slices import (
+    Counter,
+    CounterConsumption,
+    CounterSet,
     DeviceAttribute,
     DeviceCapacity,
     ResourcePool,
@@ -74,6 +77,19 @@ def device(
         capacity={key: DeviceCapacity(value=value) for key, value in capacity.items()},
         **more,
     )
+
+
+def counter_set(name: str, **counters: str | int) -> CounterSet:
+    return CounterSet(name=name, counters=_counters(counters))
+
+
+def consumes(name: str, **counters: str | int) -> CounterConsumption:
+    """So much of the counter set of that name."""
+    return CounterConsumption(counter_set=name, counters=_counters(counters))
+
+
+def _counters(values: Mapping[str, str | int]) -> dict[str, Counter]:
+    return {name: Counter(value=value) for name, value in values.items()}
 
 
 def _attribute(value: int | bool | str) -> DeviceAttribute:

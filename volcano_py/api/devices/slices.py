@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from volcano_py.api.objects import ApiObject, Integer, NodeSelector, ObjectMeta
@@ -30,6 +28,24 @@ class DeviceCapacity(ApiObject, frozen=True):
     value: str | int | float = "0"
 
 
+class Counter(ApiObject, frozen=True):
+    value: str | int | float = "0"
+
+
+class CounterSet(ApiObject, frozen=True):
+    """What devices of a pool have in common: a card of which its parts are devices, too."""
+
+    name: str = ""
+    counters: dict[str, Counter] = {}
+
+
+class CounterConsumption(ApiObject, frozen=True):
+    """What a device takes of a set while it is in use."""
+
+    counter_set: str = ""
+    counters: dict[str, Counter] = {}
+
+
 class SliceDevice(ApiObject, frozen=True):
     """What is not evaluated is decoded to be recognised."""
 
@@ -37,7 +53,7 @@ class SliceDevice(ApiObject, frozen=True):
     attributes: dict[str, DeviceAttribute] = {}
     capacity: dict[str, DeviceCapacity] = {}
     taints: list[DeviceTaint] = []
-    consumes_counters: list[dict[str, Any]] = []
+    consumes_counters: list[CounterConsumption] = []
     node_name: str = ""
     node_selector: NodeSelector | None = None
     all_nodes: bool = False
@@ -62,7 +78,7 @@ class ResourceSliceSpec(ApiObject, frozen=True):
     all_nodes: bool = False
     per_device_node_selection: bool = False
     devices: list[SliceDevice] = []
-    shared_counters: list[dict[str, Any]] = []
+    shared_counters: list[CounterSet] = []
 
 
 class ResourceSlice(ApiObject, frozen=True):

@@ -16,6 +16,7 @@ from volcano_py.state.devices import wording
 from volcano_py.state.devices.claims import (
     Claim,
     Class,
+    DeviceKey,
     devices_of,
     open_devices,
     read_claim,
@@ -130,7 +131,10 @@ class Devices:
 
     def may_assume(self, bindings: Iterable[DeviceBinding]) -> bool:
         """Whether these claims, and the devices chosen for them, are still available."""
-        return all(self._is_available(binding) for binding in bindings)
+        given, devices = [*bindings], set[DeviceKey]()
+        for binding in given:
+            devices.update(devices_of(binding.allocation))
+        return all(map(self._is_available, given)) and self._pools.have_counters_for(devices, self._holders.is_held)
 
     def _is_available(self, binding: DeviceBinding) -> bool:
         claim = self._claims.get(binding.claim.key)
@@ -230,7 +234,7 @@ class Devices:
             self._configs = {name: each.config for name, each in self._classes.items() if each.config}
         pools = self._pools
         infos, held = self._infos.copy(), self._held.copy()
-        return DevicePicture(pools.version, pools.devices, pools.faults, infos, self._configs, held)
+        return DevicePicture(pools.version, pools.devices, pools.faults, infos, self._configs, held, pools.counters)
 
     def _renew(self, key: str) -> None:
         """Make the info of a claim again."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from volcano_py.api.devices.claims import ClaimConfig
 from volcano_py.api.devices.slices import DeviceTaint
 from volcano_py.api.objects import NodeSelector
+from volcano_py.state.devices.counters import Counters
 
 
 class Version(msgspec.Struct, frozen=True):
@@ -85,13 +86,14 @@ class DevicePicture(msgspec.Struct, frozen=True, eq=False):
     """The maker never changes any of it afterwards.
 
     Attributes:
-        version: another number whenever `devices` or `faults` differ.
+        version: another number whenever `devices`, `faults` or `counters` differ.
         devices: [D] in the order in which they are tried: pools by driver and name, slices by name, devices as they
             are published.
         faults: pools that are left out.
         claims: all that there are, by namespace/name.
         held: [D] how many claims have the device, or are about to get it.
         class_configs: parameters for drivers that a device class adds to allocations, by its name.
+        counters: of each pool that has some, with the position of its first device.
     """
 
     version: int = 0
@@ -100,6 +102,7 @@ class DevicePicture(msgspec.Struct, frozen=True, eq=False):
     claims: Mapping[str, ClaimInfo] = msgspec.field(default_factory=dict)
     class_configs: Mapping[str, tuple[dict[str, Any], ...]] = msgspec.field(default_factory=dict)
     held: NDArray[np.int32] = msgspec.field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    counters: tuple[tuple[int, Counters], ...] = ()
 
 
 NO_DEVICES = DevicePicture()

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+import numpy as np
+
+from volcano_py.state.devices.claims import DeviceKey
+from volcano_py.state.devices.counters import Counters
 from volcano_py.state.devices.picture import Device, PoolFault
 from volcano_py.state.devices.slices import Pool, PoolKey, Slice, read_pool
 
@@ -13,16 +19,18 @@ class Pools:
         version: another number whenever devices or faults have changed; 0 while there was none.
         devices: in the order in which they are tried.
         faults: of pools that are left out, by driver and pool.
+        counters: of pools that have some, each with the position of its first device.
     """
 
     def __init__(self) -> None:
         self._slices: dict[PoolKey, dict[str, Slice]] = {}
         self._pools: dict[PoolKey, Pool] = {}
         self._stale: set[PoolKey] = set()
-        self._positions: dict[tuple[str, str, str], int] = {}
+        self._positions: dict[DeviceKey, int] = {}
         self.version = 0
         self.devices: tuple[Device, ...] = ()
         self.faults: tuple[PoolFault, ...] = ()
+        self.counters: tuple[tuple[int, Counters], ...] = ()
 
     def put(self, old: Slice | None, new: Slice | None) -> None:
         """A slice has come, changed or gone."""
@@ -42,14 +50,31 @@ class Pools:
         ordered = [self._pools[key] for key in sorted(self._pools)]
         first, last = ([pool for pool in ordered if pool.is_last is late] for late in (False, True))
         self.devices = tuple(device for pool in (*first, *last) for device in pool.devices)
+        self.counters = tuple(_counters([*first, *last]))
         self.faults = tuple(pool.fault for pool in ordered if pool.fault is not None)
         self._positions = {device.key: position for position, device in enumerate(self.devices)}
         self.version += 1
         return True
 
-    def position(self, device: tuple[str, str, str]) -> int | None:
-        """Where the device (driver, pool, name) is in `devices`; None if it is not."""
+    def position(self, device: DeviceKey) -> int | None:
+        """Where the device is in `devices`; None if it is not."""
         return self._positions.get(device)
+
+    def have_counters_for(self, devices: Collection[DeviceKey], is_held: Callable[[DeviceKey], bool]) -> bool:
+        """Whether what these devices consume is still there, beside what the devices consume that are held."""
+        return all(self._has_counters_for(devices, is_held, pool) for pool in {device[:2] for device in devices})
+
+    def _has_counters_for(
+        self, devices: Collection[DeviceKey], is_held: Callable[[DeviceKey], bool], key: PoolKey
+    ) -> bool:
+        pool = self._pools.get(key)
+        if pool is None or pool.counters is None:
+            return True
+        keys = [device.key for device in pool.devices]
+        wanted = np.array([device in devices for device in keys], dtype=np.bool_)
+        held = np.array([is_held(device) for device in keys], dtype=np.bool_)
+        concerned = pool.counters.counter[wanted[pool.counters.device]]
+        return bool((pool.counters.left(wanted | held)[concerned] >= 0).all())
 
     def _read(self, key: PoolKey) -> bool:
         """Read one pool; returns whether it says something else now."""
@@ -61,3 +86,12 @@ class Pools:
             return False
         self._pools[key] = pool
         return True
+
+
+def _counters(pools: Sequence[Pool]) -> Iterator[tuple[int, Counters]]:
+    """With the positions of their first devices, if the pools come in this order."""
+    first = 0
+    for pool in pools:
+        if pool.counters is not None:
+            yield first, pool.counters
+        first += len(pool.devices)

@@ -12,9 +12,11 @@ from typing import Any, Final
 
 import msgspec
 
-from volcano_py.api.devices.slices import DeviceAttribute, ResourceSlice, SliceDevice
+from volcano_py.api.devices.slices import CounterConsumption, CounterSet, DeviceAttribute, ResourceSlice, SliceDevice
 from volcano_py.api.objects import NodeSelector
+from volcano_py.api.quantity import QuantityError
 from volcano_py.state.devices import wording
+from volcano_py.state.devices.counters import Counters, read_counters
 from volcano_py.state.devices.picture import Device, PoolFault, Value, Version
 
 PoolKey = tuple[str, str]
@@ -28,7 +30,7 @@ class Content(msgspec.Struct, frozen=True):
     nodes: NodeSelector | None
     selects_by_device: bool
     devices: list[SliceDevice]
-    shared_counters: list[dict[str, Any]]
+    shared_counters: list[CounterSet]
 
 
 class Slice(msgspec.Struct, frozen=True):
@@ -42,10 +44,12 @@ class Slice(msgspec.Struct, frozen=True):
 
 
 class Pool(msgspec.Struct, frozen=True, eq=False):
-    """What the slices of a pool come to. `is_last`: it is tried after all pools that are not."""
+    """What the slices of a pool come to. `counters` is None if no device consumes any. `is_last`: it is tried after all
+    pools that are not."""
 
     contents: tuple[Content, ...]
     devices: tuple[Device, ...] = ()
+    counters: Counters | None = None
     fault: PoolFault | None = None
     is_last: bool = False
 
@@ -84,9 +88,21 @@ def read_pool(key: PoolKey, slices: Iterable[Slice]) -> Pool | None:
         return Pool(contents, fault=_fault(key, contents, lack, is_incomplete=True))
     if (fault := _contradiction(contents)) is not None:
         return Pool(contents, fault=_fault(key, contents, fault, is_incomplete=False))
+    try:
+        counters = _counters(contents)
+    except QuantityError as error:
+        why = wording.counters_unreadable(error)
+        return Pool(contents, fault=_fault(key, contents, why, is_incomplete=False))
     devices = tuple(_device(key, content, each) for content in contents for each in content.devices)
     is_last = any(each.binding_conditions for content in contents for each in content.devices)
-    return Pool(contents, devices, is_last=is_last)
+    return Pool(contents, devices, counters, is_last=is_last)
+
+
+def _counters(contents: Sequence[Content]) -> Counters | None:
+    devices = [device for content in contents for device in content.devices]
+    if not any(device.consumes_counters for device in devices):
+        return None
+    return read_counters([each for content in contents for each in content.shared_counters], devices)
 
 
 def _fault(key: PoolKey, contents: Sequence[Content], why: str, *, is_incomplete: bool) -> PoolFault:
@@ -100,9 +116,9 @@ def _contradiction(contents: Sequence[Content]) -> str | None:
     if (twice := _twice(device.name for device in devices)) is not None:
         return wording.device_twice(twice)
     counter_sets = [each for content in contents for each in content.shared_counters]
-    if (twice := _twice(str(each.get("name", "")) for each in counter_sets)) is not None:
+    if (twice := _twice(each.name for each in counter_sets)) is not None:
         return wording.counter_set_twice(twice)
-    counters = {str(each.get("name", "")): each.get("counters") or {} for each in counter_sets}
+    counters = {each.name: each.counters for each in counter_sets}
     for device in devices:
         for consumed in device.consumes_counters:
             if (missing := _missing(consumed, counters)) is not None:
@@ -115,12 +131,12 @@ def _twice(names: Iterable[str]) -> str | None:
     return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
-def _missing(consumed: Mapping[str, Any], counters: Mapping[str, Mapping[str, Any]]) -> str | None:
+def _missing(consumed: CounterConsumption, counters: Mapping[str, Mapping[str, Any]]) -> str | None:
     """The counter set, or the counter in it, that a device consumes of and that is not there."""
-    name = str(consumed.get("counterSet", ""))
+    name = consumed.counter_set
     if name not in counters:
         return name
-    return next((f"{name}/{each}" for each in consumed.get("counters") or {} if each not in counters[name]), None)
+    return next((f"{name}/{each}" for each in consumed.counters if each not in counters[name]), None)
 
 
 def _device(key: PoolKey, content: Content, device: SliceDevice) -> Device:
@@ -158,7 +174,6 @@ def _qualified(driver: str, by_name: Mapping[str, Any]) -> Iterator[tuple[str, A
 
 
 _FEATURES: Final = (
-    ("consumes_counters", wording.SHARES_COUNTERS),
     ("allow_multiple_allocations", wording.HAS_SEVERAL_USERS),
     ("binding_conditions", wording.HAS_CONDITIONS),
 )

@@ -101,7 +101,6 @@ def unknown_constraint(claim: str) -> str:
 
 # -- devices that are not usable; these end a sentence such as "3 devices are not usable: …" ---------------------------
 
-SHARES_COUNTERS: Final = "shares counters with other devices"
 HAS_SEVERAL_USERS: Final = "can be given to several claims at once"
 HAS_CONDITIONS: Final = "has conditions for its binding"
 SELECTS_NODES: Final = "is in a slice with perDeviceNodeSelection"
@@ -119,6 +118,10 @@ def device_twice(device: str) -> str:
 
 def counter_set_twice(counter_set: str) -> str:
     return f"it has several counter sets with the name {counter_set}"
+
+
+def counters_unreadable(error: ValueError) -> str:
+    return f"of its counters, a value is not usable: {error}"
 
 
 def counters_missing(device: str, counters: str) -> str:

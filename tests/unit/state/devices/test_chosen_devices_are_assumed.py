@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.placement.devices import (
     allocated,
+    consumes,
+    counter_set,
     device,
     device_binding,
     device_claim,
@@ -224,6 +226,25 @@ def test_what_was_decided_on_old_facts_is_not_carried_out(change: Any, brings: b
     watched = watching(change)
     assert not assume(watched, "p", "c", FIRST if brings else None)
     assert watched.place("p") == ""
+
+
+def test_a_part_of_a_card_is_not_carried_out_when_another_has_taken_what_it_consumes() -> None:
+    """`d0` is the whole of a card, `d1` and `d2` are halves; both claims of a pod count together."""
+    sizes = {"d0": 40, "d1": 20, "d2": 20}
+    parts = [device(name, consumes_counters=[consumes("card", memory=size)]) for name, size in sizes.items()]
+    slices = [
+        resource_slice("s", *parts, on="n1", count=2),
+        resource_slice("t", on="n1", count=2, shared_counters=[counter_set("card", memory=40)]),
+    ]
+    watched = watching(slices, device_claim("x", allocation=SECOND))
+    watched.snapshot()
+    assert not assume(watched, "p", "c", FIRST)
+    watched.put(device_claim("x"))
+    given = [device_binding("c", FIRST), device_binding("e", SECOND)]
+    assert not watched.state.assume_bound(uid("p"), "n1", (), given)
+    third = [device_binding("c", allocated(("n1", "d2"), node="n1")), device_binding("e", SECOND)]
+    assert watched.state.assume_bound(uid("p"), "n1", (), third)
+    assert not assume(watched, "q", "e", FIRST)
 
 
 def test_a_claim_that_is_gone_is_not_available() -> None:

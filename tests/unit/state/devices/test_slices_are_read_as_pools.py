@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.placement.devices import (
     DRIVER,
+    consumes,
+    counter_set,
     device,
     device_claim,
     in_zone,
@@ -87,21 +89,10 @@ def test_devices_of_the_network_say_from_where_they_can_be_used() -> None:
     [
         pytest.param("allow_multiple_allocations", True, "can be given to several claims at once", id="shared"),
         pytest.param("binding_conditions", ["ready"], "has conditions for its binding", id="conditions"),
-        pytest.param(
-            "consumes_counters",
-            [{"counterSet": "set", "counters": {"memory": {"value": "1Gi"}}}],
-            "shares counters with other devices",
-            id="counters",
-        ),
     ],
 )
 def test_a_device_with_a_feature_that_is_not_evaluated_is_not_usable(field: str, value: Any, why: str) -> None:
-    counters = resource_slice(
-        "sets", pool="s", count=2, shared_counters=[{"name": "set", "counters": {"memory": {"value": "9Gi"}}}]
-    )
-    plain, special = picture(
-        counters, resource_slice("s", "plain", device("special", **{field: value}), count=2)
-    ).devices
+    plain, special = picture(resource_slice("s", "plain", device("special", **{field: value}))).devices
     assert (plain.unusable, special.unusable) == ("", why)
 
 
@@ -169,27 +160,30 @@ def test_slices_of_an_older_generation_do_not_complete_a_pool() -> None:
             id="a device twice",
         ),
         pytest.param(
-            [resource_slice("s", pool="p", shared_counters=[{"name": "set"}, {"name": "set"}])],
+            [resource_slice("s", pool="p", shared_counters=[counter_set("set"), counter_set("set")])],
             "it has several counter sets with the name set",
             id="a counter set twice",
         ),
         pytest.param(
-            [resource_slice("s", device("a", consumes_counters=[{"counterSet": "set"}]), pool="p")],
+            [resource_slice("s", device("a", consumes_counters=[consumes("set")]), pool="p")],
             "its device a consumes counters that it does not have: set",
             id="no such counter set",
         ),
         pytest.param(
             [
-                resource_slice("s0", pool="p", count=2, shared_counters=[{"name": "set", "counters": {"x": {}}}]),
-                resource_slice(
-                    "s1",
-                    device("a", consumes_counters=[{"counterSet": "set", "counters": {"x": {}, "y": {}}}]),
-                    pool="p",
-                    count=2,
-                ),
+                resource_slice("s0", pool="p", count=2, shared_counters=[counter_set("set", x=1)]),
+                resource_slice("s1", device("a", consumes_counters=[consumes("set", x=1, y=1)]), pool="p", count=2),
             ],
             "its device a consumes counters that it does not have: set/y",
             id="no such counter",
+        ),
+        pytest.param(
+            [
+                resource_slice("s0", pool="p", count=2, shared_counters=[counter_set("set", x="much")]),
+                resource_slice("s1", device("a", consumes_counters=[consumes("set", x=1)]), pool="p", count=2),
+            ],
+            "of its counters, a value is not usable: 'much' is not a quantity (examples: 2, 500m, 1.5Gi, 1e3)",
+            id="a value that is no quantity",
         ),
     ],
 )
@@ -197,6 +191,22 @@ def test_a_pool_that_contradicts_itself_gives_nothing(slices: list[ResourceSlice
     found = picture(slices, resource_slice("other", "b"))
     assert names(found) == ["other/b"]
     assert found.faults == (PoolFault(DRIVER, "p", is_incomplete=False, why=why),)
+
+
+def test_a_slice_of_counters_completes_its_pool() -> None:
+    counters = resource_slice("s0", pool="p", count=2, shared_counters=[counter_set("card", memory="40Gi")])
+    parts = resource_slice("s1", device("a", consumes_counters=[consumes("card", memory="20Gi")]), pool="p", count=2)
+    assert [each.is_incomplete for each in picture(parts).faults] == [True]
+    assert names(picture(parts, counters)) == ["p/a"]
+
+
+def test_counters_come_with_the_position_of_their_pools_first_device() -> None:
+    counters = resource_slice("s0", pool="p", count=2, shared_counters=[counter_set("card", memory="40Gi")])
+    halves = [device(name, consumes_counters=[consumes("card", memory="20Gi")]) for name in ("a", "b")]
+    found = picture(resource_slice("plain", "x", "y"), counters, resource_slice("s1", *halves, pool="p", count=2))
+    ((first, pool),) = found.counters
+    assert (pool.value.tolist(), pool.amount.tolist()) == ([2], [1, 1])
+    assert first == names(found).index("p/a")
 
 
 # -- versions ----------------------------------------------------------------------------------------------------------

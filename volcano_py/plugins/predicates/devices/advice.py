@@ -8,11 +8,15 @@ from typing import Final
 
 import numpy as np
 
+from volcano_py.api.devices.slices import DeviceTaint
 from volcano_py.api.wording.summarize import counted, summarize
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.session import Session
 from volcano_py.plugins.predicates.advice.selectors import how_far
+from volcano_py.plugins.predicates.devices.counting import Counting
+from volcano_py.plugins.predicates.devices.matching import Nothing
 from volcano_py.plugins.predicates.devices.places import Places
+from volcano_py.plugins.predicates.devices.rooms import OnNodes
 from volcano_py.plugins.predicates.devices.wanted import Asked, Wanted
 from volcano_py.state.devices.needs import ALL, Ask, GivenDevices
 from volcano_py.state.devices.picture import Device, DevicePicture
@@ -34,58 +38,85 @@ def out_of_reach(ssn: Session, need: GivenDevices) -> str:
 
 
 def of_devices(
-    ssn: Session, picture: DevicePicture, places: Places, wanted: Wanted, free: Mask, refused: Refused
+    ssn: Session,
+    picture: DevicePicture,
+    places: Places,
+    counting: Counting,
+    wanted: Wanted,
+    free: Mask,
+    refused: Refused,
 ) -> Iterator[str]:
     """Sentences about nodes that refuse; `free` [D]."""
-    nodes = _Nodes(ssn, places)
     if NOT_THERE in refused or FAULTY_POOL in refused:
-        short = [each for each in wanted.asked if nodes.most(each.selectable)[0] < _least(each.ask)]
-        yield from (_lacking(nodes, each, picture.devices) for each in short)
+        nodes = _Nodes(ssn, places, counting, np.ones_like(free))
+        yield from filter(None, (_lacking(nodes, each, picture.devices) for each in wanted.asked))
         yield from wanted.errors
     if IN_USE in refused:
-        yield from (_in_use(nodes, each, free, refused.rows(IN_USE)) for each in wanted.asked if not each.ask.is_admin)
+        nodes = _Nodes(ssn, places, counting, free)
+        yield from (_in_use(nodes, each, refused.rows(IN_USE)) for each in wanted.asked if not each.ask.is_admin)
     if FAULTY_POOL in refused:
         yield from (fault.why for fault in picture.faults)
 
 
 class _Nodes:
-    """Counts devices by node."""
+    """Counts devices by node, of those that are `free` [D]."""
 
-    def __init__(self, ssn: Session, places: Places) -> None:
-        self._ssn, self._node = ssn, places.node
-        self._size = len(ssn.nodes.nodes)
+    def __init__(self, ssn: Session, places: Places, counting: Counting, free: Mask) -> None:
+        self._ssn, self._places, size = ssn, places, len(ssn.nodes.nodes)
+        self._usable = counting.affordable(free) & (places.node < size)
+        node_of = np.minimum(places.node, size - 1)
+        self._on_nodes = OnNodes(counting.whole, counting.whole.left(~free), node_of, size)
 
     def most(self, devices: Mask, among: Rows | None = None) -> tuple[int, str]:
-        """How many of the devices [D] can be used from the node with the most of them, of the nodes `among`, and its
-        name, the first by name among equals."""
-        local = devices & (self._node >= 0) & (self._node < self._size)
-        counts = np.bincount(self._node[local], minlength=self._size)
+        """How many of the devices [D] can be used at once from the node with the most of them, of the nodes `among`,
+        and its name, the first by name among equals."""
+        counts = self._on_nodes.most(devices & self._usable)
         rows = np.flatnonzero(self._ssn.ledger.nodes.present) if among is None else among
         if not len(rows):
             return 0, ""
         best = rows[counts[rows] == counts[rows].max()]
         row = best[np.argmin(self._ssn.nodes.name_rank[best])]
-        return int(counts[row]) + int(np.count_nonzero(devices & (self._node < 0))), str(self._ssn.nodes.names[row])
+        return int(counts[row]), str(self._ssn.nodes.names[row])
 
-
-def _least(ask: Ask) -> int:
-    return max(ask.count, 1)
+    def at(self, node: str, devices: Mask) -> int:
+        """How many of the devices [D] the node has, whether they can be used at once or not."""
+        seen = self._places.seen_from(self._ssn.nodes.rows[node])
+        return int(np.count_nonzero(devices[seen]))
 
 
 def _lacking(nodes: _Nodes, asked: Asked, devices: Sequence[Device]) -> str:
-    """Of nodes that have too few devices, whoever uses them."""
+    """Of nodes that have too few devices, whoever uses them; "" if some node has enough."""
     most, node = nodes.most(asked.selectable)
     if most:
-        return f"{_asks(asked.ask)}; the most that a node has is {most}, on node {node}"
+        if asked.ask.is_admin or most >= (asked.ask.count or nodes.at(node, asked.selectable)):
+            return ""
+        of = "" if (there := nodes.at(node, asked.selectable)) == most else f" of {there} that share counters"
+        return f"{_asks(asked.ask)}; the most that a node has is {most}{of}, on node {node}"
+    if not devices:
+        return f"{_asks(asked.ask)}, and no devices are published"
+    if asked.nothing is not None:
+        return f"{_asks(asked.ask)}, {_why_none(asked.nothing)}"
     left_out = Counter(device.unusable for device in devices if device.unusable)
     reasons = [f"{counted(count, 'device')} {why}" for why, count in sorted(left_out.items())]
     text = f"{_asks(asked.ask)}, and none of the {counted(len(devices), 'device')} that there are will do"
     return f"{text}; not usable are: {summarize(reasons)}" if reasons else text
 
 
-def _in_use(nodes: _Nodes, asked: Asked, free: Mask, rows: Rows) -> str:
+def _why_none(nothing: Nothing) -> str:
+    if nothing.taints:
+        taints = summarize([f"{_pair(each)}:{each.effect}" for each in nothing.taints])
+        return f"and does not tolerate the taints of the {counted(nothing.of, 'device')} that it selects: {taints}"
+    which = "" if nothing.is_first else " that pass the selectors before it"
+    return f"and none of the {counted(nothing.of, 'device')}{which} passes `{nothing.expression}`"
+
+
+def _pair(taint: DeviceTaint) -> str:
+    return f"{taint.key}={taint.value}" if taint.value else taint.key
+
+
+def _in_use(nodes: _Nodes, asked: Asked, rows: Rows) -> str:
     """Of nodes that have enough devices, most of them in use."""
-    most, node = nodes.most(asked.selectable & free, rows)
+    most, node = nodes.most(asked.selectable, rows)
     return f"{_asks(asked.ask)}; the most that is free on such a node is {most}, on node {node}"
 
 

@@ -20,6 +20,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.predicates.devices import advice
 from volcano_py.plugins.predicates.devices.choices import Choices
+from volcano_py.plugins.predicates.devices.counting import Counting, counting
 from volcano_py.plugins.predicates.devices.matching import Matches
 from volcano_py.plugins.predicates.devices.places import Places, places
 from volcano_py.plugins.predicates.devices.search import Chosen
@@ -45,6 +46,7 @@ class Devices:
         self._matches: Matches = memory.setdefault(_MATCHES, Matches())
         self._matches.follow(picture.devices)
         self._places: Places = places(ssn.nodes, picture)
+        self._counting: Counting = counting(ssn.nodes, picture)
         self._use = DeviceUse(ssn)
         self._choices = Choices(ssn, self._places, self._use)
         self._wanted: dict[tuple[OpenDevices, ...], Wanted] = {}
@@ -116,7 +118,9 @@ class Devices:
             sentences += [advice.out_of_reach(self._ssn, need) for need in given]
         if needs := self._choices.open(task_class):
             wanted, free = self._wanted_by(needs), self._use.free(released=False)
-            sentences += advice.of_devices(self._ssn, self._picture, self._places, wanted, free, refused)
+            sentences += advice.of_devices(
+                self._ssn, self._picture, self._places, self._counting, wanted, free, refused
+            )
         return sentences
 
     # -- helpers -----------------------------------------------------------------------------------------------------
@@ -131,7 +135,9 @@ class Devices:
         found = self._wanted.get(needs)
         if found is None:
             size = len(self._ssn.nodes.nodes)
-            found = self._wanted[needs] = Wanted(needs, self._picture, self._places, self._matches, size)
+            found = self._wanted[needs] = Wanted(
+                needs, self._picture, self._places, self._counting, self._matches, size
+            )
         return found
 
     def _usable(self, task_class: TaskClass) -> Mask | None:

@@ -42,6 +42,22 @@ _MOST_PROJECTIONS: Final = 16_384
 _MOST_ERRORS: Final = 1_000
 
 
+class Nothing(msgspec.Struct, frozen=True):
+    """Why an ask selects no device.
+
+    Attributes:
+        expression: the first that left none, "" if some pass all.
+        of: how many devices there were before that expression, or before taints were looked at.
+        is_first: no expression came before.
+        taints: what is not tolerated of devices that pass all expressions, each once.
+    """
+
+    expression: str
+    of: int
+    is_first: bool = False
+    taints: tuple[DeviceTaint, ...] = ()
+
+
 class Matched(msgspec.Struct, frozen=True, eq=False):
     """What an ask finds, before it is asked which devices are free.
 
@@ -49,11 +65,13 @@ class Matched(msgspec.Struct, frozen=True, eq=False):
         selectable: [D] the expressions hold, the taints are tolerated, and the device can be given to pods at all.
         failed: [D] an expression ends in an error.
         errors: of `failed`, each once.
+        nothing: set where no device is selectable, though there are some that can be given to pods.
     """
 
     selectable: Mask
     failed: Mask
     errors: tuple[CelError, ...] = ()
+    nothing: Nothing | None = None
 
 
 class _Verdicts:
@@ -136,20 +154,31 @@ class Matches:
     def _match(self, ask: Ask) -> Matched:
         failed = np.zeros(len(self._devices), dtype=np.bool_)
         left, errors = np.flatnonzero(self._usable), dict[CelError, None]()
-        for expression in ask.expressions:
+        nothing: Nothing | None = None
+        for number, expression in enumerate(ask.expressions):
             verdicts = self._of(expression)
             codes = verdicts.judge(self._devices, left)
             wrong = codes >= _FIRST_ERROR
             if wrong.any():
                 failed[left[wrong]] = True
                 errors |= dict.fromkeys(verdicts.errors(codes))
-            left = left[codes == _YES]
+            passing = left[codes == _YES]
+            if len(left) and not len(passing):
+                nothing = Nothing(expression, len(left), is_first=number == 0)
+            left = passing
         selectable = np.zeros(len(self._devices), dtype=np.bool_)
         selectable[left] = True
         for taints, positions in self._tainted.items():
             if not are_tolerated(taints, ask.tolerations):
                 selectable[positions] = False
-        return Matched(selectable, failed, tuple(errors))
+        if len(left) and not selectable.any():
+            nothing = Nothing("", len(left), taints=self._refusing(left, ask))
+        return Matched(selectable, failed, tuple(errors), nothing)
+
+    def _refusing(self, positions: NDArray[np.intp], ask: Ask) -> tuple[DeviceTaint, ...]:
+        """Taints of these devices that are not tolerated."""
+        taints = dict.fromkeys(taint for at in positions.tolist() for taint in self._devices[at].taints)
+        return tuple(taint for taint in taints if not are_tolerated([taint], ask.tolerations))
 
     def _of(self, expression: str) -> _Verdicts:
         verdicts = self._verdicts.get(expression)

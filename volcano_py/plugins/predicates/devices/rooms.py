@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from volcano_py.api.devices.claims import MOST_DEVICES
 from volcano_py.framework.views import Counts
+from volcano_py.plugins.predicates.devices.counting import affordable, can_be_used_together, set_count
+from volcano_py.state.devices.counters import Amounts, Counters
 from volcano_py.state.devices.needs import ALL, OpenDevices
 from volcano_py.state.nodes.terms import Mask
 
@@ -44,48 +46,91 @@ def is_simple(claims: Sequence[OpenDevices]) -> bool:
     )
 
 
-def rooms_of(asked: Sequence[tuple[Mask, int]], free: Mask, node_of: NDArray[np.intp], size: int) -> Rooms:
+def rooms_of(
+    asked: Sequence[tuple[Mask, int]], free: Mask, node_of: NDArray[np.intp], size: int, counters: Counters
+) -> Rooms:
     """Requests of one pod, each with the devices [D] that it selects and their number; there is at least one.
 
-    On a node where the candidates of any two requests are the same or have nothing in common, the answer is exact.
-    Elsewhere it says how many pods could be served if devices were handed out with all of them in view; one after the
-    other, a pod may take what only the next one could use.
+    On a node where the candidates of any two requests are the same or have nothing in common, also no counters, and any
+    so many of them can be used together, the answer is exact. Elsewhere it says how many pods could be served if
+    devices were handed out with all of them in view; one after the other, a pod may take what only the next one could
+    use.
 
     Args:
         free: [D] devices that no claim has.
-        node_of: [D] the row of the only node that can use the device, or `NETWORK`.
+        node_of: [D] the row of the only node that can use the device, or `NETWORK`. Devices that share counters have
+            the same.
         size: how many nodes there are.
+        counters: that devices consume.
     """
+    left = counters.left(~free)
+    usable = affordable(counters, free, left)
     needed: dict[bytes, int] = {}
     masks: dict[bytes, Mask] = {}
     for mask, count in asked:
-        candidates = mask & free
+        candidates = mask & usable
         key = candidates.tobytes()
         masks[key] = candidates
         needed[key] = needed.get(key, 0) + count
     sets, counts = list(masks.values()), list(needed.values())
+    there = OnNodes(counters, left, node_of, size)
     everything = tuple(range(len(sets)))
     sizes = range(1, len(sets) + 1) if len(sets) <= _MOST_SETS else (1,)
     unions = {*(union for length in sizes for union in combinations(everything, length)), everything}
     room = np.full(size, np.iinfo(np.int64).max, dtype=np.int64)
     for union in sorted(unions):
-        have = _per_node(np.logical_or.reduce([sets[at] for at in union]), node_of, size)
+        have = there.most(np.logical_or.reduce([sets[at] for at in union]))
         np.minimum(room, have // sum(counts[at] for at in union), out=room)
-    return Rooms(room, _is_clear(sets, node_of, size))
+    return Rooms(room, there.is_clear(sets))
 
 
-def _is_clear(sets: Sequence[Mask], node_of: NDArray[np.intp], size: int) -> Mask:
-    """[N] whether any two of the sets are, as far as the node sees them, the same or disjoint."""
-    clear = np.ones(size, dtype=np.bool_)
-    for one, other in combinations(sets, 2):
-        common, different = _per_node(one & other, node_of, size), _per_node(one ^ other, node_of, size)
-        clear &= (common == 0) | (different == 0)
-    return clear
+class OnNodes:
+    """Counts devices of all nodes; `left` [C] of counters."""
 
+    def __init__(self, counters: Counters, left: Amounts, node_of: NDArray[np.intp], size: int) -> None:
+        self._counters, self._left = counters, left
+        self._node_of, self._size = node_of, size
+        self._set_of = counters.counter_set[counters.counter]
+        """[E]"""
+        self._node_of_set = np.full(set_count(counters), NETWORK, dtype=np.intp)
+        self._node_of_set[self._set_of] = node_of[counters.device]
 
-def _per_node(devices: Mask, node_of: NDArray[np.intp], size: int) -> Counts:
-    """[N] how many of them each node can use."""
-    nodes = node_of[devices]
-    of_network = nodes == NETWORK
-    found: Counts = np.bincount(nodes[~of_network], minlength=size) + np.count_nonzero(of_network)
-    return found
+    def most(self, devices: Mask) -> Counts:
+        """[N] how many of them can be used together at most."""
+        counting = devices & (self._counters.like > 0)
+        found = self._per_node(self._node_of[devices & ~counting])
+        if counting.any():
+            found += self._per_node(self._node_of_set, can_be_used_together(self._counters, counting, self._left).most)
+        return found
+
+    def is_clear(self, sets: Sequence[Mask]) -> Mask:
+        """[N] whether any two of the sets are, as far as the node sees them, the same or disjoint, also in counters,
+        and any devices of each can be used together, up to the most."""
+        blurred = np.zeros(self._size, dtype=np.int64)
+        for each in sets:
+            counting = each & (self._counters.like > 0)
+            if counting.any():
+                exact = can_be_used_together(self._counters, counting, self._left).is_exact
+                blurred += self._per_node(self._node_of_set[~exact])
+        for one, other in combinations(sets, 2):
+            common, different = self._per_node(self._node_of[one & other]), self._per_node(self._node_of[one ^ other])
+            blurred += np.minimum(common, different)
+            shared = self._consumed_of(one) & self._consumed_of(other) & self._consumed_of(one ^ other)
+            blurred += self._per_node(self._node_of_set[shared])
+        clear: Mask = blurred == 0
+        return clear
+
+    def _consumed_of(self, devices: Mask) -> Mask:
+        """[S] counter sets."""
+        found = np.zeros(len(self._node_of_set), dtype=np.bool_)
+        found[self._set_of[devices[self._counters.device]]] = True
+        return found
+
+    def _per_node(self, nodes: NDArray[np.intp], amounts: Counts | None = None) -> Counts:
+        """[N] how many of them each node can use: one of each, or these amounts."""
+        of_network = nodes == NETWORK
+        if amounts is None:
+            return np.bincount(nodes[~of_network], minlength=self._size) + np.count_nonzero(of_network)
+        found: Counts = np.full(self._size, amounts[of_network].sum())
+        np.add.at(found, nodes[~of_network], amounts[~of_network])
+        return found

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.devices.claims import MOST_DEVICES
+from volcano_py.plugins.predicates.devices.counting import Budget, Counting
 from volcano_py.state.devices.needs import ALL, Ask, Constraint, OpenDevices, Request
 from volcano_py.state.devices.picture import Device, Value
 from volcano_py.state.nodes.terms import Mask
 
 STEPS: Final = 10_000
 """Devices that are tried on one node at most: some 30 ms."""
-"""Devices that are tried on one node: some 20 ms."""
 _LOOKS_A_STEP: Final = 32
 """Devices that are looked up in the time of one that is tried."""
 _LACKS: Final = -1
@@ -38,7 +38,7 @@ class Why(StrEnum):
     TOO_FEW = "too few"
     """One request alone finds too few free devices."""
     NO_COMBINATION = "no combination"
-    """Each request alone finds enough."""
+    """Each request alone finds enough, as far as can be said without trying."""
     INCOMPLETE = "incomplete"
     """A request asks for all devices, and the node sees a pool that is incomplete."""
     TOO_MANY = "too many"
@@ -101,10 +101,15 @@ class Problem:
     """The claims of a pod, prepared for all nodes; good as long as the devices stay the same."""
 
     def __init__(
-        self, claims: Sequence[OpenDevices], selectable: Callable[[Ask], Mask], devices: Sequence[Device]
+        self,
+        claims: Sequence[OpenDevices],
+        selectable: Callable[[Ask], Mask],
+        devices: Sequence[Device],
+        counting: Counting,
     ) -> None:
-        """`selectable` gives a mask [D] over `devices`."""
+        """`selectable` gives a mask [D] over `devices`; `counting` is for them."""
         self._claims = len(claims)
+        self._counting = counting
         self._slots: list[_Slot] = []
         rules: list[_Rule] = []
         for at, claim in enumerate(claims):
@@ -117,7 +122,8 @@ class Problem:
                     for ask in request.ways
                 ]
                 self._slots.append(_Slot(at, number, tuple(ways)))
-        self._alike = _alike([way.selectable for slot in self._slots for way in slot.ways], rules, len(devices))
+        masks = [way.selectable for slot in self._slots for way in slot.ways]
+        self._alike = _alike(masks, rules, counting.whole.like)
 
     def solve(
         self, seen: NDArray[np.intp], free: Mask, *, sees_incomplete: bool = False, steps: int = STEPS
@@ -130,9 +136,11 @@ class Problem:
             sees_incomplete: a pool that the node sees is incomplete.
             steps: how many devices are tried at most.
         """
+        budget = self._counting.budget(seen, free)
+        free = budget.affordable(free)
         options = list[list[_Option]]()
         for slot in self._slots:
-            found = [_option(way, seen, free, sees_incomplete) for way in slot.ways]
+            found = [_option(way, seen, free, budget, sees_incomplete) for way in slot.ways]
             possible = [each for each in found if isinstance(each, _Option)]
             if not possible:
                 return _first_refusal(slot, found)
@@ -143,7 +151,7 @@ class Problem:
         for claim, count in enumerate(least):
             if count > MOST_DEVICES:
                 return NotChosen(Why.TOO_MANY, claim)
-        return _Search(self._slots, options, least, self._alike, free, steps).run()
+        return _Search(self._slots, options, least, self._alike, free, budget, steps).run()
 
 
 class _Search:
@@ -157,9 +165,11 @@ class _Search:
         least: Sequence[int],
         alike: Sequence[int],
         free: Mask,
+        budget: Budget,
         steps: int,
     ) -> None:
         """`least` is the number of devices that each claim needs in any case."""
+        self._budget = budget
         self._slots = slots
         self._options = options
         self._alike = alike
@@ -239,6 +249,8 @@ class _Search:
             value, others = rule.values[device], self._values.get(rule.number, ())
             if value == _LACKS or (value in others if rule.is_distinct else others and others[0] != value):
                 return False
+        if not option.ask.is_admin and not self._budget.take(device):
+            return False
         for rule in option.rules:
             self._values.setdefault(rule.number, []).append(rule.values[device])
         if not option.ask.is_admin:
@@ -253,19 +265,23 @@ class _Search:
         self._in_claim[claim].remove(device)
         if not option.ask.is_admin:
             self._taken.remove(device)
+            self._budget.give_back(device)
         for rule in option.rules:
             self._values[rule.number].pop()
 
 
-def _option(way: _Way, seen: NDArray[np.intp], free: Mask, sees_incomplete: bool) -> _Option | NotChosen:
+def _option(
+    way: _Way, seen: NDArray[np.intp], free: Mask, budget: Budget, sees_incomplete: bool
+) -> _Option | NotChosen:
     ask = way.ask
     matching = seen[way.selectable[seen]]
     usable = matching if ask.is_admin else matching[free[matching]]
     if ask.count == ALL and sees_incomplete:
         return NotChosen(Why.INCOMPLETE)
     needed = max(len(matching), 1) if ask.count == ALL else ask.count
-    if len(usable) < needed:
-        return NotChosen(Why.TOO_FEW, free=len(usable))
+    most = len(usable) if ask.is_admin else budget.most(usable)
+    if most < needed:
+        return NotChosen(Why.TOO_FEW, free=most)
     if needed > MOST_DEVICES:
         return NotChosen(Why.TOO_MANY)
     return _Option(ask, needed, usable.tolist(), way.rules)
@@ -290,11 +306,13 @@ def _is_for(constraint: Constraint, request: Request, ask: Ask) -> bool:
     return not constraint.requests or request.name in constraint.requests or ask.name in constraint.requests
 
 
-def _alike(masks: Sequence[Mask], rules: Sequence[_Rule], count: int) -> list[int]:
-    """[D] a number that devices share if one can take the place of the other in every solution."""
+def _alike(masks: Sequence[Mask], rules: Sequence[_Rule], like: NDArray[np.intp]) -> list[int]:
+    """[D] a number that devices share if one can take the place of the other in every solution; those with one number
+    in `like` [D] consume the same."""
     columns = [mask.astype(np.int64) for mask in masks]
     columns += [np.array(rule.values, dtype=np.int64) + 1 for rule in rules]
-    numbers = np.zeros(count, dtype=np.int64)
+    numbers = like.astype(np.int64)
     for column in columns:
-        numbers = np.unique(numbers * (count + 1) + column, return_inverse=True)[1].astype(np.int64)
-    return numbers.tolist()
+        numbers = np.unique(numbers * (len(like) + 1) + column, return_inverse=True)[1].astype(np.int64)
+    found: list[int] = numbers.tolist()
+    return found

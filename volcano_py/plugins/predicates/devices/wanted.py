@@ -9,7 +9,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.plugins.predicates.devices.matching import Matches
+from volcano_py.plugins.predicates.devices.counting import Counting
+from volcano_py.plugins.predicates.devices.matching import Matches, Nothing
 from volcano_py.plugins.predicates.devices.places import NETWORK, Places
 from volcano_py.plugins.predicates.devices.rooms import Rooms, is_simple, rooms_of
 from volcano_py.plugins.predicates.devices.search import Chosen, Problem
@@ -23,10 +24,11 @@ _FEW: Final = 16
 
 
 class Asked(msgspec.Struct, frozen=True, eq=False):
-    """One way to satisfy a request, and the devices [D] that it selects."""
+    """One way to satisfy a request, and the devices [D] that it selects; `nothing` says why there are none."""
 
     ask: Ask
     selectable: Mask
+    nothing: Nothing | None
 
 
 class Wanted:
@@ -35,23 +37,33 @@ class Wanted:
     Attributes:
         asked: each way of each request.
         errors: of expressions, sentences.
-        spans_nodes: whether a device that could be chosen can be used from several nodes.
+        spans_nodes: whether a device that could be chosen can be used from several nodes, or takes of what devices of
+            other nodes can use.
     """
 
     def __init__(
-        self, needs: Sequence[OpenDevices], picture: DevicePicture, places: Places, matches: Matches, size: int
+        self,
+        needs: Sequence[OpenDevices],
+        picture: DevicePicture,
+        places: Places,
+        counting: Counting,
+        matches: Matches,
+        size: int,
     ) -> None:
         """`size` is the number of nodes."""
-        self._needs, self._places, self._size = tuple(needs), places, size
+        self._needs, self._places, self._counting, self._size = tuple(needs), places, counting, size
         matched = {ask: matches.mask(ask) for need in needs for request in need.requests for ask in request.ways}
-        self.asked = [Asked(ask, found.selectable) for ask, found in matched.items()]
+        self.asked = [Asked(ask, found.selectable, found.nothing) for ask, found in matched.items()]
         self.errors = tuple(dict.fromkeys(error.message for found in matched.values() for error in found.errors))
-        self._problem = Problem(self._needs, lambda ask: matched[ask].selectable, picture.devices)
+        self._problem = Problem(self._needs, lambda ask: matched[ask].selectable, picture.devices, counting)
         any_node = np.logical_or.reduce([found.selectable for found in matched.values()])
-        self.spans_nodes = bool((places.node[any_node] == NETWORK).any())
+        self.spans_nodes = bool(((places.node == NETWORK) | counting.spanning(places.node))[any_node].any())
         self._is_simple = is_simple(self._needs) and not self.spans_nodes
+        there = places.node < size
         self._requests = [
-            (matched[request.ways[0]].selectable, request.ways[0].count) for need in needs for request in need.requests
+            (matched[request.ways[0]].selectable & there, request.ways[0].count)
+            for need in needs
+            for request in need.requests
         ]
 
     def choose(self, row: int, free: Mask) -> Chosen | None:
@@ -77,5 +89,5 @@ class Wanted:
         return rooms.room[rows] if rooms.is_exact[rows].all() else None
 
     def _rooms(self, free: Mask) -> Rooms:
-        there = self._places.node < self._size
-        return rooms_of(self._requests, free & there, np.minimum(self._places.node, self._size - 1), self._size)
+        node_of = np.minimum(self._places.node, self._size - 1)
+        return rooms_of(self._requests, free, node_of, self._size, self._counting.whole)

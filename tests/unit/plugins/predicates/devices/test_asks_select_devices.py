@@ -7,7 +7,7 @@ import pytest
 from volcano_py.api.devices.claims import DeviceToleration
 from volcano_py.api.devices.slices import DeviceTaint
 from volcano_py.plugins.predicates.devices.cel.verdicts import CelError, Program
-from volcano_py.plugins.predicates.devices.matching import Matches, are_tolerated
+from volcano_py.plugins.predicates.devices.matching import Matches, Nothing, are_tolerated
 from volcano_py.state.devices.needs import Ask
 from volcano_py.state.devices.picture import Device, Value
 
@@ -67,6 +67,21 @@ def test_errors_of_many_devices_are_named_once() -> None:
     matches = Matches()
     matches.follow((Device("x", "p", "a"), Device("y", "p", "b")))
     assert len(matches.mask(Ask("a", "c", (_A100,))).errors) == 1
+
+
+def test_what_left_no_device_is_known() -> None:
+    """An expression, and how many devices there were before it; or taints that are not tolerated."""
+    taint, other = DeviceTaint("broken", "yes", "NoSchedule"), DeviceTaint("hot", "", "PreferNoSchedule")
+    tainted = Device("nic.example.com", "p", "c", taints=(taint, other))
+    matches = Matches()
+    matches.follow((_gpu("a"), _gpu("b"), tainted, Device("d", "p", "x", unusable="needs conditions")))
+    h100 = 'device.attributes["gpu.example.com"].model == "H100"'
+    none, nic = 'device.driver == "none"', 'device.driver == "nic.example.com"'
+    assert matches.mask(Ask("a", "c", (none, _A100))).nothing == Nothing(none, 3, is_first=True)
+    assert matches.mask(Ask("a", "c", (_GPU, h100))).nothing == Nothing(h100, 2)
+    assert matches.mask(Ask("a", "c", (nic,))).nothing == Nothing("", 1, taints=(taint,))
+    assert matches.mask(Ask("a", "c", (_GPU,))).nothing is None
+    assert matches.mask(Ask("a", "c", (nic,), (DeviceToleration("broken", "Exists"),))).nothing is None
 
 
 def test_devices_that_can_be_given_to_nobody_are_not_selected() -> None:

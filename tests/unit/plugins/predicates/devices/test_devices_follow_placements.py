@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from tests.support.placement.devices import (
+    DRIVER,
     allocated,
+    consumes,
+    counter_set,
     device,
     device_claim,
     device_class,
@@ -14,7 +17,7 @@ from tests.support.placement.devices import (
 )
 from tests.support.placement.node_answers import answers, class_of, node_rows, willing
 from tests.support.sessions import Objects, Opened, node, open_session, pod, pod_group
-from volcano_py.api.devices.claims import DeviceResult, DeviceToleration
+from volcano_py.api.devices.claims import ALL_DEVICES, DeviceRequest, DeviceResult, DeviceToleration
 from volcano_py.api.devices.slices import DeviceTaint, ResourceSlice
 from volcano_py.api.effects import Bind, DeviceBinding
 from volcano_py.api.objects import Pod
@@ -110,6 +113,92 @@ def test_a_claim_that_is_missing_keeps_the_pod_from_all_nodes() -> None:
     assert refusal is not None
     assert refusal.reason is Reason.DEVICES_NOT_READY
     assert "team/nobody does not exist" in refusal.message
+
+
+# -- what would help --------------------------------------------------------------------------------------------------
+
+
+def message(*objects: Objects, asked: DeviceRequest | None = None) -> str:
+    """Of pod p with one claim, which nodes refuse."""
+    opened = session(*objects, device_claim("new", asked or request()), waiting("p", "new"))
+    return opened.ssn.placer.misfit(class_of(opened, "p")).refusal.message
+
+
+def test_the_first_expression_that_no_device_passes_is_named() -> None:
+    devices = resource_slice("s", "d0", "d1", on="n1")
+    driver = 'device.driver == "nic.example.com"'
+    of = "Request gpu asks for 1 device of DeviceClass gpu, and none of the 2 devices"
+    assert f"{of} that pass the selectors before it passes `{driver}`" in message(devices, asked=request("gpu", driver))
+    elsewhere = resource_slice("s", "d0", "d1", on="n1", driver="nic.example.com")
+    assert f'{of} passes `device.driver == "{DRIVER}"`' in message(elsewhere)
+
+
+def test_taints_that_are_not_tolerated_are_named() -> None:
+    taints = [DeviceTaint(key="broken", effect="NoSchedule"), DeviceTaint(key="in", value="use", effect="NoExecute")]
+    text = "and does not tolerate the taints of the 1 device that it selects: broken:NoSchedule, in=use:NoExecute"
+    assert text in message(resource_slice("s", device("d0", taints=taints), on="n1"))
+
+
+def test_where_there_are_no_devices_the_message_says_so() -> None:
+    assert "asks for 1 device of DeviceClass gpu, and no devices are published" in message()
+
+
+def card(*sizes: int) -> list[ResourceSlice]:
+    """On node n1, with parts of these sizes of its 40: d0, d1 and so on."""
+    parts = [device(f"d{at}", consumes_counters=[consumes("card", memory=size)]) for at, size in enumerate(sizes)]
+    counters = resource_slice("c", on="n1", count=2, shared_counters=[counter_set("card", memory=40)])
+    return [counters, resource_slice("s", *parts, on="n1", count=2)]
+
+
+def test_parts_that_cannot_be_used_at_once_are_not_counted_twice() -> None:
+    asks = "Request gpu asks for 3 devices of DeviceClass gpu"
+    few = f"{asks}; the most that a node has is 2 of 4 that share counters, on node n1"
+    assert few in message(card(20, 20, 20, 20), asked=request("gpu", count=3))
+    held = device_claim("held", allocation=allocated(("n1", "d0"), node="n1"), users=["somebody"])
+    free = f"{asks}; the most that is free on such a node is 2, on node n1"
+    assert free in message(card(20, 10, 10, 10, 10), held, asked=request("gpu", count=3))
+    everything = "asks for all devices of DeviceClass gpu; the most that a node has is 2 of 3 that share counters"
+    assert everything in message(card(40, 20, 20), asked=request("gpu", mode=ALL_DEVICES))
+
+
+# -- parts of devices -------------------------------------------------------------------------------------------------
+
+
+def test_halves_of_a_card_are_taken_until_it_is_used_up_and_then_the_whole_is_not_there() -> None:
+    claims = [device_claim(name) for name in "abc"]
+    opened = session(card(20, 20, 40), claims, [waiting(f"p-{name}", name) for name in "abc"])
+    assert opened.plugin(Predicates).predicate_reach(class_of(opened, "p-a")) is Reach.ROW
+    statement = opened.place("g", {"p-a": "n1", "p-b": "n1"})
+    assert answers(opened, Predicates, "p-c")["n1"] == IN_USE
+    statement.discard()
+    opened.place("g", {"p-b": "n1"}).commit()
+    assert results(*written(opened, "p-b")) == [("n1", "d0")]
+
+
+def test_the_whole_of_a_card_can_be_promised_when_its_parts_are_given_up() -> None:
+    held = device_claim("held", allocation=allocated(("n1", "d0"), node="n1"), users=[VICTIM])
+    victim = with_claims(pod("victim", group="g", on="n1"), "held")
+    whole = device_claim("new", request("gpu", f'device.attributes["{DRIVER}"].whole'))
+    parts = [
+        device("d0", {"whole": False}, consumes_counters=[consumes("card", memory=20)]),
+        device("d1", {"whole": True}, consumes_counters=[consumes("card", memory=40)]),
+    ]
+    opened = session(card()[0], resource_slice("s", *parts, on="n1", count=2), held, victim, whole, waiting("p", "new"))
+    assert answers(opened, Predicates, "p")["n1"] == IN_USE
+    opened.evict("victim")
+    assert will_take(opened)
+
+
+def test_placing_a_part_concerns_other_nodes_that_have_parts_of_the_same() -> None:
+    both = [
+        resource_slice(f"s{on}", device(on, consumes_counters=[consumes("card", memory=20)]), on=on, pool="p", count=3)
+        for on in ("n1", "n2")
+    ]
+    counters = resource_slice("c", pool="p", count=3, shared_counters=[counter_set("card", memory=20)])
+    opened = session(both, counters, device_claim("a"), device_claim("b"), waiting("p", "a"), waiting("q", "b"))
+    assert opened.plugin(Predicates).predicate_reach(class_of(opened, "p")) is Reach.DOMAIN
+    opened.place("g", {"p": "n1"}).commit()
+    assert answers(opened, Predicates, "q") == {"n1": IN_USE, "n2": IN_USE}
 
 
 # -- what pods take ---------------------------------------------------------------------------------------------------

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.support.placement.devices import consumes, counter_set, device
+from volcano_py.plugins.predicates.devices.counting import Counting
 from volcano_py.plugins.predicates.devices.search import STEPS, Chosen, NotChosen, Problem, Why
+from volcano_py.state.devices.counters import read_counters
 from volcano_py.state.devices.needs import ALL, Ask, Constraint, OpenDevices, Request
 from volcano_py.state.devices.picture import Device, Value, Version
 
@@ -33,12 +36,14 @@ def _solve(
     in_use: tuple[int, ...] = (),
     sees_incomplete: bool = False,
     steps: int = STEPS,
+    counting: Counting | None = None,
 ) -> list[list[tuple[str, int]]] | NotChosen:
     """A class selects devices by their kind, and `any` selects all; the result has names of asks."""
     problem = Problem(
         claims,
         lambda ask: np.array([ask.device_class in ("any", each.attributes["d/kind"]) for each in devices], dtype=bool),
         devices,
+        counting or Counting((), len(devices)),
     )
     free = np.ones(len(devices), dtype=bool)
     free[list(in_use)] = False
@@ -132,6 +137,54 @@ def test_constraints_of_different_claims_do_not_meet() -> None:
     assert _solve(claims, [_device("x", 0), _device("x", 1)]) == [[("a", 0)], [("b", 1)]]
 
 
+_HALVES = [_device("whole"), _device("half"), _device("half")]
+_CARD = Counting(
+    [
+        (
+            0,
+            read_counters(
+                [counter_set("card", memory=40)],
+                [
+                    device(str(at), consumes_counters=[consumes("card", memory=size)])
+                    for at, size in enumerate((40, 20, 20))
+                ],
+            ),
+        )
+    ],
+    3,
+)
+
+
+def test_after_one_half_the_whole_is_not_there_but_the_other_half_is() -> None:
+    whole, half = [_claim(_request("a", "whole"))], [_claim(_request("a", "half"))]
+    assert _solve(whole, _HALVES, counting=_CARD) == [[("a", 0)]]
+    assert _solve(whole, _HALVES, counting=_CARD, in_use=(1,)) == NotChosen(Why.TOO_FEW, 0, 0)
+    assert _solve(half, _HALVES, counting=_CARD, in_use=(1,)) == [[("a", 2)]]
+    assert _solve(half, _HALVES, counting=_CARD, in_use=(0,)) == NotChosen(Why.TOO_FEW, 0, 0)
+
+
+def test_a_whole_gives_way_to_a_half_when_a_later_claim_needs_the_other_half() -> None:
+    claims = [_claim(_request("a", "whole", "half")), _claim(_request("b", "half"))]
+    assert _solve(claims, _HALVES, counting=_CARD) == [[("a/half", 1)], [("b", 2)]]
+    claims.append(_claim(_request("c", "half")))
+    assert _solve(claims, _HALVES, counting=_CARD) == NotChosen(Why.NO_COMBINATION)
+
+
+def test_all_of_what_cannot_be_used_together_is_never_there() -> None:
+    assert _solve([_claim(_request("a", "any", count=ALL))], _HALVES, counting=_CARD) == NotChosen(
+        Why.TOO_FEW, 0, 0, free=2
+    )
+    assert _solve([_claim(_request("a", "half", count=ALL))], _HALVES, counting=_CARD) == [[("a", 1), ("a", 2)]]
+
+
+def test_admin_access_consumes_no_counters() -> None:
+    watch = _claim(_request("watch", "any", count=ALL, is_admin=True))
+    assert _solve([watch, _claim(_request("a", "whole"))], _HALVES, counting=_CARD) == [
+        [("watch", 0), ("watch", 1), ("watch", 2)],
+        [("a", 0)],
+    ]
+
+
 @pytest.mark.parametrize("count", [33, ALL])
 def test_a_claim_gets_32_devices_at_most(count: int) -> None:
     devices = [_device("x")] * 40
@@ -173,6 +226,6 @@ def test_a_pod_with_more_requests_than_python_nests_calls_is_served() -> None:
 
 
 def test_claims_without_requests_get_nothing() -> None:
-    assert Problem([_claim(), _claim()], lambda _: np.zeros(0, dtype=bool), []).solve(
+    assert Problem([_claim(), _claim()], lambda _: np.zeros(0, dtype=bool), [], Counting((), 0)).solve(
         np.zeros(0, dtype=np.intp), np.zeros(0, dtype=bool)
     ) == Chosen(((), ()))

@@ -1,8 +1,13 @@
-"""The search on one node, and the room on many, against an oracle that tries every assignment in order."""
+"""The search on one node, and the room on many, against an oracle that tries every assignment in order.
+
+Devices come in pools of four. In some pools, they share counters of two sets.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from random import Random
 
@@ -10,8 +15,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.placement.devices import consumes, counter_set, device
+from volcano_py.plugins.predicates.devices.counting import Counting
 from volcano_py.plugins.predicates.devices.rooms import NETWORK, is_simple, rooms_of
 from volcano_py.plugins.predicates.devices.search import Chosen, NotChosen, Pick, Problem, Why
+from volcano_py.state.devices.counters import read_counters
 from volcano_py.state.devices.needs import ALL, Ask, Constraint, OpenDevices, Request
 from volcano_py.state.devices.picture import Device, Value
 from volcano_py.state.nodes.terms import Mask
@@ -19,7 +27,10 @@ from volcano_py.state.nodes.terms import Mask
 Masks = dict[str, Mask]
 """Device class → which devices it selects; in these tests an ask has no expressions."""
 Solution = tuple[tuple[Pick, ...], ...]
+CounterKey = tuple[int, str, str]
+"""First device of the pool, set and name."""
 
+_POOL = 4
 _CLASSES = ("big", "small", "any")
 _VALUES: tuple[Value, ...] = (0, 1, True, "1", 2)
 # Hypothesis would try simple cases again and again; of even chances, most pods have something to search for.
@@ -55,6 +66,64 @@ def _device(chance: Random) -> Device:
     return Device("d", "p", "x", attributes)
 
 
+@dataclass
+class Shared:
+    """Counters, and what each device consumes of them."""
+
+    values: dict[CounterKey, int]
+    consumed: list[dict[CounterKey, int]]
+
+    def suffice(self, used: Iterable[int], wanted: Iterable[int]) -> bool:
+        """Whether there is enough of what the wanted devices consume, beside those in use."""
+        taken, taking = Counter[CounterKey](), {*wanted}
+        for at in {*used} | taking:
+            taken.update(self.consumed[at])
+        return all(taken[key] <= self.values[key] for at in taking for key in self.consumed[at])
+
+    def counting(self) -> Counting:
+        pools = []
+        for first in {first for first, _, _ in self.values}:
+            sets = [
+                counter_set(name, **{key[2]: value for key, value in self.values.items() if key[:2] == (first, name)})
+                for name in ("s", "t")
+            ]
+            devices = [
+                device(
+                    str(at),
+                    consumes_counters=[
+                        consumes(name, **{key[2]: amount for key, amount in each.items() if key[1] == name})
+                        for name in ("s", "t")
+                        if any(key[1] == name for key in each)
+                    ],
+                )
+                for at, each in enumerate(self.consumed[first : first + _POOL])
+            ]
+            pools.append((first, read_counters(sets, devices)))
+        return Counting(pools, len(self.consumed))
+
+
+def _shared(chance: Random, size: int) -> Shared:
+    """Some pools have none, in some each device has a slot of its own, and in some anything goes."""
+    found = Shared({}, [{} for _ in range(size)])
+    for first in range(0, size, _POOL):
+        kind = chance.choice(["none", "slots", "any"])
+        if kind == "none":
+            continue
+        for name in "st":
+            found.values[first, name, "memory"] = chance.randint(0, 6)
+            found.values |= {(first, name, f"slot-{at}"): 1 for at in range(_POOL)}
+        size_of_all = chance.randint(1, 3)
+        for at, each in enumerate(found.consumed[first : first + _POOL]):
+            if chance.random() < 0.1:
+                continue
+            name = chance.choice("st")
+            each[first, name, "memory"] = size_of_all if kind == "slots" else chance.randint(0, 3)
+            each[first, name, f"slot-{at if kind == 'slots' else chance.randrange(_POOL)}"] = 1
+            if kind == "any" and chance.random() < 0.2:
+                each[first, chance.choice("st"), "memory"] = 1
+    return found
+
+
 def _mask(chance: Random, size: int, share: float) -> Mask:
     return np.array([chance.random() < share for _ in range(size)], dtype=np.bool_)
 
@@ -67,9 +136,10 @@ def test_the_first_assignment_that_keeps_all_rules_is_found(chance: Random) -> N
     masks = {name: _mask(chance, len(devices), 0.6) for name in _CLASSES} | {"any": _mask(chance, len(devices), 1)}
     free, visible = _mask(chance, len(devices), 0.8), _mask(chance, len(devices), 0.9)
     is_incomplete = chance.random() < 0.1
-    problem = Problem(claims, lambda ask: masks[ask.device_class], devices)
+    shared = _shared(chance, len(devices))
+    problem = Problem(claims, lambda ask: masks[ask.device_class], devices, shared.counting())
     found = problem.solve(np.flatnonzero(visible), free, sees_incomplete=is_incomplete)
-    expected = next(_solutions(claims, devices, masks, free, visible, is_incomplete), None)
+    expected = next(_solutions(claims, devices, masks, shared, free, visible, is_incomplete), None)
     assert (found.picks if isinstance(found, Chosen) else None) == expected
     if isinstance(found, NotChosen):
         assert found.why is not Why.NOT_FOUND
@@ -79,6 +149,7 @@ def _solutions(
     claims: Sequence[OpenDevices],
     devices: Sequence[Device],
     masks: Masks,
+    shared: Shared,
     free: Mask,
     visible: Mask,
     is_incomplete: bool,
@@ -87,7 +158,7 @@ def _solutions(
 
     def assign(left: list[tuple[int, Request]], picks: list[list[Pick]]) -> Iterator[Solution]:
         if not left:
-            if _keeps_rules(claims, devices, masks, free, visible, picks):
+            if _keeps_rules(claims, devices, shared, free, picks):
                 yield tuple(map(tuple, picks))
             return
         (claim, request), *rest = left
@@ -106,13 +177,14 @@ def _solutions(
 def _keeps_rules(
     claims: Sequence[OpenDevices],
     devices: Sequence[Device],
-    masks: Masks,
+    shared: Shared,
     free: Mask,
-    visible: Mask,
     picks: Sequence[Sequence[Pick]],
 ) -> bool:
     exclusive = [at for of_claim in picks for ask, at in of_claim if not ask.is_admin]
     if len(set(exclusive)) < len(exclusive) or not all(free[at] for at in exclusive):
+        return False
+    if not shared.suffice(np.flatnonzero(~free).tolist(), exclusive):
         return False
     for claim, of_claim in zip(claims, picks, strict=True):
         if len({at for _, at in of_claim}) < len(of_claim):
@@ -138,10 +210,14 @@ def test_the_room_is_how_often_the_search_succeeds(chance: Random) -> None:
     requests = tuple(Request(str(at), (Ask(str(at), str(at), count=count),)) for at, (_, count) in enumerate(asked))
     claims = [OpenDevices(requests=requests)]
     assert is_simple(claims)
-    problem = Problem(claims, lambda ask: asked[int(ask.name)][0], devices)
+    shared = _shared(chance, len(devices))
+    counting = shared.counting()
+    problem = Problem(claims, lambda ask: asked[int(ask.name)][0], devices, counting)
     node_of = np.array([chance.choice([0, 0, 0, 0, 0, 1, NETWORK]) for _ in devices], dtype=np.intp)
+    for first in {first for first, _, _ in shared.values}:
+        node_of[first : first + _POOL] = node_of[first]
     free = _mask(chance, len(devices), 0.9)
-    rooms = rooms_of(asked, free, node_of, 2)
+    rooms = rooms_of(asked, free, node_of, 2, counting.whole)
     for node in (0, 1):
         pods = _pods_in_turn(problem, np.flatnonzero((node_of == node) | (node_of == NETWORK)), free.copy())
         assert pods <= rooms.room[node]
