@@ -18,6 +18,7 @@ from volcano_py.api.effects import Bind, Effect, Emit, Evict
 from volcano_py.api.report import CycleReport, NamespaceShare, PendingJob, QueueReport, TierUse
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.answer_checks import is_interrupt, mapping_of
+from volcano_py.framework.devices.releases import released_devices
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.registry import Registry
 from volcano_py.framework.resting.resting import Resting
@@ -177,7 +178,7 @@ class Scheduler:
         ends_here = until()
         if decide and not ends_here:
             requeue_if_unblocked(ssn)
-            tally(tuple(open_gates(ssn)))
+            tally((*open_gates(ssn), *released_devices(ssn)))
 
         # 3. Close: plugins first, then statuses.
         if not ends_here:

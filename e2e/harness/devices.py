@@ -10,6 +10,7 @@ from typing import Any, Final
 from e2e.harness.cluster import Cluster
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import Object
+from e2e.harness.views import PodView
 
 API: Final = "resource.k8s.io/v1"
 CLASSES: Final = f"/apis/{API}/deviceclasses"
@@ -96,6 +97,18 @@ class Driver:
     async def _create(self, name: str, spec: Object) -> None:
         self._slices.append(name)
         await self.cluster.client.create(SLICES, {"metadata": {"name": name}, "spec": spec})
+
+    async def allocate(self, namespace: Namespace, claim: str, node: str, device: str, *users: PodView) -> None:
+        """The claim has a device of the node, and is reserved for these pods, as if a scheduler had stopped there."""
+        result = {"request": "gpu", "driver": self.name, "pool": node, "device": device}
+        here = [{"key": "metadata.name", "operator": "In", "values": [node]}]
+        allocation = {
+            "devices": {"results": [result]},
+            "nodeSelector": {"nodeSelectorTerms": [{"matchFields": here}]},
+        }
+        reserved = [{"resource": "pods", "name": each.name, "uid": each.raw["metadata"]["uid"]} for each in users]
+        path = f"/apis/{API}/namespaces/{namespace.name}/resourceclaims/{claim}/status"
+        await self.cluster.client.merge_patch(path, {"status": {"allocation": allocation, "reservedFor": reserved}})
 
     async def remove(self) -> None:
         for name in self._slices:

@@ -37,6 +37,12 @@ async def devices_of(namespace: Namespace) -> dict[str, set[tuple[str, str]]]:
     return found
 
 
+def _none_free(driver: Driver, node: str) -> str:
+    """What pods say of the one node that has the right devices."""
+    asks = f"Request gpu asks for 1 device of DeviceClass {driver.device_class}"
+    return f"{asks}; the most that is free on such a node is 0, on node {node}"
+
+
 async def test_each_pod_of_a_gang_gets_a_device_of_its_node(
     driver: Driver, namespace: Namespace, simulated_nodes: SimulatedNodes, daemon: Daemon
 ) -> None:
@@ -77,7 +83,7 @@ async def test_a_gang_that_lacks_one_device_gets_none_until_it_is_there(
         driver.template("one-gpu"), gang("train", 3, node_selector=pool.selector, **from_template("one-gpu"))
     )
 
-    await namespace.wait_event("Unschedulable", "PodGroup/train", saying="device")
+    await namespace.wait_event("Unschedulable", "PodGroup/train", saying=_none_free(driver, here))
     assert not any(each.node for each in await namespace.pods())
     assert not any(claim.devices or claim.users for claim in (await claims_in(namespace)).values())
 
@@ -196,12 +202,45 @@ async def test_a_restart_keeps_allocations_and_a_deleted_pod_makes_room_for_the_
     assert await daemon.stop() == 0
     await start_daemon()
     await namespace.apply(pod("late", node_selector=pool.selector, **from_template("one-gpu")))
-    await namespace.wait_event("FailedScheduling", "Pod/late", saying="device")
+    await namespace.wait_event("FailedScheduling", "Pod/late", saying=_none_free(driver, pool.names[0]))
     assert await devices_of(namespace) == before
 
     await namespace.delete_pod("train-0")
     await namespace.wait_phases(Running=2)
     assert await devices_of(namespace) == {"train-1": before["train-1"], "late": before["train-0"]}
+
+
+async def test_devices_that_hold_waiting_pods_back_are_released(
+    driver: Driver, namespace: Namespace, simulated_nodes: SimulatedNodes, start_daemon: StartDaemon
+) -> None:
+    """A scheduler has stopped before it bound them. Since then, the node of one pod was cordoned, so the pod gets a
+    device of the other node: the one that the claim of a gang has, of which no pod fits."""
+    pool = await simulated_nodes(2)
+    cordoned, other = pool.names
+    for node in pool.names:
+        await driver.publish(node, "gpu-0")
+    large = {"resources": {"requests": {"cpu": "64"}, "claims": [{"name": "gpu"}]}}
+    stuck = by_name("of-the-gang")
+    stuck["containers"] = [{**each, **large} for each in stuck["containers"]]
+    await namespace.apply(
+        driver.claim("mine"),
+        driver.claim("of-the-gang"),
+        pod("a", node_selector=pool.selector, **by_name("mine")),
+        gang("stuck", 2, node_selector=pool.selector, **stuck),
+    )
+    pods = {each.name: each for each in await namespace.pods()}
+    await driver.allocate(namespace, "mine", cordoned, "gpu-0", pods["a"])
+    await driver.allocate(namespace, "of-the-gang", other, "gpu-0", pods["stuck-0"])
+    await driver.cluster.client.merge_patch(f"/api/v1/nodes/{cordoned}", {"spec": {"unschedulable": True}})
+
+    await start_daemon()
+    running = {each.name: each.node for each in await namespace.wait_phases(Running=1, Pending=2)}
+
+    assert running["a"] == other
+    claims = await claims_in(namespace)
+    assert claims["mine"].devices == {(other, "gpu-0")}
+    assert claims["mine"].users == {"a"}
+    assert (claims["of-the-gang"].devices, claims["of-the-gang"].users) == (set(), set())
 
 
 async def test_a_class_that_does_not_exist_is_named_and_waited_for(
@@ -212,7 +251,8 @@ async def test_a_class_that_does_not_exist_is_named_and_waited_for(
     await driver.publish(pool.names[0], "gpu-0")
     try:
         await namespace.apply(driver.claim("mine"), pod("a", node_selector=pool.selector, **by_name("mine")))
-        await namespace.wait_event("FailedScheduling", "Pod/a", saying=driver.device_class)
+        missing = f"ResourceClaim {namespace.name}/mine names DeviceClass {driver.device_class}, which does not exist"
+        await namespace.wait_event("FailedScheduling", "Pod/a", saying=missing)
 
         await driver.create_class()
         await namespace.wait_phases(Running=1)
@@ -226,7 +266,9 @@ async def test_a_claim_that_does_not_exist_is_named_and_waited_for(
     pool = await simulated_nodes(1)
     await driver.publish(pool.names[0], "gpu-0")
     await namespace.apply(pod("a", node_selector=pool.selector, **by_name("mine")))
-    await namespace.wait_event("FailedScheduling", "Pod/a", saying=f"ResourceClaim {namespace.name}/mine")
+    await namespace.wait_event(
+        "FailedScheduling", "Pod/a", saying=f"ResourceClaim {namespace.name}/mine does not exist"
+    )
 
     await namespace.apply(driver.claim("mine"))
     await namespace.wait_phases(Running=1)

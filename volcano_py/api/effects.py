@@ -111,6 +111,14 @@ class OpenGate(msgspec.Struct, frozen=True):
     pod: ObjectRef
 
 
+class ReleaseDevices(msgspec.Struct, frozen=True):
+    """Clear the devices of a ResourceClaim that only waiting pods use. `pods`: those for which it is reserved. If it is
+    reserved for others as well, or one of these has a node by then, it stays as it is."""
+
+    claim: ObjectRef
+    pods: tuple[ObjectRef, ...] = ()
+
+
 class QueueAllocated(msgspec.Struct, frozen=True):
     """`status.allocated` of a queue, quantities as canonical text."""
 
@@ -140,7 +148,17 @@ class Event(msgspec.Struct, frozen=True):
     related: ObjectRef | None = None
 
 
-Effect = Bind | Evict | OpenGate | PodCondition | PodGroupStatusUpdate | QueueAllocated | QueueConditions | Event
+Effect = (
+    Bind
+    | Evict
+    | OpenGate
+    | ReleaseDevices
+    | PodCondition
+    | PodGroupStatusUpdate
+    | QueueAllocated
+    | QueueConditions
+    | Event
+)
 
 Emit = Callable[[Sequence[Effect]], None]
 """Passes effects on, in the order in which they are to be carried out."""

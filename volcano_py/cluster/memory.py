@@ -19,6 +19,7 @@ from volcano_py.api.effects import (
     PodGroupStatusUpdate,
     QueueAllocated,
     QueueConditions,
+    ReleaseDevices,
 )
 from volcano_py.api.objects import ApiObject, Condition, Pod, PodGroup, PodGroupStatus, Queue, metadata_of
 from volcano_py.cluster.memory_devices import MemoryDevices
@@ -176,6 +177,8 @@ class MemoryCluster:
                 self._evict(effect)
             elif isinstance(effect, OpenGate):
                 self._open_gate(effect)
+            elif isinstance(effect, ReleaseDevices):
+                self._devices.release(effect)
             elif isinstance(effect, PodCondition):
                 self._write_condition(effect)
             elif isinstance(effect, PodGroupStatusUpdate):

@@ -20,7 +20,7 @@ from volcano_py.api.devices.claims import (
     ResourceClaimStatus,
     ResourceClaimTemplate,
 )
-from volcano_py.api.effects import Bind
+from volcano_py.api.effects import Bind, ReleaseDevices
 from volcano_py.api.objects import OwnerReference, Pod, PodClaimStatus
 from volcano_py.cluster.memory_volumes import Store
 
@@ -47,6 +47,17 @@ class MemoryDevices:
             allocation = claim.status.allocation or binding.allocation
             status = ResourceClaimStatus(allocation=allocation, reserved_for=users)
             self._store.put(_CLAIM, replace(claim, metadata=metadata, status=status))
+
+    def release(self, effect: ReleaseDevices) -> None:
+        """Clear the devices of a claim, unless a pod that runs uses it."""
+        claim = self._store.get(_CLAIM, effect.claim.key, ResourceClaim)
+        if claim is None or claim.metadata.uid != effect.claim.uid:
+            return
+        users = {each.uid for each in claim.status.reserved_for}
+        pods = [self._store.get("Pod", each.key, Pod) for each in effect.pods]
+        has_node = any(pod is not None and pod.metadata.uid in users and pod.spec.node_name for pod in pods)
+        if users <= {each.uid for each in effect.pods} and not has_node:
+            self._store.put(_CLAIM, replace(claim, status=ResourceClaimStatus()))
 
     def run(self) -> None:
         """Do all there is to do."""

@@ -15,6 +15,7 @@ from volcano_py.framework.calls.chosen_cards import admit
 from volcano_py.framework.calls.combined import CombinedAnswers
 from volcano_py.framework.calls.dispatch import Dispatch
 from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.devices.claim_users import RELEASES, jobs_awaiting_release
 from volcano_py.framework.eviction.leaving import Leaving
 from volcano_py.framework.eviction.reservations import Reservations
 from volcano_py.framework.findings import Findings
@@ -128,12 +129,13 @@ class Session(ClusterCopy):
     # -- tasks to place --------------------------------------------------------------------------------------------
 
     def _collect_pending(self) -> Rows:
-        """Tasks that may be placed now, by job: pending, not gated, not backing off, without a problem, not resting."""
+        """Tasks that may be placed now, by job: pending, not gated, not backing off, without a problem; of jobs that
+        neither rest nor wait for the release of devices."""
         tasks = self.ledger.tasks
         rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
         free = ~tasks.gated[rows] & (tasks.retry_at[rows] <= self.now)
         rests = np.zeros(self.ledger.jobs.size, dtype=np.bool_)
-        rests[list(self.resting)] = True
+        rests[[*self.resting, *jobs_awaiting_release(self, self.memory(RELEASES))]] = True
         rows = rows[free & ~self.hopeless_classes[tasks.task_class[rows]] & ~rests[tasks.job[rows]]]
         return rows[np.argsort(tasks.job[rows], kind="stable")]
 

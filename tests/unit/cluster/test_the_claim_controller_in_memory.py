@@ -25,7 +25,7 @@ from volcano_py.api.devices.claims import (
     ResourceClaimTemplate,
     TemplateSpec,
 )
-from volcano_py.api.effects import Bind, DeviceBinding, Evict, ObjectRef
+from volcano_py.api.effects import Bind, DeviceBinding, Evict, ObjectRef, ReleaseDevices
 from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference, Pod, PodClaimStatus
 from volcano_py.cluster.memory import MemoryCluster
 
@@ -246,3 +246,29 @@ def test_what_is_undone_has_its_devices_again() -> None:
     made.restore(saved)
     made.settle_devices()
     assert claims(made) == before
+
+
+# -- claims of pods that wait ------------------------------------------------------------------------------------------
+
+
+def release(*pods: str) -> ReleaseDevices:
+    return ReleaseDevices(ObjectRef("ResourceClaim", NAMESPACE, "shared", "claim-shared"), tuple(map(pod_ref, pods)))
+
+
+def test_a_claim_that_only_waiting_pods_have_loses_its_devices() -> None:
+    made = cluster(claim("shared", "p", allocation=FIRST), pod("p"), pod("q"))
+    made.apply([release("p", "q")])
+    assert the_claim(made).status == ResourceClaimStatus()
+
+
+def test_a_claim_that_another_pod_or_one_with_a_node_has_keeps_them() -> None:
+    for others, node in (("pq", ""), ("p", "n1")):
+        made = cluster(claim("shared", *others, allocation=FIRST), pod("p", on=node, phase="Pending"), pod("q"))
+        made.apply([release("p")])
+        assert the_claim(made).status.allocation == FIRST
+
+
+def test_a_claim_that_was_replaced_keeps_them_too() -> None:
+    made, effect = cluster(claim("shared", allocation=FIRST)), release()
+    made.apply([replace(effect, claim=replace(effect.claim, uid="of-before"))])
+    assert the_claim(made).status.allocation == FIRST

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -27,7 +27,7 @@ from volcano_py.api.devices.claims import (
     Consumer,
     ResourceClaim,
 )
-from volcano_py.api.effects import Bind, DeviceBinding, ObjectRef
+from volcano_py.api.effects import Bind, DeviceBinding, ObjectRef, ReleaseDevices
 from volcano_py.api.json_values import Reader
 from volcano_py.api.objects import Pod
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
@@ -46,6 +46,8 @@ log = structlog.get_logger(__name__)
 
 RETRIES: Final = RetryPolicy(give_up_after=30.0, conflicts=True)
 _ANSWER_WITHIN: Final = 15.0  # seconds for one attempt
+_RELEASED_WITHIN: Final = 10.0
+"""Seconds after which a release is not begun any more: the scheduler counts the claim as it is shown after 30."""
 _CLAIMS: Final = Reader(ResourceClaim)
 
 
@@ -107,7 +109,7 @@ class DeviceBinder:
 
     @property
     def waiting(self) -> int:
-        """Pods whose claims are being written or taken back."""
+        """Pods whose claims are being written or taken back, and claims that are being released."""
         return len(self._tasks)
 
     def submit(self, binds: Iterable[Bind]) -> None:
@@ -117,6 +119,12 @@ class DeviceBinder:
                 self._fail(bind, StoppedError("claims", self._stopped))
             else:
                 self._begin(self._run(bind), f"devices of {bind.pod.key}")
+
+    def release(self, releases: Iterable[ReleaseDevices]) -> None:
+        """Clear the devices of these claims. Once stopped, that is left to the next leader."""
+        for each in releases:
+            if not self._stopped:
+                self._begin(self._release(each), f"release of {each.claim.key}")
 
     def stop_new(self, why: str = LEASE_IS_OVER) -> None:
         """Write nothing any more, and take nothing back: what is written is the next leader's."""
@@ -242,11 +250,39 @@ class DeviceBinder:
             if claim.metadata.uid != reference.uid or pod.uid not in _users(claim):
                 return
             others = [each for each in claim.status.reserved_for if each.uid != pod.uid]
-            status: dict[str, Any] = {"reservedFor": others} if others else {"allocation": None, "reservedFor": None}
-            desk.seen = None
-            desk.seen = await self._patch(_path(claim).sub("status"), {"metadata": _version(claim), "status": status})
+            await self._keep_only(claim, others, desk)
 
         await self._at_desk(reference, attempt)
+
+    async def _release(self, effect: ReleaseDevices) -> None:
+        """Clear the devices of a claim, unless one of its pods has a node by now, or others use it."""
+        claim, pods, ends = effect.claim, {each.uid for each in effect.pods}, self._clock.monotonic() + _RELEASED_WITHIN
+
+        async def attempt(desk: _Desk) -> None:
+            try:
+                found = await self._look(claim, desk)
+            except NotFoundError:
+                return
+            is_idle = found.status.allocation is not None and _users(found) <= pods
+            if found.metadata.uid == claim.uid and is_idle and self._clock.monotonic() < ends:
+                await self._keep_only(found, [], desk)
+                log.info("devices released", claim=claim.key, waiting=[each.key for each in effect.pods])
+
+        try:
+            for pod in effect.pods:
+                if await self._has_node(pod):
+                    return
+            await self._at_desk(claim, attempt)
+        except RequestError as problem:
+            # As long as the pods wait, later cycles decide the same.
+            log.warning("devices not released", claim=claim.key, error=str(problem))
+
+    async def _keep_only(self, claim: ResourceClaim, users: Sequence[Consumer], desk: _Desk) -> None:
+        """These alone use the claim from now on; if there are none, it gives its devices back. (What drivers say of
+        devices goes with them: the API server drops it.)"""
+        status: dict[str, Any] = {"reservedFor": users} if users else {"allocation": None, "reservedFor": None}
+        desk.seen = None
+        desk.seen = await self._patch(_path(claim).sub("status"), {"metadata": _version(claim), "status": status})
 
     async def _at_desk(self, claim: ObjectRef, work: Callable[[_Desk], Awaitable[None]]) -> None:
         """Do this when it is our turn at the claim; again, if it fails for a reason that may pass."""

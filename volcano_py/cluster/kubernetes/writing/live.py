@@ -19,6 +19,7 @@ from volcano_py.api.effects import (
     PodGroupStatusUpdate,
     QueueAllocated,
     QueueConditions,
+    ReleaseDevices,
 )
 from volcano_py.api.objects import Pod, PodGroup
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
@@ -118,6 +119,7 @@ class LiveCluster:
         evictions: list[Evict] = []
         statuses: list[Status] = []
         events: list[Event] = []
+        releases: list[ReleaseDevices] = []
         for effect in effects:
             match effect:
                 case Bind():
@@ -126,10 +128,13 @@ class LiveCluster:
                     evictions.append(effect)
                 case OpenGate() | PodCondition() | PodGroupStatusUpdate() | QueueAllocated() | QueueConditions():
                     statuses.append(effect)
+                case ReleaseDevices():
+                    releases.append(effect)
                 case Event():
                     events.append(effect)
         self.volumes.submit(bind for bind in binds if bind.claims)
         self._volumes_are_ready(bind for bind in binds if not bind.claims)
+        self.devices.release(releases)
         self.evictor.submit(evictions)
         self.status.submit(statuses)
         self.events.submit(events)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.cluster_copy import ClusterCopy
-from volcano_py.state.devices.needs import GivenDevices, OpenDevices
+from volcano_py.framework.devices.claim_users import ClaimUsers
 from volcano_py.state.devices.picture import ClaimInfo
 from volcano_py.state.nodes.terms import Mask
 from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
@@ -44,18 +44,10 @@ class DeviceUse:
         self._picture = cluster.snapshot.devices
         self._now, self._then = self._picture.held.copy(), self._picture.held.copy()
         self._claims: dict[str, _Claim] = {}
-        self._sharers: dict[str, list[int]] = {}
-        """Claim that several pods use → rows of the classes of these."""
-        with_devices = list[int]()
-        for each in cluster.snapshot.classes:
-            if each is not None and each.devices:
-                with_devices.append(each.row)
-                for need in each.devices:
-                    if isinstance(need, (OpenDevices, GivenDevices)) and need.claim:
-                        self._sharers.setdefault(need.claim, []).append(each.row)
-        if with_devices:
+        self._users = ClaimUsers(cluster)
+        if self._users.classes:
             leaving = np.flatnonzero(self._tasks.status == TaskStatus.RELEASING)
-            for row in leaving[np.isin(self._tasks.task_class[leaving], with_devices)].tolist():
+            for row in leaving[np.isin(self._tasks.task_class[leaving], self._users.classes)].tolist():
                 self.follow(row)
 
     def free(self, *, released: bool) -> Mask:
@@ -67,7 +59,7 @@ class DeviceUse:
     def choose(self, claim: str, row: int, devices: Rows) -> None:
         """The claim (namespace/name) of that task gets these; they count as soon as a task of it has a place
         (`follow`)."""
-        self._claims[claim] = _Claim(devices, False, False, self._rows_of(claim, row), (False, False))
+        self._claims[claim] = _Claim(devices, False, False, self._users.rows(claim, row), (False, False))
 
     def follow(self, row: int) -> None:
         """The task has another status."""
@@ -99,17 +91,8 @@ class DeviceUse:
         info = self._picture.claims.get(claim)
         if info is None or not info.is_given:
             return None
-        rows = self._rows_of(claim, row)
+        rows = self._users.rows(claim, row)
         return _Claim(np.array(info.devices, dtype=np.intp), True, self._has_strangers(info, rows), rows, (True, True))
 
     def _has_strangers(self, claim: ClaimInfo, rows: Rows) -> bool:
         return not claim.users <= {self._cluster.task_info(row).ref.uid for row in rows.tolist()}
-
-    def _rows_of(self, claim: str, row: int) -> Rows:
-        """Rows of the tasks that use the claim, as the task in `row` does."""
-        sharers = self._sharers.get(claim)
-        if sharers is None:
-            return np.array([row], dtype=np.intp)
-        rows = np.flatnonzero(np.isin(self._tasks.task_class, sharers) & (self._tasks.status != TaskStatus.FREE))
-        used = [at for at in rows.tolist() if claim in self._cluster.task_info(at).device_claims]
-        return np.array(used, dtype=np.intp)

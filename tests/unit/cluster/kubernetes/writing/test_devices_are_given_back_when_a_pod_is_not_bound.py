@@ -177,3 +177,12 @@ async def test_in_the_live_cluster_a_refused_binding_frees_the_devices(
     assert "not on this node" in str(outcomes.errors[0])
     assert claims.claims["gpus"]["status"] == {}
     assert await live.drain(30) == 0
+
+
+async def test_after_a_bug_of_ours_the_pod_keeps_nothing(claims: ClaimServer, device_bench: DeviceBench) -> None:
+    """The first claim is written, the second one meets the bug."""
+    claims.protected("other", allocation=written("gpu-1"))
+    device_bench.gone = None  # type: ignore[assignment]
+    device_bench.binder.submit([bind("a", gets("gpus", "gpu-0"), gets("other"))])
+    assert "could not be written" in await device_bench.failed()
+    assert claims.claims["gpus"]["status"] == {}
