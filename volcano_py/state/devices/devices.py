@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -70,6 +71,7 @@ class Devices:
         self._changed: set[str] = set()
         self._infos: dict[str, ClaimInfo] = {}
         self._held = np.zeros(0, dtype=np.int32)
+        self._taken = np.zeros(0, dtype=np.int64)
         """[D] how many of them have each device."""
         self._stale: set[str] = set()
         """Claims whose `_infos` are to be made again."""
@@ -134,7 +136,11 @@ class Devices:
         given, devices = [*bindings], set[DeviceKey]()
         for binding in given:
             devices.update(devices_of(binding.allocation))
-        return all(map(self._is_available, given)) and self._pools.have_counters_for(devices, self._holders.is_held)
+        return (
+            all(map(self._is_available, given))
+            and self._pools.have_counters_for(devices, self._holders.is_held)
+            and self._has_capacity_for([binding.allocation for binding in given])
+        )
 
     def _is_available(self, binding: DeviceBinding) -> bool:
         claim = self._claims.get(binding.claim.key)
@@ -143,7 +149,22 @@ class Devices:
         is_given = self._allocation(claim) is not None
         if binding.allocation is None:
             return is_given
-        return not is_given and not any(map(self._holders.is_held, devices_of(binding.allocation)))
+        return not is_given and not any(map(self._is_taken, devices_of(binding.allocation)))
+
+    def _is_taken(self, device: DeviceKey) -> bool:
+        return self._holders.is_held(device) and not self._pools.is_shared(device)
+
+    def _has_capacity_for(self, allocations: Iterable[Allocation | None]) -> bool:
+        """Whether shared devices have enough left for these."""
+        sharing = [each for each in allocations if each is not None and any(of.share_id for of in each.devices.results)]
+        if not sharing:
+            return True
+        self._settle()
+        wanted: Counter[int] = Counter()
+        for allocation in sharing:
+            wanted.update(self._pools.taken(allocation))
+        left = self._pools.shares.value - self._taken
+        return all(left[column] >= amount for column, amount in wanted.items())
 
     def assume(self, pod: str, bindings: Iterable[DeviceBinding]) -> None:
         """This is being written for the pod with that UID."""
@@ -223,26 +244,41 @@ class Devices:
         return self._picture
 
     def _current_picture(self) -> DevicePicture:
+        self._settle()
+        if self._configs is None:
+            self._configs = {name: each.config for name, each in self._classes.items() if each.config}
+        return DevicePicture(
+            version=self._pools.version,
+            devices=self._pools.devices,
+            faults=self._pools.faults,
+            claims=self._infos.copy(),
+            class_configs=self._configs,
+            held=self._held.copy(),
+            counters=self._pools.counters,
+            shares=self._pools.shares,
+            taken=self._taken.copy(),
+        )
+
+    def _settle(self) -> None:
+        """Make what is known of pools and claims current."""
         if self._pools.settle():
             self._stale.update(key for key, _ in self._claims.items())
             self._infos.clear()
             self._held = np.zeros(len(self._pools.devices), dtype=np.int32)
+            self._taken = np.zeros_like(self._pools.shares.value)
         for key in self._stale:
             self._renew(key)
         self._stale.clear()
-        if self._configs is None:
-            self._configs = {name: each.config for name, each in self._classes.items() if each.config}
-        pools = self._pools
-        infos, held = self._infos.copy(), self._held.copy()
-        return DevicePicture(pools.version, pools.devices, pools.faults, infos, self._configs, held, pools.counters)
 
     def _renew(self, key: str) -> None:
         """Make the info of a claim again."""
         if (before := self._infos.pop(key, None)) is not None:
             self._held[list(before.devices)] -= 1
+            self._taken[list(before.taken)] -= np.array([*before.taken.values()], dtype=np.int64)
         if (claim := self._claims.get(key)) is not None:
             info = self._infos[key] = self._info(claim)
             self._held[list(info.devices)] += 1
+            self._taken[list(info.taken)] += np.array([*info.taken.values()], dtype=np.int64)
 
     def _info(self, claim: Claim) -> ClaimInfo:
         allocation = self._allocation(claim)
@@ -250,9 +286,10 @@ class Devices:
         return ClaimInfo(
             uid=claim.uid,
             users=self._users(claim),
-            devices=tuple(position for position in positions if position is not None),
+            devices=tuple(dict.fromkeys(position for position in positions if position is not None)),
             is_given=allocation is not None,
             config=claim.config,
+            taken=self._pools.taken(allocation),
         )
 
 

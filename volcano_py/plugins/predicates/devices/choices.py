@@ -7,6 +7,7 @@ those for which the claim is reserved.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -20,6 +21,7 @@ from volcano_py.plugins.predicates.devices.search import Chosen, Pick
 from volcano_py.plugins.predicates.devices.use import DeviceUse
 from volcano_py.state.devices.allocations import allocation
 from volcano_py.state.devices.needs import OpenDevices
+from volcano_py.state.devices.shares import consumption
 from volcano_py.state.nodes.terms import Mask
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import TaskClass
@@ -74,7 +76,8 @@ class Choices:
             raise LookupError(f"{self._ssn.task_info(row).key}: no devices on node {name}")
         for claim, picks in zip(waiting, found.picks, strict=True):
             self._by_claim[claim] = self._choice(claim, picks, node)
-            self._use.choose(claim, row, np.array([at for ask, at in picks if not ask.is_admin], dtype=np.intp))
+            given = [(ask, at) for ask, at in picks if not ask.is_admin]
+            self._use.choose(claim, row, [*dict.fromkeys(at for _, at in given)], self._taken(given))
         self._tasks.add(row)
         for claim, need in pairs:
             if isinstance(need, OpenDevices):
@@ -95,6 +98,14 @@ class Choices:
             if not choice.rows:
                 self._use.forget(claim)
                 del self._by_claim[claim]
+
+    def _taken(self, picks: Sequence[Pick]) -> Counter[int]:
+        """Of each column of shared devices."""
+        taken, devices, shares = Counter[int](), self._picture.devices, self._picture.shares
+        for ask, at in picks:
+            if at in shares:
+                taken.update(shares.taken(at, consumption(devices[at], ask.capacity) or {}))
+        return taken
 
     def _choice(self, claim: str, picks: Sequence[Pick], node: int) -> _Choice:
         name = self._ssn.snapshot.nodes[node].name

@@ -24,7 +24,7 @@ from volcano_py.plugins.predicates.devices.counting import Counting, counting
 from volcano_py.plugins.predicates.devices.matching import Matches
 from volcano_py.plugins.predicates.devices.places import Places, places
 from volcano_py.plugins.predicates.devices.search import Chosen
-from volcano_py.plugins.predicates.devices.use import DeviceUse
+from volcano_py.plugins.predicates.devices.use import DeviceUse, all_free
 from volcano_py.plugins.predicates.devices.wanted import Wanted
 from volcano_py.state.devices.needs import DeviceTrouble, GivenDevices, OpenDevices
 from volcano_py.state.nodes.terms import Mask, affinity_mask
@@ -74,8 +74,7 @@ class Devices:
             if not refused.any():
                 return
             in_use, lacking = refused.copy(), np.flatnonzero(refused)
-            everything = np.ones(len(self._picture.devices), dtype=np.bool_)
-            in_use[lacking] = wanted.fits(view.rows[lacking], everything)
+            in_use[lacking] = wanted.fits(view.rows[lacking], all_free(self._picture))
             self._write(codes, in_use, advice.IN_USE, resolvable=True)
             self._write(codes, refused & self._places.is_faulty(view.rows), advice.FAULTY_POOL)
             self._write(codes, refused, advice.NOT_THERE)
