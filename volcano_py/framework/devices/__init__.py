@@ -1,0 +1,1 @@
+"""Devices of ResourceClaims as amounts in the sums of queues."""
