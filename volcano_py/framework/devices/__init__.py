@@ -1,1 +1,1 @@
-"""Claims to devices in a cycle: which tasks use them, and which lose their devices."""
+"""Claims to devices in a cycle: which tasks use them, which lose their devices, and how they count in queues."""

@@ -17,6 +17,7 @@ from volcano_py.state.devices.claims import (
     Claim,
     Class,
     DeviceKey,
+    devices_by_class,
     devices_of,
     open_devices,
     read_claim,
@@ -46,6 +47,7 @@ class _Standing(msgspec.Struct, frozen=True):
     asked: object
     is_given: bool
     nodes: NodeSelector | None
+    devices: tuple[tuple[str, int], ...]
     full: frozenset[str]
 
 
@@ -117,7 +119,8 @@ class Devices:
         if len(users) >= MOST_RESERVATIONS and pod.metadata.uid not in users:
             return DeviceTrouble(wording.fully_reserved(key))
         # A pod that has a node is there, whatever its devices say: pods on all nodes stay one class.
-        return GivenDevices(name, None if pod.spec.node_name else allocation.node_selector)
+        nodes = None if pod.spec.node_name else allocation.node_selector
+        return GivenDevices(name, nodes, devices_by_class(claim, allocation))
 
     def _allocation(self, claim: Claim) -> Allocation | None:
         """What the claim has, or is about to get."""
@@ -189,6 +192,7 @@ class Devices:
             claim.asked,
             allocation is not None,
             None if allocation is None else allocation.node_selector,
+            () if allocation is None else devices_by_class(claim, allocation),
             users if len(users) >= MOST_RESERVATIONS else _NOBODY,
         )
 

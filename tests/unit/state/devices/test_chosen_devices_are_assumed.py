@@ -28,6 +28,7 @@ from volcano_py.state.devices.picture import NO_DEVICES, ClaimInfo
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.change import Change
 
+ONE = (("gpu", 1),)
 FIRST = allocated(("n1", "d0"), node="n1")
 SECOND = allocated(("n1", "d1"), node="n1")
 
@@ -157,7 +158,7 @@ def decided() -> Watched:
 
 def test_a_chosen_device_goes_to_no_other_claim() -> None:
     watched = decided()
-    assert needs(watched, "p") == (GivenDevices(nodes=on_node("n1")),)
+    assert needs(watched, "p") == (GivenDevices(nodes=on_node("n1"), devices=ONE),)
     found = info(watched, "c")
     assert (found.devices, found.is_given, found.users) == ((0,), True, frozenset({uid("p")}))
     assert not assume(watched, "q", "e", FIRST)
@@ -284,7 +285,7 @@ def sharing() -> Watched:
 
 def test_the_first_pod_brings_the_devices_and_the_others_use_them() -> None:
     watched = sharing()
-    given = (GivenDevices(f"{NAMESPACE}/c", on_node("n1")),)
+    given = (GivenDevices(f"{NAMESPACE}/c", on_node("n1"), ONE),)
     assert needs(watched, "x") == needs(watched, "y") == needs(watched, "z") == given
     assert info(watched, "c").users == {uid("x"), uid("y")}
     assert assume(watched, "z", "c")
