@@ -52,13 +52,11 @@ def _with_shared(
     each_asks = dict(asked.units)
     for dim in {dim: None for claim in asked.shared for dim, _ in claim.units}:
         for bound in bounds(account, dim, total[dim]):
-            left, wanted = bound.left - bound.account.once(asked.shared).get(dim, 0), each_asks.get(dim, 0)
-            if left < 0:
-                fits = 0
-            elif wanted:
-                fits = left // wanted
-            else:
+            once, wanted = bound.account.once(asked.shared).get(dim, 0), each_asks.get(dim, 0)
+            if not once and not wanted:
                 continue
+            left = bound.left - once
+            fits = 0 if left < 0 else left // wanted if wanted else count
             if fits <= count:
                 count, tight = fits, bound
     return count, tight
