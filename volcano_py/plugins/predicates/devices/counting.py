@@ -34,6 +34,7 @@ class Counting:
         """`size` is the number of devices, `pools` are as in the picture."""
         self._pools = sorted(pools, key=lambda each: each[0])
         self._firsts = np.array([first for first, _ in self._pools], dtype=np.intp)
+        self._ends = self._firsts + np.array([len(pool.like) for _, pool in self._pools], dtype=np.intp)
         self.whole = joined(self._pools, size)
 
     @property
@@ -59,9 +60,22 @@ class Counting:
         """For the pools of the devices at these positions, while those are free [D]."""
         if not self._pools:
             return NO_BUDGET
-        at = np.unique(np.searchsorted(self._firsts, seen, side="right") - 1)
-        chosen = [self._pools[each] for each in at.tolist() if each >= 0]
-        return Budget([_Part(first, counters, free) for first, counters in chosen])
+        return Budget([_Part(first, counters, free) for first, counters in self._pools_of(seen)])
+
+    def only(self, devices: Rows) -> tuple[Rows, Counters]:
+        """The devices at these positions, and all others of pools with counters that they are in; what they consume, by
+        the place in that."""
+        chosen = self._pools_of(devices)
+        whole = [np.arange(first, first + len(pool.like)) for first, pool in chosen]
+        found = np.concatenate([np.setdiff1d(devices, np.concatenate(whole)) if whole else devices, *whole])
+        starts = len(found) - np.cumsum([len(pool.like) for _, pool in chosen][::-1])[::-1]
+        return found, joined([(at, pool) for at, (_, pool) in zip(starts.tolist(), chosen, strict=True)], len(found))
+
+    def _pools_of(self, devices: Rows) -> list[tuple[int, Counters]]:
+        """Those with counters of these devices, each with the position of its first device."""
+        at = np.searchsorted(self._firsts, devices, side="right") - 1
+        found = np.unique(at[(at >= 0) & (devices < self._ends[at])]) if self._pools else at[:0]
+        return [self._pools[each] for each in found.tolist()]
 
 
 def counting(index: NodeIndex, picture: DevicePicture) -> Counting:

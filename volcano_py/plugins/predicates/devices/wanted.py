@@ -75,7 +75,7 @@ class Wanted:
         """[K] nodes that have the devices."""
         if not self._is_simple or len(rows) <= _FEW:
             return np.array([self.choose(row, free) is not None for row in rows.tolist()], dtype=np.bool_)
-        rooms = self._rooms(free)
+        rooms = self._rooms(rows, free)
         fits: Mask = rooms.room[rows] > 0
         for at in np.flatnonzero(fits & ~rooms.is_exact[rows]).tolist():
             fits[at] = self.choose(int(rows[at]), free) is not None
@@ -85,9 +85,15 @@ class Wanted:
         """[K] how many such pods each node takes, one after the other; None where they have to be tried."""
         if not self._is_simple:
             return None
-        rooms = self._rooms(free)
+        rooms = self._rooms(rows, free)
         return rooms.room[rows] if rooms.is_exact[rows].all() else None
 
-    def _rooms(self, free: Mask) -> Rooms:
+    def _rooms(self, rows: Rows, free: Mask) -> Rooms:
+        """Good for these nodes. For few, only their devices are looked at: each placement asks for the room of one."""
         node_of = np.minimum(self._places.node, self._size - 1)
-        return rooms_of(self._requests, free, node_of, self._size, self._counting.whole)
+        if len(rows) > _FEW:
+            return rooms_of(self._requests, free, node_of, self._size, self._counting.whole)
+        seen = [self._places.seen_from(row) for row in rows.tolist()]
+        devices, counters = self._counting.only(np.concatenate(seen) if seen else rows)
+        requests = [(mask[devices], count) for mask, count in self._requests]
+        return rooms_of(requests, free[devices], node_of[devices], self._size, counters)

@@ -127,6 +127,24 @@ def test_a_device_of_two_cards_makes_both_inexact() -> None:
     assert (found.most.tolist(), found.is_exact.tolist()) == ([1, 1], [False, False])
 
 
+@pytest.mark.parametrize(
+    ("asked", "devices", "counters"),
+    [
+        ([0, 9, 3], [0, 9, *range(1, 8)], [2]),
+        ([10, 3, 11, 18], [18, *range(1, 8), *range(10, 17)], [1, 8]),
+        ([0, 8], [0, 8], []),
+    ],
+    ids=["one pool", "two pools", "none"],
+)
+def test_of_some_devices_the_whole_pool_is_looked_at(asked: list[int], devices: list[int], counters: list[int]) -> None:
+    """A pool at 1 to 7 and one at 10 to 16; `counters`: where what the pools have is found."""
+    counting = Counting([(1, _read(_card())), (10, _read(_card()))], 19)
+    found, part = counting.only(np.array(asked))
+    assert found.tolist() == devices
+    assert part.value.tolist() == [4, 1, 1, 1, 1] * len(counters)
+    assert np.unique(part.device).tolist() == [at for first in counters for at in range(first, first + 7)]
+
+
 def test_devices_of_different_nodes_that_share_counters_are_known() -> None:
     counting = Counting([(0, _read(_card("a"), _card("b")))], 15)
     nodes = np.array([0] * 7 + [0] + [1] * 6 + [2])
