@@ -29,10 +29,13 @@ DeviceKey = tuple[str, str, str]
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A ResourceClaim. `owner` is the UID of its controlling owner, `users` are UIDs of those it is reserved for."""
+    """A ResourceClaim. `owner` is the UID of its controlling owner, `users` are UIDs of those it is reserved for.
+    `version` (resourceVersion) and `finalizers` are for those who write it."""
 
     key: str
     uid: str
+    version: str
+    finalizers: tuple[str, ...]
     owner: str
     is_deleting: bool
     asked: DeviceClaim
@@ -71,6 +74,8 @@ def read_claim(claim: ResourceClaim) -> Claim:
     return Claim(
         key=meta.key,
         uid=meta.uid,
+        version=meta.resource_version,
+        finalizers=tuple(meta.finalizers),
         owner=owner.uid if owner is not None else "",
         is_deleting=meta.deletion_timestamp is not None,
         asked=claim.spec.devices,

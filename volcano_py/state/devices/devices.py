@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from volcano_py.api.devices.claims import MOST_RESERVATIONS, Allocation, DeviceClass, ResourceClaim
+from volcano_py.api.devices.claims import MOST_RESERVATIONS, Allocation, ClaimMeta, DeviceClass, ResourceClaim
 from volcano_py.api.devices.slices import ResourceSlice
 from volcano_py.api.effects import DeviceBinding
 from volcano_py.api.objects import NodeSelector, Pod
@@ -215,6 +215,20 @@ class Devices:
     def _decisive(self) -> Change:
         """What it means that there may be more devices to give."""
         return Change.DECISION if self._in_use() else Change.LATER
+
+    def vacant(self, key: str) -> ClaimMeta | None:
+        """Metadata of the claim as it was seen last, if it had neither devices nor users then."""
+        claim = self._claims.get(key)
+        if claim is None or claim.is_deleting or claim.allocation is not None or claim.users:
+            return None
+        namespace, _, name = key.partition("/")
+        return ClaimMeta(
+            namespace=namespace,
+            name=name,
+            uid=claim.uid,
+            resource_version=claim.version,
+            finalizers=list(claim.finalizers),
+        )
 
     # -- what there is -------------------------------------------------------------------------------------------------
 

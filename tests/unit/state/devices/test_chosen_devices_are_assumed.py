@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.support.placement.devices import (
     allocated,
@@ -20,7 +21,7 @@ from tests.support.placement.devices import (
 )
 from tests.support.sessions import NAMESPACE, node, pod, pod_group
 from tests.unit.state.watched import Watched, as_status, deleted, on
-from volcano_py.api.devices.claims import Allocation, ClaimConfig
+from volcano_py.api.devices.claims import Allocation, ClaimConfig, ClaimMeta
 from volcano_py.api.effects import Bind, ObjectRef
 from volcano_py.api.objects import Pod
 from volcano_py.state.devices.needs import DeviceNeed, GivenDevices, OpenDevices
@@ -312,3 +313,32 @@ def test_devices_that_are_written_stay_with_the_others() -> None:
     assert (info(watched, "c").is_given, info(watched, "c").users) == (True, frozenset({uid("x"), uid("y")}))
     watched.put(device_claim("c"))
     assert (info(watched, "c").is_given, info(watched, "c").users) == (False, frozenset())
+
+
+# -- what is known of claims that are to be written --------------------------------------------------------------------
+
+
+def test_a_claim_without_devices_can_be_written_as_it_was_shown() -> None:
+    shown = device_claim("c")
+    meta = replace(shown.metadata, resource_version="7", finalizers=["example.com/mine"])
+    watched = watching(replace(shown, metadata=meta))
+    found = watched.state.vacant_claim(f"{NAMESPACE}/c")
+    assert found == ClaimMeta(
+        namespace=NAMESPACE, name="c", uid="claim-c", resource_version="7", finalizers=["example.com/mine"]
+    )
+    newer = replace(shown, metadata=replace(meta, resource_version="8"))
+    watched.state.upsert("ResourceClaim", newer)
+    assert assume(watched, "p", "c", FIRST)
+    found = watched.state.vacant_claim(f"{NAMESPACE}/c")
+    assert found is not None
+    assert found.resource_version == "8"
+
+
+def test_a_claim_with_devices_or_users_or_that_is_being_deleted_or_missing_has_to_be_read() -> None:
+    for shown in (
+        device_claim("c", allocation=FIRST),
+        device_claim("c", users=["somebody"]),
+        device_claim("c", deleting=True),
+    ):
+        assert watching(shown).state.vacant_claim(f"{NAMESPACE}/c") is None
+    assert watching().state.vacant_claim(f"{NAMESPACE}/other") is None
