@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
@@ -14,11 +13,8 @@ from volcano_py.explain.asked import asked_of_quota, devices_asked, still_asked
 from volcano_py.explain.model import Limit, Nodes, Now
 from volcano_py.explain.target import Target, queue_of, queues_above
 from volcano_py.explain.world import World
-from volcano_py.framework.devices.requests import DeviceRequests
-from volcano_py.framework.devices.sums import holders
 from volcano_py.jobs.refusal import INVALID, REFUSED
 from volcano_py.state.queues.quotas import resource_of
-from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
 
 _BINDS: Final[Mapping[str, str]] = {
     "NotEnoughTasks": "gang",
@@ -108,23 +104,6 @@ def _queues(world: World, target: Target, asked: Amounts, excess: Callable[[Limi
     for name in queues_above(world, queue_of(world, target)):
         report = world.report.queues.get(name)
         yield Limit("queue", name, note="does not exist") if report is None else _queue(world, report, asked, excess)
-
-
-def _devices(world: World, target: Target) -> Amounts:
-    """What the claims of as many of its waiting pods as it needs to start count for in queues; what other pods have of
-    claims that they share counts already."""
-    ssn, job = world.session, world.jobs.get(target.group)
-    if job is None or not ssn.shared(DeviceRequests).dims:
-        return {}
-    tasks, rows = ssn.ledger.tasks, ssn.tasks_of(job)
-    waiting = rows[tasks.status[rows] == TaskStatus.PENDING][: max(target.need - job.ready, 1)]
-    held = {claim.claim for each in holders(ssn, ON_NODE_STATUSES) for claim in each.request.shared}
-    asked, total = [ssn.shared(DeviceRequests)[ssn.task_class(row)] for row in waiting.tolist()], Counter[int]()
-    for each in asked:
-        total.update(dict(each.own))
-    for claim in {claim.claim: claim for each in asked for claim in each.shared if claim.claim not in held}.values():
-        total.update(dict(claim.units))
-    return {ssn.axis.names[dim]: units for dim, units in total.items()}
 
 
 def _queue(world: World, report: QueueReport, asked: Amounts, excess: Callable[[Limit], float]) -> Limit:
