@@ -176,7 +176,16 @@ def test_a_claim_with_devices_is_reserved_once_for_each_pod() -> None:
 def with_victim(*users: str) -> Opened:
     held = device_claim("held", allocation=allocated(("n1", "d0"), node="n1"), users=users)
     victim = with_claims(pod("victim", group="g", on="n1"), "held")
-    return session(resource_slice("s", "d0", on="n1"), held, victim, device_claim("new"), waiting("p", "new"))
+    return session(
+        resource_slice("s", "d0", on="n1"),
+        held,
+        victim,
+        device_claim("new"),
+        device_claim("other"),
+        waiting("p", "new"),
+        waiting("q", "new"),
+        waiting("r", "other"),
+    )
 
 
 def test_the_device_of_a_pod_that_is_evicted_can_be_promised_once() -> None:
@@ -184,17 +193,26 @@ def test_the_device_of_a_pod_that_is_evicted_can_be_promised_once() -> None:
     statement = opened.evict("victim")
     assert will_take(opened)
     opened.pipeline("g", {"p": "n1"}, statement)
-    assert not will_take(opened)
+    assert not will_take(opened, "r")
     statement.discard()
     assert not will_take(opened)
     assert answers(opened, Predicates, "p")["n1"] == IN_USE
 
 
-def will_take(opened: Opened) -> bool:
-    """Whether node n1 takes pod p once terminating pods are gone."""
+def will_take(opened: Opened, name: str = "p") -> bool:
+    """Whether node n1 takes the pod once terminating pods are gone."""
     view = NodeView(opened.ssn.ledger.nodes, node_rows(opened, ["n1"]), released=True)
-    (code,) = opened.plugin(Predicates).predicate(class_of(opened, "p"), view)
+    (code,) = opened.plugin(Predicates).predicate(class_of(opened, name), view)
     return bool(code == FITS)
+
+
+def test_a_pod_that_shares_a_claim_waits_with_the_one_whose_device_is_not_free_yet() -> None:
+    """Its binding would be refused, as long as the victim has the device: the state counts that as in use."""
+    opened = with_victim(VICTIM)
+    statement = opened.evict("victim")
+    opened.pipeline("g", {"p": "n1"}, statement)
+    assert answers(opened, Predicates, "q")["n1"] == IN_USE
+    assert will_take(opened, "q")
 
 
 def test_a_device_that_others_use_too_is_not_freed_by_an_eviction() -> None:
