@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+import pytest
+
 from tests.support.placement.devices import (
     allocated,
     device,
@@ -14,7 +19,7 @@ from tests.support.placement.devices import (
 )
 from tests.support.placement.node_answers import answers, class_of, node_rows, willing
 from tests.support.sessions import Objects, Opened, node, open_session, pod, pod_group
-from volcano_py.api.devices.claims import DeviceResult, DeviceToleration
+from volcano_py.api.devices.claims import DeviceConstraint, DeviceResult, DeviceToleration, ResourceClaimSpec
 from volcano_py.api.devices.slices import DeviceTaint, ResourceSlice
 from volcano_py.api.effects import Bind, DeviceBinding
 from volcano_py.api.objects import Pod
@@ -24,6 +29,8 @@ from volcano_py.framework.views import FITS, NodeView
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.predicates import Predicates
 from volcano_py.plugins.predicates.devices.advice import FAULTY_POOL, IN_USE, NOT_THERE, OUT_OF_REACH
+from volcano_py.plugins.predicates.devices.search import Chosen, NotChosen, Problem
+from volcano_py.state.table.table import Rows
 
 VICTIM = "pod-team-victim"
 """Its UID."""
@@ -110,6 +117,33 @@ def test_a_claim_that_is_missing_keeps_the_pod_from_all_nodes() -> None:
     assert refusal is not None
     assert refusal.reason is Reason.DEVICES_NOT_READY
     assert "team/nobody does not exist" in refusal.message
+
+
+def test_a_claim_that_asks_for_nothing_suits_every_node() -> None:
+    nothing = msgspec.structs.replace(device_claim("nothing"), spec=ResourceClaimSpec())
+    nodes = [node(f"more-{number}") for number in range(20)]
+    opened = session(nodes, resource_slice("s", "d0", on="n1"), nothing, waiting("p", "nothing"))
+    assert len(willing(opened, Predicates, "p")) == len(nodes) + 2
+
+
+def test_nodes_with_equal_devices_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search can take many steps: 8 devices on different roots of 7 take all orders of these."""
+    searched: list[int] = []
+    solve = Problem.solve
+
+    def counted(problem: Problem, seen: Rows, *args: Any, **options: Any) -> Chosen | NotChosen:
+        searched.append(len(seen))
+        return solve(problem, seen, *args, **options)
+
+    monkeypatch.setattr(Problem, "solve", counted)
+    roots = [device(f"d{number}", {"root": number // 2}) for number in range(6)]
+    slices = [resource_slice(f"s-{name}", *roots, on=name) for name in ("n1", "n2", "n3")]
+    constraint = DeviceConstraint(distinct_attribute="gpu.example.com/root")
+    claim = device_claim("new", request(count=3), constraints=[constraint])
+    held = device_claim("held", allocation=allocated(("n3", "d0"), ("n3", "d1"), node="n3"), users=["somebody"])
+    opened = session(node("n3"), slices, claim, held, waiting("p", "new"))
+    assert answers(opened, Predicates, "p") == {"n1": "", "n2": "", "n3": IN_USE}
+    assert len(searched) == 2
 
 
 # -- what pods take ---------------------------------------------------------------------------------------------------
