@@ -203,7 +203,8 @@ class Devices:
         return self._decisive() if frees_devices else Change.LATER
 
     def _class_changed(self, name: str, _old: Class | None, _new: Class | None) -> Change:
-        self._changed.update(key for key, claim in self._claims.items() if name in claim.classes)
+        waiting = (each for each in self._claims.items() if self._allocation(each[1]) is None)
+        self._changed.update(key for key, claim in waiting if name in claim.classes)
         self._configs = self._picture = None
         return Change.LATER  # (of what has become possible, the pods tell whose class is another now)
 

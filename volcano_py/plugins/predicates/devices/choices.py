@@ -26,10 +26,12 @@ from volcano_py.state.task_class import TaskClass
 
 
 class _Choice(msgspec.Struct, eq=False):
-    """What a claim gets, for these tasks; from where it can be used [N]."""
+    """What a claim gets, for these tasks; from where it can be used [N]. `is_promise`: pods that are leaving have some
+    of it still."""
 
     allocation: Allocation
     reach: Mask
+    is_promise: bool
     rows: list[int] = msgspec.field(default_factory=list)
 
 
@@ -56,6 +58,11 @@ class Choices:
         needs = (need for need in task_class.devices if isinstance(need, OpenDevices) and need.claim)
         return [self._by_claim[need.claim].reach for need in needs if need.claim in self._by_claim]
 
+    def has_promise(self, task_class: TaskClass) -> bool:
+        """Whether devices were chosen for a claim that the class shares which are free only once pods have left."""
+        needs = (need for need in task_class.devices if isinstance(need, OpenDevices) and need.claim)
+        return any((known := self._by_claim.get(need.claim)) is not None and known.is_promise for need in needs)
+
     def take(
         self, row: int, node: int, task_class: TaskClass, choose: Callable[[Sequence[OpenDevices]], Chosen | None]
     ) -> None:
@@ -69,12 +76,14 @@ class Choices:
         waiting = [claim for claim, need in pairs if isinstance(need, OpenDevices) and claim not in self._by_claim]
         needs = self.open(task_class)
         found = choose(needs) if needs else Chosen(())
+        free = self._use.free(released=False)
         if found is None:
             name = self._ssn.nodes.names[node]
             raise LookupError(f"{self._ssn.task_info(row).key}: no devices on node {name}")
         for claim, picks in zip(waiting, found.picks, strict=True):
-            self._by_claim[claim] = self._choice(claim, picks, node)
-            self._use.choose(claim, row, np.array([at for ask, at in picks if not ask.is_admin], dtype=np.intp))
+            taken = np.array([at for ask, at in picks if not ask.is_admin], dtype=np.intp)
+            self._by_claim[claim] = self._choice(claim, picks, node, is_promise=not free[taken].all())
+            self._use.choose(claim, row, taken)
         self._tasks.add(row)
         for claim, need in pairs:
             if isinstance(need, OpenDevices):
@@ -96,7 +105,7 @@ class Choices:
                 self._use.forget(claim)
                 del self._by_claim[claim]
 
-    def _choice(self, claim: str, picks: Sequence[Pick], node: int) -> _Choice:
+    def _choice(self, claim: str, picks: Sequence[Pick], node: int, *, is_promise: bool) -> _Choice:
         name = self._ssn.snapshot.nodes[node].name
         devices = [self._picture.devices[at] for _, at in picks]
         if any(device.node or device.binds_to_node for device in devices):
@@ -104,7 +113,7 @@ class Choices:
             reach[node] = True
         else:
             reach = np.logical_and.reduce([self._places.reach(at) for _, at in picks])
-        return _Choice(allocation(self._picture, claim, picks, name), reach)
+        return _Choice(allocation(self._picture, claim, picks, name), reach, is_promise)
 
     def _announce(self, row: int) -> None:
         """Say what is written for the task. A task with the promise of a place is not bound in this cycle."""

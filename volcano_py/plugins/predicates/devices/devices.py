@@ -69,6 +69,8 @@ class Devices:
         usable = self._usable(task_class)
         if usable is not None:
             self._write(codes, ~usable[view.rows], advice.OUT_OF_REACH)
+        if not view.released and self._choices.has_promise(task_class):
+            self._write(codes, np.ones(len(codes), dtype=np.bool_), advice.IN_USE, resolvable=True)
         if (needs := self._choices.open(task_class)) and len(asking := np.flatnonzero(codes == FITS)):
             wanted, rows = self._wanted_by(needs), view.rows[asking]
             refused = np.zeros(len(codes), dtype=np.bool_)

@@ -56,15 +56,20 @@ class Wanted:
         self.asked = [Asked(ask, found.selectable, found.nothing) for ask, found in matched.items()]
         self.errors = tuple(dict.fromkeys(error.message for found in matched.values() for error in found.errors))
         self._problem = Problem(self._needs, lambda ask: matched[ask].selectable, picture.devices, counting)
-        any_node = np.logical_or.reduce([found.selectable for found in matched.values()])
-        self.spans_nodes = bool(((places.node == NETWORK) | counting.spanning(places.node))[any_node].any())
-        self._is_simple = is_simple(self._needs) and not self.spans_nodes
+        nothing = np.zeros(len(picture.devices), dtype=np.bool_)
+        self._concerned = np.logical_or.reduce([nothing, *(found.selectable for found in matched.values())])
+        spanning = (places.node == NETWORK) | counting.spanning(places.node)
+        self.spans_nodes = bool(spanning[self._concerned].any())
         there = places.node < size
         self._requests = [
             (matched[request.ways[0]].selectable & there, request.ways[0].count)
             for need in needs
             for request in need.requests
         ]
+        self._is_simple = bool(self._requests) and is_simple(self._needs) and not self.spans_nodes
+        self._answers: dict[tuple[bool, bytes, bytes], bool] = {}
+        """What a node that sees such devices, free or in use, has answered."""
+        self._are_counted = bool(counting.whole.like[self._concerned].any())
 
     def choose(self, row: int, free: Mask) -> Chosen | None:
         """The devices of each claim on the node; None if it does not have them. `free` [D]."""
@@ -74,12 +79,25 @@ class Wanted:
     def fits(self, rows: Rows, free: Mask) -> Mask:
         """[K] nodes that have the devices."""
         if not self._is_simple or len(rows) <= _FEW:
-            return np.array([self.choose(row, free) is not None for row in rows.tolist()], dtype=np.bool_)
+            return np.array([self._has(row, free) for row in rows.tolist()], dtype=np.bool_)
         rooms = self._rooms(rows, free)
         fits: Mask = rooms.room[rows] > 0
         for at in np.flatnonzero(fits & ~rooms.is_exact[rows]).tolist():
-            fits[at] = self.choose(int(rows[at]), free) is not None
+            fits[at] = self._has(int(rows[at]), free)
         return fits
+
+    def _has(self, row: int, free: Mask) -> bool:
+        """Whether the node has the devices. Most nodes are like others, and a search can take many steps. (Where devices
+        share counters, it matters as well what others of their pool consume.)"""
+        if self._are_counted:
+            return self.choose(row, free) is not None
+        seen = self._places.seen_from(row)
+        seen = seen[self._concerned[seen]]
+        key = self._places.is_incomplete(row), self._problem.kinds[seen].tobytes(), free[seen].tobytes()
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = self._answers[key] = self.choose(row, free) is not None
+        return answer
 
     def room(self, rows: Rows, free: Mask) -> NDArray[np.int64] | None:
         """[K] how many such pods each node takes, one after the other; None where they have to be tried."""

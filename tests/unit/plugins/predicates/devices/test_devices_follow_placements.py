@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+import pytest
+
 from tests.support.placement.devices import (
     DRIVER,
     allocated,
@@ -17,7 +22,14 @@ from tests.support.placement.devices import (
 )
 from tests.support.placement.node_answers import answers, class_of, node_rows, willing
 from tests.support.sessions import Objects, Opened, node, open_session, pod, pod_group
-from volcano_py.api.devices.claims import ALL_DEVICES, DeviceRequest, DeviceResult, DeviceToleration
+from volcano_py.api.devices.claims import (
+    ALL_DEVICES,
+    DeviceConstraint,
+    DeviceRequest,
+    DeviceResult,
+    DeviceToleration,
+    ResourceClaimSpec,
+)
 from volcano_py.api.devices.slices import DeviceTaint, ResourceSlice
 from volcano_py.api.effects import Bind, DeviceBinding
 from volcano_py.api.objects import Pod
@@ -27,6 +39,8 @@ from volcano_py.framework.views import FITS, NodeView
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.predicates import Predicates
 from volcano_py.plugins.predicates.devices.advice import FAULTY_POOL, IN_USE, NOT_THERE, OUT_OF_REACH
+from volcano_py.plugins.predicates.devices.search import Chosen, NotChosen, Problem
+from volcano_py.state.table.table import Rows
 
 VICTIM = "pod-team-victim"
 """Its UID."""
@@ -201,6 +215,33 @@ def test_placing_a_part_concerns_other_nodes_that_have_parts_of_the_same() -> No
     assert answers(opened, Predicates, "q") == {"n1": IN_USE, "n2": IN_USE}
 
 
+def test_a_claim_that_asks_for_nothing_suits_every_node() -> None:
+    nothing = msgspec.structs.replace(device_claim("nothing"), spec=ResourceClaimSpec())
+    nodes = [node(f"more-{number}") for number in range(20)]
+    opened = session(nodes, resource_slice("s", "d0", on="n1"), nothing, waiting("p", "nothing"))
+    assert len(willing(opened, Predicates, "p")) == len(nodes) + 2
+
+
+def test_nodes_with_equal_devices_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search can take many steps: 8 devices on different roots of 7 take all orders of these."""
+    searched: list[int] = []
+    solve = Problem.solve
+
+    def counted(problem: Problem, seen: Rows, *args: Any, **options: Any) -> Chosen | NotChosen:
+        searched.append(len(seen))
+        return solve(problem, seen, *args, **options)
+
+    monkeypatch.setattr(Problem, "solve", counted)
+    roots = [device(f"d{number}", {"root": number // 2}) for number in range(6)]
+    slices = [resource_slice(f"s-{name}", *roots, on=name) for name in ("n1", "n2", "n3")]
+    constraint = DeviceConstraint(distinct_attribute="gpu.example.com/root")
+    claim = device_claim("new", request(count=3), constraints=[constraint])
+    held = device_claim("held", allocation=allocated(("n3", "d0"), ("n3", "d1"), node="n3"), users=["somebody"])
+    opened = session(node("n3"), slices, claim, held, waiting("p", "new"))
+    assert answers(opened, Predicates, "p") == {"n1": "", "n2": "", "n3": IN_USE}
+    assert len(searched) == 2
+
+
 # -- what pods take ---------------------------------------------------------------------------------------------------
 
 
@@ -265,7 +306,16 @@ def test_a_claim_with_devices_is_reserved_once_for_each_pod() -> None:
 def with_victim(*users: str) -> Opened:
     held = device_claim("held", allocation=allocated(("n1", "d0"), node="n1"), users=users)
     victim = with_claims(pod("victim", group="g", on="n1"), "held")
-    return session(resource_slice("s", "d0", on="n1"), held, victim, device_claim("new"), waiting("p", "new"))
+    return session(
+        resource_slice("s", "d0", on="n1"),
+        held,
+        victim,
+        device_claim("new"),
+        device_claim("other"),
+        waiting("p", "new"),
+        waiting("q", "new"),
+        waiting("r", "other"),
+    )
 
 
 def test_the_device_of_a_pod_that_is_evicted_can_be_promised_once() -> None:
@@ -273,17 +323,26 @@ def test_the_device_of_a_pod_that_is_evicted_can_be_promised_once() -> None:
     statement = opened.evict("victim")
     assert will_take(opened)
     opened.pipeline("g", {"p": "n1"}, statement)
-    assert not will_take(opened)
+    assert not will_take(opened, "r")
     statement.discard()
     assert not will_take(opened)
     assert answers(opened, Predicates, "p")["n1"] == IN_USE
 
 
-def will_take(opened: Opened) -> bool:
-    """Whether node n1 takes pod p once terminating pods are gone."""
+def will_take(opened: Opened, name: str = "p") -> bool:
+    """Whether node n1 takes the pod once terminating pods are gone."""
     view = NodeView(opened.ssn.ledger.nodes, node_rows(opened, ["n1"]), released=True)
-    (code,) = opened.plugin(Predicates).predicate(class_of(opened, "p"), view)
+    (code,) = opened.plugin(Predicates).predicate(class_of(opened, name), view)
     return bool(code == FITS)
+
+
+def test_a_pod_that_shares_a_claim_waits_with_the_one_whose_device_is_not_free_yet() -> None:
+    """Its binding would be refused, as long as the victim has the device: the state counts that as in use."""
+    opened = with_victim(VICTIM)
+    statement = opened.evict("victim")
+    opened.pipeline("g", {"p": "n1"}, statement)
+    assert answers(opened, Predicates, "q")["n1"] == IN_USE
+    assert will_take(opened, "q")
 
 
 def test_a_device_that_others_use_too_is_not_freed_by_an_eviction() -> None:
