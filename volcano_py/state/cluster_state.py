@@ -212,7 +212,7 @@ class ClusterState:
         a device for it."""
         if claims and not self._claims.volumes.may_assume(claims, node):
             return False
-        if devices and not self._claims.devices.may_assume(devices):
+        if devices and not self._claims.devices.may_assume(uid, devices):
             return False
         if not self._pods.assume_bound(uid, node, queue, annotations):
             return False

@@ -73,6 +73,10 @@ class Devices:
         self._infos: dict[str, ClaimInfo] = {}
         self._held = np.zeros(0, dtype=np.int32)
         """[D] how many of them have each device."""
+        self._going = np.zeros(0, dtype=np.int32)
+        """[D] the same of claims that are about to give their devices back."""
+        self._left: dict[str, frozenset[str]] = {}
+        """Claims whose pods are gone → their users then. Kubernetes' controller releases them, a moment later."""
         self._stale: set[str] = set()
         """Claims whose `_infos` are to be made again."""
         self._configs: dict[str, tuple[dict[str, Any], ...]] | None = None
@@ -132,20 +136,39 @@ class Devices:
 
     # -- what the scheduler itself has done ----------------------------------------------------------------------------
 
-    def may_assume(self, bindings: Iterable[DeviceBinding]) -> bool:
-        """Whether these claims, and the devices chosen for them, are still available."""
+    def found_users(self, key: str) -> None:
+        """There are pods that use the claim."""
+        if self._left.pop(key, None) is not None:
+            self._renew_later(key)
+
+    def lost_users(self, key: str) -> None:
+        """The last pod that used the claim is gone, or has ended."""
+        claim = self._claims.get(key)
+        if claim is not None and claim.allocation is not None and claim.users:
+            self._left[key] = claim.users
+            self._renew_later(key)
+
+    def _renew_later(self, key: str) -> None:
+        self._stale.add(key)
+        self._picture = None
+
+    def may_assume(self, pod: str, bindings: Iterable[DeviceBinding]) -> bool:
+        """Whether these claims, and the devices chosen for them, are still available to the pod with that UID."""
         given, devices = [*bindings], set[DeviceKey]()
         for binding in given:
             devices.update(devices_of(binding.allocation))
-        return all(map(self._is_available, given)) and self._pools.have_counters_for(devices, self._holders.is_held)
+        return all(self._is_available(pod, each) for each in given) and self._pools.have_counters_for(
+            devices, self._holders.is_held
+        )
 
-    def _is_available(self, binding: DeviceBinding) -> bool:
+    def _is_available(self, pod: str, binding: DeviceBinding) -> bool:
         claim = self._claims.get(binding.claim.key)
         if claim is None or claim.uid != binding.claim.uid or claim.is_deleting:
             return False
         is_given = self._allocation(claim) is not None
         if binding.allocation is None:
-            return is_given
+            users = self._users(claim)
+            return is_given and (pod in users or len(users) < MOST_RESERVATIONS)
         return not is_given and not any(map(self._holders.is_held, devices_of(binding.allocation)))
 
     def assume(self, pod: str, bindings: Iterable[DeviceBinding]) -> None:
@@ -175,8 +198,9 @@ class Devices:
         allocation = None if claim is None else self._allocation(claim)
         if allocation is None:
             self._decided.drop_claim(key)  # others were to use what it does not get
-        self._stale.add(key)
-        self._picture = None
+        self._renew_later(key)
+        if claim is None or allocation is None:
+            self._left.pop(key, None)
         if self._standing(claim) != before:
             self._changed.add(key)
         return self._holders.put(key, devices_of(allocation))
@@ -245,23 +269,33 @@ class Devices:
         if self._pools.settle():
             self._stale.update(key for key, _ in self._claims.items())
             self._infos.clear()
-            self._held = np.zeros(len(self._pools.devices), dtype=np.int32)
+            self._held, self._going = (np.zeros(len(self._pools.devices), dtype=np.int32) for _ in range(2))
         for key in self._stale:
             self._renew(key)
         self._stale.clear()
         if self._configs is None:
             self._configs = {name: each.config for name, each in self._classes.items() if each.config}
         pools = self._pools
-        infos, held = self._infos.copy(), self._held.copy()
-        return DevicePicture(pools.version, pools.devices, pools.faults, infos, self._configs, held, pools.counters)
+        return DevicePicture(
+            pools.version,
+            pools.devices,
+            pools.faults,
+            self._infos.copy(),
+            self._configs,
+            self._held.copy(),
+            self._going.copy(),
+            pools.counters,
+        )
 
     def _renew(self, key: str) -> None:
         """Make the info of a claim again."""
         if (before := self._infos.pop(key, None)) is not None:
             self._held[list(before.devices)] -= 1
+            self._going[list(before.devices)] -= before.is_left
         if (claim := self._claims.get(key)) is not None:
             info = self._infos[key] = self._info(claim)
             self._held[list(info.devices)] += 1
+            self._going[list(info.devices)] += info.is_left
 
     def _info(self, claim: Claim) -> ClaimInfo:
         allocation = self._allocation(claim)
@@ -271,6 +305,7 @@ class Devices:
             users=self._users(claim),
             devices=tuple(position for position in positions if position is not None),
             is_given=allocation is not None,
+            is_left=bool(claim.users) and claim.users <= self._left.get(claim.key, _NOBODY),
             config=claim.config,
         )
 

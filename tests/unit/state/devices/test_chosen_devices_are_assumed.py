@@ -21,7 +21,7 @@ from tests.support.placement.devices import (
 )
 from tests.support.sessions import NAMESPACE, node, pod, pod_group
 from tests.unit.state.watched import Watched, as_status, deleted, on
-from volcano_py.api.devices.claims import Allocation, ClaimConfig, ClaimMeta
+from volcano_py.api.devices.claims import MOST_RESERVATIONS, Allocation, ClaimConfig, ClaimMeta
 from volcano_py.api.effects import Bind, ObjectRef
 from volcano_py.api.objects import Pod
 from volcano_py.state.devices.needs import DeviceNeed, GivenDevices, OpenDevices
@@ -342,3 +342,12 @@ def test_a_claim_with_devices_or_users_or_that_is_being_deleted_or_missing_has_t
     ):
         assert watching(shown).state.vacant_claim(f"{NAMESPACE}/c") is None
     assert watching().state.vacant_claim(f"{NAMESPACE}/other") is None
+
+
+def test_a_claim_takes_no_more_pods_than_the_api_server_lets_it_have() -> None:
+    users = [f"u{number}" for number in range(MOST_RESERVATIONS - 1)]
+    watched = watching(
+        [device_claim("a", allocation=allocated(("n1", "d")), users=users)], [mine(name, "a") for name in "pqr"]
+    )
+    taken = [watched.state.assume_bound(uid(name), "n1", (), [device_binding("a")]) for name in "pqr"]
+    assert taken == [True, False, False]

@@ -120,9 +120,8 @@ class Choices:
         info, statuses = self._ssn.task_info(row), self._ssn.ledger.tasks.status
         bindings: list[DeviceBinding] = []
         for claim in info.device_claims:
+            # Also where it is reserved for the pod already: that may have been taken back a moment ago.
             known, choice = self._picture.claims[claim], self._by_claim.get(claim)
-            if choice is None and info.ref.uid in known.users:
-                continue
             namespace, _, name = claim.partition("/")
             first = None if choice is None else _first(choice.rows, lambda at: statuses[at] != TaskStatus.PIPELINED)
             given = choice.allocation if choice is not None and first == row else None

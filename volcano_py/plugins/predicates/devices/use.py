@@ -42,7 +42,7 @@ class DeviceUse:
     def __init__(self, cluster: ClusterCopy) -> None:
         self._cluster, self._tasks = cluster, cluster.ledger.tasks
         self._picture = cluster.snapshot.devices
-        self._now, self._then = self._picture.held.copy(), self._picture.held.copy()
+        self._now, self._then = self._picture.held.copy(), self._picture.held - self._picture.going
         self._claims: dict[str, _Claim] = {}
         self._users = ClaimUsers(cluster)
         if self._users.classes:

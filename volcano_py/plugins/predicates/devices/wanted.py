@@ -87,8 +87,8 @@ class Wanted:
         return fits
 
     def _has(self, row: int, free: Mask) -> bool:
-        """Whether the node has the devices. Most nodes are like others, and a search can take many steps. (Where devices
-        share counters, it matters as well what others of their pool consume.)"""
+        """Whether the node has the devices. Most nodes are like others, and a search can take many steps. Where devices
+        share counters, it matters as well what others of their pool consume."""
         if self._are_counted:
             return self.choose(row, free) is not None
         seen = self._places.seen_from(row)
