@@ -14,7 +14,7 @@ import msgspec
 
 from volcano_py.api.devices.claims import MOST_DEVICES
 from volcano_py.api.names import DEVICES_OF_CLASS
-from volcano_py.state.devices.amounts import amounts_of
+from volcano_py.state.devices.amounts import amounts_of, is_certain
 from volcano_py.state.devices.needs import Ask, GivenDevices, OpenDevices
 from volcano_py.state.task_class import TaskClass
 
@@ -33,10 +33,12 @@ class SharedClaim(msgspec.Struct, frozen=True):
 
 
 class DeviceRequest(msgspec.Struct, frozen=True):
-    """What one pod of a class counts for: `own` for itself, `shared` together with others."""
+    """What one pod of a class counts for: `own` for itself, `shared` together with others. `is_certain`: it gets as
+    much, and not less."""
 
     own: Units = ()
     shared: tuple[SharedClaim, ...] = ()
+    is_certain: bool = True
 
 
 NO_DEVICES = DeviceRequest()
@@ -89,7 +91,8 @@ class DeviceRequests:
                 shared.append(SharedClaim(need.claim, self._units(amounts)))
             else:
                 own.update(amounts)
-        return DeviceRequest(self._units(own), tuple(each for each in shared if each.units))
+        certain = all(map(is_certain, task_class.devices))
+        return DeviceRequest(self._units(own), tuple(each for each in shared if each.units), certain)
 
     def _units(self, amounts: Mapping[str, int]) -> Units:
         return tuple(sorted((self.dims[name], count) for name, count in amounts.items() if name in self.dims and count))

@@ -19,6 +19,7 @@ from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
+from volcano_py.framework.status.wakeups import SOON
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
 from volcano_py.plugins.amounts.sparse_requests import RequestsByClass, SparseRequest, asked_together
 from volcano_py.plugins.capacity.account import QueueAccount
@@ -103,6 +104,8 @@ class Capacity(Plugin):
         self._largest: list[int] = largest.tolist()
         self._asked = RequestsByClass()
         self._bars = Bars(ssn.queues)
+        self._lacks_devices = self._holds_uncertain = False
+        """A ceiling of devices refused something; a task was placed that may get fewer devices than are counted."""
         self._slots_below: dict[int, Rows] = {}
         """Row → slots of the queue and of those below it."""
         if ssn.ledger.queues.leaving.any():
@@ -115,6 +118,8 @@ class Capacity(Plugin):
 
     def on_session_close(self, ssn: Session) -> None:
         ssn.emit(list(queue_events(ssn, self._accounts)))
+        if self._lacks_devices and self._holds_uncertain:
+            ssn.wakeups.recheck_at(ssn.now + SOON)  # what was chosen counts then
 
     def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
         """With sums over the queues below."""
@@ -193,7 +198,9 @@ class Capacity(Plugin):
         ceiling = bound.account
         wanted = dict(asked.units).get(bound.dim, 0) + ceiling.once(asked.shared).get(bound.dim, 0)
         # (evictions are planned by what pods ask of nodes, and devices are chosen there one by one)
-        short = None if bound.dim in self._requests.dims else (bound.dim, wanted - bound.left)
+        is_of_devices = bound.dim in self._requests.dims
+        self._lacks_devices |= is_of_devices
+        short = None if is_of_devices else (bound.dim, wanted - bound.left)
         whose = "" if ceiling is account else ceiling.name or ROOT_QUEUE
         return Room(0, accounting.refusals.no_room(account, bound, wanted, by_gang=by_gang), short, whose)
 
@@ -318,6 +325,7 @@ class Capacity(Plugin):
         """For bindings at once, what is evicted stays until it is gone, and what is promised holds nothing yet."""
         asked, status = self._requests[placement.task_class], placement.status
         at_once = self._accounting[1:]
+        self._holds_uncertain |= sign > 0 and not asked.is_certain
         if status is TaskStatus.RELEASING and not at_once:
             self._count_leaving()
         for slot, count in charged(self._ssn, placement):

@@ -19,10 +19,12 @@ from volcano_py.state.task_class import TaskClass
 
 
 class Asked(NamedTuple):
-    """`units` count for each task, `shared` once for all tasks that use the claim."""
+    """`units` count for each task, `shared` once for all tasks that use the claim. `is_certain`: the tasks get as much
+    when they are placed, and not less."""
 
     units: SparseRequest
     shared: tuple[SharedClaim, ...] = ()
+    is_certain: bool = True
 
 
 class Requests:
@@ -82,7 +84,7 @@ class Requests:
         if not self.dims:
             return Asked(plain)
         devices = self._devices[task_class]
-        return Asked((*plain, *devices.own), devices.shared)
+        return Asked((*plain, *devices.own), devices.shared, devices.is_certain)
 
 
 def _distinct(claims: Iterable[SharedClaim]) -> tuple[SharedClaim, ...]:

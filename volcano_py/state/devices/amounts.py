@@ -23,6 +23,13 @@ def amounts_of(need: DeviceNeed, most: Callable[[Ask], int]) -> Mapping[str, int
             return {}
 
 
+def is_certain(need: DeviceNeed) -> bool:
+    """Whether that is what the claim gets, wherever its pod goes."""
+    if not isinstance(need, OpenDevices):
+        return True
+    return all(len(request.ways) == 1 and request.ways[0].count != ALL for request in need.requests)
+
+
 def _of_request(request: Request, most: Callable[[Ask], int]) -> Mapping[str, int]:
     """Of alternatives, any may be chosen. Access as administrator takes nothing from others."""
     found: dict[str, int] = {}

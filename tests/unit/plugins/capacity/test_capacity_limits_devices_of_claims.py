@@ -128,6 +128,18 @@ def test_a_request_counts_at_most_what_it_may_get() -> None:
     assert room(session, "b-0") == PLENTY
 
 
+@pytest.mark.parametrize("is_certain", [True, False])
+def test_what_was_counted_too_high_is_looked_at_again_soon(is_certain: bool) -> None:
+    """The first pod may get a device of the other class, and then there is room for the second."""
+    either = first_available("card", way("one"), way("other", of="other"))
+    asked = request() if is_certain else either
+    session = opened(device_class("other"), limited("q", 1), job("a", "q", asked), job("b", "q"))
+    session.place("a", {"a-0": "n1"})
+    assert refusal(session, "b-0")
+    session.plugin(Capacity).on_session_close(session.ssn)
+    assert bool(session.ssn.wakeups.next_recheck) is not is_certain
+
+
 def test_a_gang_that_does_not_fit_as_a_whole_is_refused_together() -> None:
     session = opened(limited("q", 3), job("g", "q", pods=4, least=4))
     found = session.ssn.ask.refuses_together(session.ssn.queues["q"], session.rows("g-0", "g-1", "g-2", "g-3"))
