@@ -31,6 +31,8 @@ SIMULATE_TIMES: Final = "volcano.sh/simulate-times"
 SIMULATE_EVERY: Final = "volcano.sh/simulate-every"
 SIMULATE_RUNS_FOR: Final = "volcano.sh/simulate-runs-for"
 GROUP_MIN_MEMBER: Final = "scheduling.volcano.sh/group-min-member"
+DEVICES_OF_CLASS: Final = "deviceclass/"
+"""With the name of a DeviceClass: the resource by which queues limit its devices."""
 QUEUE_ALLOCATION_GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"
 
 VOLCANO_PREFIX: Final = "volcano.sh/"

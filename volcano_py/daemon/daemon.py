@@ -162,6 +162,7 @@ class Daemon:
             on_surprise=partial(self._learn, kinds.POD.name),
             on_prepared=self._outcomes.prepared,
             find_node=self._state.node,
+            find_vacant=self._state.vacant_claim,
             on_status_given_up=self._status_given_up,
             on_admitted=partial(self._learn, kinds.POD_GROUP.name),
             binds_in_flight=self._options.binds_in_flight,

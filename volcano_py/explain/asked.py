@@ -9,7 +9,11 @@ from volcano_py.api.objects import Pod
 from volcano_py.api.quantity import Rounding
 from volcano_py.api.requests import RequestError, pod_requests
 from volcano_py.explain.target import Target
+from volcano_py.explain.world import World
+from volcano_py.framework.devices.requests import DeviceRequests
+from volcano_py.framework.devices.sums import holders
 from volcano_py.state.queues.quotas import quota_units, resource_of
+from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
 from volcano_py.state.table.units import whole_units
 
 
@@ -40,6 +44,23 @@ def still_asked(target: Target) -> dict[str, int]:
         return pods
     least = quota_units(group.spec.min_resources or {}, Rounding.UP)
     return {name: max(pods.get(name, 0), least.get(name, 0)) for name in {**least, **pods}}
+
+
+def devices_asked(world: World, target: Target) -> dict[str, int]:
+    """What the claims of as many of its waiting pods as it needs to start count for in queues; what other pods have of
+    claims that they share counts already."""
+    ssn, job = world.session, world.jobs.get(target.group)
+    if job is None or not ssn.shared(DeviceRequests).dims:
+        return {}
+    tasks, rows = ssn.ledger.tasks, ssn.tasks_of(job)
+    waiting = rows[tasks.status[rows] == TaskStatus.PENDING][: max(target.need - job.ready, 1)]
+    held = {claim.claim for each in holders(ssn, ON_NODE_STATUSES) for claim in each.request.shared}
+    asked, total = [ssn.shared(DeviceRequests)[ssn.task_class(row)] for row in waiting.tolist()], Counter[int]()
+    for each in asked:
+        total.update(dict(each.own))
+    for claim in {claim.claim: claim for each in asked for claim in each.shared if claim.claim not in held}.values():
+        total.update(dict(claim.units))
+    return {ssn.axis.names[dim]: units for dim, units in total.items()}
 
 
 def asked_of_quota(target: Target, names: Iterable[str]) -> dict[str, int]:

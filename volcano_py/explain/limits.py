@@ -9,7 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from volcano_py.api.report import Amounts, QueueReport
-from volcano_py.explain.asked import asked_of_quota, still_asked
+from volcano_py.explain.asked import asked_of_quota, devices_asked, still_asked
 from volcano_py.explain.model import Limit, Nodes, Now
 from volcano_py.explain.target import Target, queue_of, queues_above
 from volcano_py.explain.world import World
@@ -44,7 +44,8 @@ def limits(world: World, target: Target, stands: Now, refused: Nodes | None) -> 
     by_deserved = stands.reason == "OverDeserved"
     # (minResources of Jobs have names for quotas as well, such as requests.cpu, which nodes and queues do not have)
     plain = {name: amount for name, amount in asked.items() if resource_of(name) == name}
-    queues = _queues(world, target, plain, _beyond_deserved if by_deserved else _excess)
+    of_queues = {**plain, **devices_asked(world, target)}
+    queues = _queues(world, target, of_queues, _beyond_deserved if by_deserved else _excess)
     chain = [_gang(world, target), *_quotas(world, target), *queues, _cluster(world, plain)]
     if not stands.reason:
         return tuple(chain)

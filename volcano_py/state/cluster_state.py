@@ -13,6 +13,7 @@ from typing import Final, cast
 import numpy as np
 
 from volcano_py.api import names
+from volcano_py.api.devices.claims import ClaimMeta
 from volcano_py.api.effects import (
     NO_ANNOTATIONS,
     Bind,
@@ -211,7 +212,7 @@ class ClusterState:
         a device for it."""
         if claims and not self._claims.volumes.may_assume(claims, node):
             return False
-        if devices and not self._claims.devices.may_assume(devices):
+        if devices and not self._claims.devices.may_assume(uid, devices):
             return False
         if not self._pods.assume_bound(uid, node, queue, annotations):
             return False
@@ -380,6 +381,10 @@ class ClusterState:
         """The node of that name, as it is now; None when there is none."""
         row = self._nodes.existing_row(name)
         return None if row is None else self._nodes.infos[row]
+
+    def vacant_claim(self, key: str) -> ClaimMeta | None:
+        """Metadata of the ResourceClaim (namespace/name) as it was seen last, if it had neither devices nor users."""
+        return self._claims.devices.vacant(key)
 
     def has_pod(self, uid: str) -> bool:
         """Whether the pod counts: it is this scheduler's and has not ended outside a PodGroup, or it has a node."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -17,6 +17,7 @@ from volcano_py.api.objects import Node, PodGroup, Queue, ResourceList
 from volcano_py.api.quantity import Rounding
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain import invalid_field
+from volcano_py.api.wording.resource_names import is_of_devices, limits_devices
 from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, ceiling, job_info, read_amounts
 from volcano_py.state.queues.hierarchy import read_hierarchy
 from volcano_py.state.table.axis import LARGEST_SUM, ResourceAxis, TooManyResourcesError
@@ -121,9 +122,9 @@ def read_queue(queue: Queue, slot: int, axis: ResourceAxis) -> ParsedQueue:
         problems.extend(unreadable)
         return units
 
-    capability = amounts("capability", spec.capability)
-    deserved = amounts("deserved", spec.deserved)
-    guarantee = amounts("guarantee.resource", spec.guarantee.resource)
+    capability = amounts("capability", _without(spec.capability, lambda name: not limits_devices(name)))
+    deserved = amounts("deserved", _without(spec.deserved))
+    guarantee = amounts("guarantee.resource", _without(spec.guarantee.resource))
     try:
         axis = axis.with_names({**capability, **deserved, **guarantee}, RESOURCES_LIMITED.most)
     except TooManyResourcesError as error:
@@ -158,6 +159,11 @@ def read_queue(queue: Queue, slot: int, axis: ResourceAxis) -> ParsedQueue:
         written={"capability": spec.capability, "deserved": spec.deserved, "guarantee": spec.guarantee.resource},
     )
     return ParsedQueue(info, axis)
+
+
+def _without(given: ResourceList, is_left_out: Callable[[str], bool] = lambda _: True) -> ResourceList:
+    """The amounts without those of devices of ResourceClaims that are `is_left_out`: they have no effect."""
+    return {name: text for name, text in given.items() if not (is_of_devices(name) and is_left_out(name))}
 
 
 def _quota_names(amounts: Mapping[str, str | int | float]) -> dict[str, str | int | float]:

@@ -28,6 +28,7 @@ def like_those_of(items: Iterable[Stored], node: str, names: Sequence[str]) -> l
             drivers.append(obj)
         elif isinstance(obj, ResourceSlice) and is_of(obj, node):
             slices.append(obj)
+    slices = _newest(slices)
     sizes = Counter((each.spec.driver, each.spec.pool.name) for each in slices)
     found: list[Stored] = []
     for name in names:
@@ -44,3 +45,12 @@ def like_those_of(items: Iterable[Stored], node: str, names: Sequence[str]) -> l
 def renamed(metadata: ObjectMeta, name: str) -> ObjectMeta:
     """That of another object."""
     return replace(metadata, name=name, uid=f"{metadata.uid}-{name}")
+
+
+def _newest(slices: Sequence[ResourceSlice]) -> list[ResourceSlice]:
+    """Those of the latest generation of each pool; others are about to go."""
+    latest = {
+        (each.spec.driver, each.spec.pool.name): each.spec.pool.generation
+        for each in sorted(slices, key=lambda each: each.spec.pool.generation)
+    }
+    return [each for each in slices if each.spec.pool.generation == latest[each.spec.driver, each.spec.pool.name]]

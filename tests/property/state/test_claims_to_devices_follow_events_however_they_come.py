@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -91,6 +92,10 @@ def known(state: ClusterState) -> tuple[dict[str, tuple[tuple[DeviceNeed, ...], 
             assert task_class is not None
             found[info.key] = task_class.devices, info.device_claims
     picture = snapshot.devices
+    positions = [position for claim in picture.claims.values() for position in claim.devices]
+    assert picture.held.tolist() == np.bincount(positions, minlength=len(picture.devices)).tolist()
+    leaving = [position for claim in picture.claims.values() if claim.is_left for position in claim.devices]
+    assert picture.going.tolist() == np.bincount(leaving, minlength=len(picture.devices)).tolist()
     return found, (
         [(each.key, repr(each.attributes), each.node, each.binds_to_node) for each in picture.devices],
         picture.faults,

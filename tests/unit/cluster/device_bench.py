@@ -21,6 +21,7 @@ from volcano_py.api.devices.claims import (
     AllocatedConfig,
     AllocatedDevices,
     Allocation,
+    ClaimMeta,
     DeviceResult,
     DeviceToleration,
 )
@@ -156,6 +157,8 @@ class DeviceBench:
         self.prepared: list[str] = []
         self.leads = True
         self.gone: list[str] = []
+        self.vacant: dict[str, ClaimMeta] = {}
+        """Claims (namespace/name) that are known to have no devices."""
         self.outcomes, self.clock = outcomes, clock
         self.binder = DeviceBinder(
             client,
@@ -164,6 +167,7 @@ class DeviceBench:
             in_flight=2,
             on_prepared=lambda each: self.prepared.append(each.pod.name),
             find_node=lambda name: None if name in self.gone else NodeInfo(name),
+            find_vacant=self.vacant.get,
             fence=lambda: self.leads,
             clock=clock,
         )

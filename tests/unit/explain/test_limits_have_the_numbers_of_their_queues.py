@@ -59,3 +59,45 @@ status: {phase: Inqueue}
     found = explained(TWO + queue("q", "capability: {cpu: '4'}") + admitted + waits, CAPACITY)
     binding = next(limit for limit in found.limits if limit.binding)
     assert (binding.used, binding.promised, binding.asked, binding.limit) == (0, 3000, 2000, 4000)
+
+
+DEVICES = """
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu}
+spec: {selectors: [{cel: {expression: 'device.driver == "gpu.example.com"'}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: n1}
+spec:
+  driver: gpu.example.com
+  nodeName: n1
+  pool: {name: n1, generation: 1, resourceSliceCount: 1}
+  devices: [{name: d0}, {name: d1}, {name: d2}, {name: d3}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: pair}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu, count: 2}}]}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: other}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu, count: 2}}]}}
+---"""
+
+
+def test_devices_of_claims_count_in_the_limits_of_queues() -> None:
+    """The two pods of the gang share a claim; a pod that runs has the other one."""
+
+    def using(claim: str, count: int) -> str:
+        claims = f"resourceClaims: [{{name: gpu, resourceClaimName: {claim}}}]"
+        return gang(count, "1", group="queue: q", pod=claims)
+
+    runs, waits = using("other", 1).replace("train", "first"), using("pair", 2)
+    found = explained(TWO + DEVICES + queue("q", "capability: {deviceclass/gpu: 3}") + runs + waits, CAPACITY)
+    binding = next(limit for limit in found.limits if limit.binding)
+    assert (found.now.reason, binding.name, binding.resource) == ("OverCapability", "q", "deviceclass/gpu")
+    assert (binding.used, binding.asked, binding.limit) == (2, 2, 3)
+    assert [remedy.text for remedy in found.remedies] == ["raise capability of queue q to 4 deviceclass/gpu"]

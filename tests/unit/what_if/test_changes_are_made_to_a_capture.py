@@ -56,6 +56,7 @@ def test_new_nodes_are_like_the_one_that_is_named_but_empty_ready_and_open() -> 
 def test_new_nodes_have_the_devices_of_the_one_that_is_named_in_complete_pools() -> None:
     slices = [resource_slice(name, "gpu-0", on=name, count=1) for name in ("gpu-1", "gpu-2")]
     slices.append(resource_slice("half", "nic-0", on="gpu-1", pool="nics", driver="nic.example.com", count=2))
+    slices.append(resource_slice("old", "gpu-9", on="gpu-1", generation=0))
     items = [*ITEMS, *(("ResourceSlice", each) for each in slices)]
     added = [obj for _, obj in AddNodes("gpu-1=1").apply(items, NOW)[len(items) :] if isinstance(obj, ResourceSlice)]
     assert [(each.spec.node_name, each.spec.pool.name, each.spec.pool.resource_slice_count) for each in added] == [

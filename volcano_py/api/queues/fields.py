@@ -13,4 +13,5 @@ class QueueField(StrEnum):
     PARENT = "spec.parent"
     DESERVED = "spec.deserved"
     GUARANTEE = "spec.guarantee"
+    DEVICES = "spec.capability.deviceclass/…"
     HIERARCHY = f"metadata.annotations.{HIERARCHY}"

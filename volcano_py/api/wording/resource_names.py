@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Final
 
 from volcano_py.api.annotations.reading import Unreadable
+from volcano_py.api.names import DEVICES_OF_CLASS
 from volcano_py.api.objects import PodGroup, Queue, ResourceList
 from volcano_py.api.wording.explain import cut
 from volcano_py.api.wording.suggestion import suggestion
@@ -17,6 +18,7 @@ from volcano_py.api.wording.suggestion import suggestion
 _OWN: Final = ("cpu", "memory", "ephemeral-storage", "pods", "storage")
 _OWN_PREFIXES: Final = ("hugepages-", "attachable-volumes-")
 _OF_QUOTAS: Final = ("requests.", "limits.")
+_CAPABILITY: Final = "spec.capability"
 _MOST: Final = 5  # names of an object that are reported
 _LONGEST: Final = 60  # characters of what a user wrote
 
@@ -24,6 +26,17 @@ _LONGEST: Final = 60  # characters of what a user wrote
 def is_possible(name: str) -> bool:
     """Whether Kubernetes has a resource of this name, or it has a domain."""
     return name in _OWN or "/" in name or name.startswith(_OWN_PREFIXES)
+
+
+def is_of_devices(name: str) -> bool:
+    """Whether it is about devices of ResourceClaims: their number, or the amount of one of their capacities."""
+    domain, slash, _ = f".{name}".partition("/")
+    return f"{domain}{slash}".endswith(f".{DEVICES_OF_CLASS}")
+
+
+def limits_devices(name: str) -> bool:
+    """Whether it limits how many devices of a class a queue may have, when it stands in its capability."""
+    return name.startswith(DEVICES_OF_CLASS)
 
 
 def advice(name: str) -> str:
@@ -39,11 +52,12 @@ def without_effect(
     capability: ResourceList, deserved: ResourceList, guarantee: ResourceList
 ) -> Iterator[tuple[str, str, str]]:
     """Amounts of a Queue that have no effect because of their names: the field, what was found in it, and why."""
-    fields = {"spec.capability": capability, "spec.deserved": deserved, "spec.guarantee.resource": guarantee}
+    fields = {_CAPABILITY: capability, "spec.deserved": deserved, "spec.guarantee.resource": guarantee}
     found = (
-        (f"{field}.{_cut(name)}", _cut(str(amounts[name])), f"no resource has this name{advice(name)}")
+        (f"{field}.{_cut(name)}", _cut(str(amounts[name])), why)
         for field, amounts in fields.items()
-        for name in _impossible(amounts)
+        for name in amounts
+        if (why := _why_without_effect(field, name))
     )
     return islice(found, _MOST)
 
@@ -69,6 +83,17 @@ def misnamed_of_pod_group(group: PodGroup) -> Iterator[Unreadable]:
         if not is_possible(_bare(name))
     )
     return islice(wrong, _MOST)
+
+
+def _why_without_effect(field: str, name: str) -> str:
+    if not is_possible(name):
+        return f"no resource has this name{advice(name)}"
+    if not is_of_devices(name) or (field == _CAPABILITY and limits_devices(name)):
+        return ""
+    if field == _CAPABILITY:
+        number = f"{DEVICES_OF_CLASS}{_cut(name.partition('/')[2])}"
+        return f"capacities of devices are not limited; limit their number, by {number}"
+    return f"devices of ResourceClaims are limited by {_CAPABILITY} only; remove it"
 
 
 def _impossible(names: Iterable[str]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from volcano_py.admission.violation import denial_message
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import HIERARCHY, ROOT_QUEUE, SCHEDULING_API
 from volcano_py.api.objects import Queue
-from volcano_py.api.wording.resource_names import misnamed
+from volcano_py.api.wording.resource_names import limits_devices, misnamed
 from volcano_py.cli.options.cluster_access import DEFAULT_NAMESPACE, explained, is_api_missing
 from volcano_py.cli.pod_groups import queue_of_group
 from volcano_py.cli.printing.changes import listed
@@ -108,7 +108,9 @@ def says_how_to_share(queue: Queue) -> bool:
     spec = queue.spec
     has_parent = spec.parent not in ("", ROOT_QUEUE)
     annotations = queue.metadata.annotations
-    return has_parent or bool(spec.deserved or spec.guarantee.resource or annotations.get(HIERARCHY))
+    has_device_limits = any(map(limits_devices, spec.capability))
+    divides = spec.deserved or spec.guarantee.resource or annotations.get(HIERARCHY)
+    return has_parent or has_device_limits or bool(divides)
 
 
 async def ignored(client: KubernetesClient, queue: Queue, config_namespace: str) -> list[str]:

@@ -10,7 +10,7 @@ from volcano_py.api.names import CLOSED_BY_PARENT
 from volcano_py.api.objects import ObjectMeta, Queue, ResourceQuota
 from volcano_py.api.wording.amounts import number
 from volcano_py.api.wording.summarize import plural
-from volcano_py.explain.asked import asked_of_quota, still_asked
+from volcano_py.explain.asked import asked_of_quota, devices_asked, still_asked
 from volcano_py.explain.model import Remedy
 from volcano_py.explain.remedies.candidate import Candidate
 from volcano_py.explain.target import Target
@@ -34,11 +34,12 @@ def other_queues(world: World, target: Target) -> Iterator[Candidate]:
     if shut := [each for each in _upwards(queues, queue) if each.status.state not in ("", "Open")]:
         yield _opened(shut)
     asked = still_asked(target)
-    for field in ("capability", "deserved"):
+    amounts = {"capability": {**asked, **devices_asked(world, target)}, "deserved": asked}
+    for field in amounts:
         changes: list[Change] = []
         texts: list[str] = []
         for each in _upwards(queues, queue):
-            raised = _raised(world, each, field, asked)
+            raised = _raised(world, each, field, amounts[field])
             if raised is None:
                 continue
             changes.append(Change("Queue", each.metadata.name, raised[0]))

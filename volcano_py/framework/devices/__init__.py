@@ -1,1 +1,1 @@
-"""Claims to devices in a cycle: which tasks use them, and which lose their devices."""
+"""Claims to devices in a cycle: who uses them, what they count for in queues, and which lose their devices."""

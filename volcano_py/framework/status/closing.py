@@ -15,6 +15,7 @@ from volcano_py.api.quantity import QuantityError, parse_nano
 from volcano_py.api.reasons import Reason
 from volcano_py.api.report import PendingJob
 from volcano_py.api.wording import explain
+from volcano_py.framework.devices.sums import add_devices
 from volcano_py.framework.job import Job
 from volcano_py.framework.resting.reports import Report
 from volcano_py.framework.status.group_states import GroupState, GroupStates
@@ -306,6 +307,7 @@ class Closing:
             # Usage of the queues below counts, too, whichever plugin divides the cluster.
             if (parent := tree.parents[name]) in sums:
                 sums[parent] += sums[name]
+        add_devices(ssn, sums, tree.above)
         left = {each for name in ssn.snapshot.left_queues for each in (name, *tree.above(name))}
         for name, queue in ssn.queues.items():
             if name in left:

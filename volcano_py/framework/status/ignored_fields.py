@@ -17,7 +17,7 @@ from volcano_py.api.objects import Queue, ResourceList
 from volcano_py.api.quantity import QuantityError, parse_quantity
 from volcano_py.api.queues.fields import QueueField
 from volcano_py.api.wording.explain import cut
-from volcano_py.api.wording.resource_names import without_effect
+from volcano_py.api.wording.resource_names import limits_devices, without_effect
 from volcano_py.config.catalogue import VOLCANO_PLUGINS
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.plugin import Plugin, points_of
@@ -112,6 +112,9 @@ class FieldUse(msgspec.Struct, frozen=True):
             yield IgnoredField(QueueField.DESERVED, _shown(queue.deserved), self._deserved(queue))
         if queue.guarantee and QueueField.GUARANTEE not in self.read:
             yield IgnoredField(QueueField.GUARANTEE, _shown(queue.guarantee), self._guarantee())
+        devices = {name: text for name, text in queue.capability.items() if limits_devices(name)}
+        if devices and QueueField.DEVICES not in self.read:
+            yield IgnoredField(QueueField.DEVICES, _shown(devices), self._devices())
         if QueueField.HIERARCHY not in self.read and not queue.annotations.keys().isdisjoint(
             (HIERARCHY, HIERARCHY_WEIGHTS)
         ):
@@ -152,6 +155,11 @@ class FieldUse(msgspec.Struct, frozen=True):
         if not self.owner:
             return f"{_NO_OWNER}; configure capacity or proportion, or remove the field"
         return f"{self.owner} reserves nothing for idle queues; configure capacity in its place, or remove the field"
+
+    def _devices(self) -> str:
+        if not self.owner:
+            return f"{_NO_OWNER}; configure capacity, or remove the limit"
+        return f"{self.owner} limits no devices; configure capacity in its place, or remove the limit"
 
     def _hierarchy(self) -> str:
         if not self.owner:

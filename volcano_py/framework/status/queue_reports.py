@@ -14,6 +14,7 @@ from volcano_py.api.queues.fields import QueueField
 from volcano_py.api.report import Amounts, QueueReport
 from volcano_py.api.wording.explain_evictions import Standing
 from volcano_py.framework.calls.answer_checks import NonsenseError, mapping_of
+from volcano_py.framework.devices.sums import add_devices
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.status.queue_conditions import ignored_by_queue
 from volcano_py.state.snapshot import PHASES, Phase
@@ -27,6 +28,7 @@ def queue_reports(ssn: Session) -> dict[str, QueueReport]:
     jobs = ssn.ledger.jobs
     rows = np.flatnonzero(jobs.known)
     allocated = ssn.used_by_queue()
+    add_devices(ssn, allocated)
     phases = ssn.sum_by_queue(np.eye(len(Phase), dtype=np.int64)[jobs.phase[rows]], rows)
     ignored = ssn.shared(ignored_by_queue)
     reports = {

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from volcano_py.framework.devices.requests import SharedClaim
 from volcano_py.plugins.amounts.sparse_requests import SparseRequest
 from volcano_py.plugins.queues.base_account import Amounts, BaseAccount
 from volcano_py.state.table.axis import PODS
@@ -21,11 +24,13 @@ class QueueAccount(BaseAccount):
         kept: what the queues below are guaranteed and do not hold yet.
         deserved: what it is entitled to.
         has_deserved: where that is an entitlement at all.
+        users: claims to devices (namespace/name) that tasks share, and how many of its tasks hold each.
     """
 
     kept: Amounts
     deserved: Amounts
     has_deserved: list[bool]
+    users: Counter[str] = field(init=False, default_factory=Counter)
     _deserving: tuple[tuple[int, int], ...] = field(init=False)
     _is_best_effort: bool = field(init=False)
     _has_guarantees: bool = field(init=False)
@@ -98,6 +103,24 @@ class QueueAccount(BaseAccount):
             for dim, amount in asked:
                 held[dim] += amount * count
         return is_guaranteed
+
+    def share_claims(self, shared: Sequence[SharedClaim], count: int) -> None:
+        """`count` more tasks in this queue (fewer, when negative) use these claims; so do all queues above."""
+        for account in self.chain:
+            for each in shared:
+                before = account.users[each.claim]
+                after = account.users[each.claim] = before + count
+                change = (after > 0) - (before > 0)
+                for dim, units in each.units if change else ():
+                    account.held[dim] += change * units
+
+    def once(self, shared: Sequence[SharedClaim]) -> dict[int, int]:
+        """What the first task to use these claims adds, by position on the resource axis."""
+        added: dict[int, int] = {}
+        for each in shared:
+            for dim, units in each.units if not self.users[each.claim] else ():
+                added[dim] = added.get(dim, 0) + units
+        return added
 
     def _book_within_guarantees(self, asked: SparseRequest, count: int) -> bool:
         """What will be held within a guarantee need not be kept any longer. To be called before it is held."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.devices.sums import Holders, holders
 from volcano_py.framework.session import Session
 from volcano_py.plugins.amounts.shares import saturated, sums_by_group
 from volcano_py.plugins.capacity.account import QueueAccount
@@ -17,6 +18,8 @@ from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.levels import Levels, QueueRows
 from volcano_py.plugins.queues.queue_amounts import allocated, leaving, pending, promised, surplus, used
 from volcano_py.state.queues.queue_tree import QueueTree
+from volcano_py.state.status import ALLOCATED_STATUSES, LEAVING_STATUSES, ON_NODE_STATUSES
+from volcano_py.state.table.axis import IntVector
 
 
 class Accounts(msgspec.Struct, frozen=True, eq=False):
@@ -51,10 +54,13 @@ class Accounts(msgspec.Struct, frozen=True, eq=False):
         return self.rows.with_below(slots, amounts)
 
 
-def open_accounts(ssn: Session, promises: InqueueRequests, *, hierarchy: bool) -> Accounts:
-    """The accounts as of now, in a tree or side by side."""
+def open_accounts(
+    ssn: Session, promises: InqueueRequests, total: IntVector, *, hierarchy: bool, has_devices: bool
+) -> Accounts:
+    """The accounts as of now, in a tree or side by side. `total` [R] is the cluster; `has_devices`: those of
+    ResourceClaims count."""
     rows = QueueRows.of(ssn, hierarchy=hierarchy)
-    levels, limits = rows.levels, limits_of(rows, ssn.total)
+    levels, limits = rows.levels, limits_of(rows, total)
     own = rows.alone(*allocated(ssn))
     held, beyond = levels.add_up(own), rows.with_below(*surplus(ssn))
     going = rows.with_below(*leaving(ssn))
@@ -72,11 +78,13 @@ def open_accounts(ssn: Session, promises: InqueueRequests, *, hierarchy: bool) -
         limits.has_deserved,
     )
     by_row = _accounts(rows, columns)
+    if has_devices:
+        _hold_devices(_with_devices(ssn, rows, by_row, ALLOCATED_STATUSES))
     request = saturated(saturated(held, going), rows.with_below(*pending(ssn)))
     return Accounts(_by_name(by_row), by_row, rows, limits, request)
 
 
-def accounts_at_once(ssn: Session, accounts: Accounts) -> Accounts:
+def accounts_at_once(ssn: Session, accounts: Accounts, *, has_devices: bool) -> Accounts:
     """The accounts for bindings at once, as of this moment: with what leaving pods hold, without what is promised."""
     rows, limits = accounts.rows, accounts.limits
     own = rows.alone(*used(ssn))
@@ -95,7 +103,27 @@ def accounts_at_once(ssn: Session, accounts: Accounts) -> Accounts:
         limits.has_deserved,
     )
     by_row = _accounts(rows, columns)
+    if has_devices:
+        _hold_devices(_with_devices(ssn, rows, by_row, ON_NODE_STATUSES))
+        for account, each in _with_devices(ssn, rows, by_row, LEAVING_STATUSES):
+            account.leave(each.request.own, each.tasks)
     return msgspec.structs.replace(accounts, by_name=_by_name(by_row), by_row=by_row)
+
+
+def _hold_devices(tasks: Iterable[tuple[QueueAccount, Holders]]) -> None:
+    for account, each in tasks:
+        account.book(each.request.own, each.tasks)
+        account.share_claims(each.request.shared, each.tasks)
+
+
+def _with_devices(
+    ssn: Session, rows: QueueRows, by_row: Sequence[QueueAccount], statuses: NDArray[np.bool_]
+) -> Iterator[tuple[QueueAccount, Holders]]:
+    """The tasks in these statuses [statuses] that hold devices, with the accounts of their queues."""
+    for each in holders(ssn, statuses):
+        row = rows.of_slots[each.slot]
+        if row >= 0:
+            yield by_row[row], each
 
 
 def _by_name(accounts: Sequence[QueueAccount]) -> dict[str, QueueAccount]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import ValidationInfo, field_validator
 
 from volcano_py.config.arguments import Arguments, advise, argument
 from volcano_py.config.values import AtLeast, GoBool
-
-_WAITS: Final = "Without effect so far: pods with resource claims wait, whatever is set here."
 
 
 class CapacityArguments(Arguments):
@@ -20,16 +18,20 @@ class CapacityArguments(Arguments):
         "deserved. 0: only what the queues themselves deserve counts.",
     )
     dynamic_resources: GoBool = argument(
-        "capacity.DynamicResourceAllocationEnable", False, f"Hold queues to quotas of device classes. {_WAITS}"
+        "capacity.DynamicResourceAllocationEnable",
+        True,
+        "Hold queues to the number of devices of a class that `deviceclass/NAME` in `capability` names.",
     )
     consumable_capacity: GoBool = argument(
-        "capacity.DRAConsumableCapacityEnable", False, f"Hold queues to quotas of capacities of devices. {_WAITS}"
+        "capacity.DRAConsumableCapacityEnable",
+        False,
+        "Hold queues to amounts of devices' capacities (`memory.deviceclass/NAME`). Without effect so far.",
     )
 
-    @field_validator("dynamic_resources", "consumable_capacity")
+    @field_validator("consumable_capacity")
     @classmethod
     def _not_yet(cls, value: bool, info: ValidationInfo) -> bool:
         """Warn about quotas that have no effect."""
         if value:
-            advise(info, "is accepted but not evaluated yet: no quota of device classes is kept")
+            advise(info, "is accepted but not evaluated yet: no quota of capacities of devices is kept")
         return value

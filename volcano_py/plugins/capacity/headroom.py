@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from volcano_py.plugins.amounts.sparse_requests import SparseRequest
 from volcano_py.plugins.capacity.account import QueueAccount
+from volcano_py.plugins.capacity.requests import Asked
 from volcano_py.state.table.axis import PODS
 
 
@@ -28,18 +28,35 @@ class Bound(NamedTuple):
     reserved: int
 
 
-def tightest(account: QueueAccount, asked: SparseRequest, total: list[int]) -> tuple[int, Bound | None]:
+def tightest(account: QueueAccount, asked: Asked, total: list[int]) -> tuple[int, Bound | None]:
     """How many more tasks may come, and what stops the next one; None where only the nodes do.
 
     Places for pods are the nodes' business, as in Volcano; so is what only the whole cluster bounds.
     """
     count, tight = 2**31, None
-    for dim, wanted in asked:
+    for dim, wanted in asked.units:
         if dim == PODS:
             continue
         for bound in bounds(account, dim, total[dim]):
             fits = bound.left // wanted
             # Of equal bounds the highest is reported: the others follow from it.
+            if fits <= count:
+                count, tight = fits, bound
+    return (count, tight) if not asked.shared else _with_shared(account, asked, total, count, tight)
+
+
+def _with_shared(
+    account: QueueAccount, asked: Asked, total: list[int], count: int, tight: Bound | None
+) -> tuple[int, Bound | None]:
+    """The same where tasks share claims to devices, which count once in each queue."""
+    each_asks = dict(asked.units)
+    for dim in {dim: None for claim in asked.shared for dim, _ in claim.units}:
+        for bound in bounds(account, dim, total[dim]):
+            once, wanted = bound.account.once(asked.shared).get(dim, 0), each_asks.get(dim, 0)
+            if not once and not wanted:
+                continue
+            left = bound.left - once
+            fits = 0 if left < 0 else left // wanted if wanted else count
             if fits <= count:
                 count, tight = fits, bound
     return count, tight

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.api.queues.fields import QueueField
+from volcano_py.framework.devices.requests import DeviceRequests
+from volcano_py.framework.devices.sums import added_up, holders
 from volcano_py.framework.eviction.kinds import CandidateKinds
 from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
+from volcano_py.framework.status.wakeups import SOON
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
 from volcano_py.plugins.amounts.sparse_requests import RequestsByClass, SparseRequest, asked_together
 from volcano_py.plugins.capacity.account import QueueAccount
@@ -28,6 +31,7 @@ from volcano_py.plugins.capacity.headroom import tightest
 from volcano_py.plugins.capacity.messages import Refusals
 from volcano_py.plugins.capacity.outlook import QueueOutlook
 from volcano_py.plugins.capacity.reclaim import ReclaimRight, rightful
+from volcano_py.plugins.capacity.requests import Asked, Requests
 from volcano_py.plugins.capacity.unit_rules import judge
 from volcano_py.plugins.capacity.victims import Choose, given_up, given_up_first
 from volcano_py.plugins.queues.base_account import in_common
@@ -37,9 +41,13 @@ from volcano_py.plugins.queues.queue_amounts import charged, promised, units_by_
 from volcano_py.plugins.queues.takings import Takings
 from volcano_py.plugins.queues.tree_messages import Bars, names_for_jobs, not_for_job
 from volcano_py.state.infos import QueueInfo
-from volcano_py.state.status import TaskStatus
+from volcano_py.state.status import ALLOCATED_STATUSES, ON_NODE_STATUSES, STATUS_COUNT, TaskStatus
+from volcano_py.state.table.axis import UNLIMITED, IntVector
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
+
+_ASKING: Final = ALLOCATED_STATUSES | (np.arange(STATUS_COUNT) == TaskStatus.PENDING)
+"""[statuses] of tasks that count for what queues ask for."""
 
 
 class _Accounting(NamedTuple):
@@ -48,9 +56,12 @@ class _Accounting(NamedTuple):
     accounts: Accounts
     refusals: Refusals
 
-    def book(self, row: int, asked: SparseRequest, count: int) -> None:
+    def book(self, row: int, asked: Asked, count: int) -> None:
         """`count` more tasks of the queue in that row (fewer, when negative) hold what they ask for."""
-        if self.accounts.by_row[row].book(asked, count):
+        account = self.accounts.by_row[row]
+        if asked.shared:
+            account.share_claims(asked.shared, count)
+        if account.book(asked.units, count):
             self.refusals.guarantees_changed()
 
 
@@ -68,7 +79,7 @@ class Capacity(Plugin):
     judges_units = True
     arguments_type = CapacityArguments
     guards = frozenset({"reclaimable"})
-    queue_fields = frozenset({QueueField.DESERVED, QueueField.GUARANTEE})
+    queue_fields = frozenset({QueueField.DESERVED, QueueField.GUARANTEE, QueueField.DEVICES})
     hierarchy_queue_fields = frozenset({QueueField.PARENT})
     hierarchy_points = frozenset({"queue_paths", "branch_order", "job_valid", "victim_queue_order"})
 
@@ -78,15 +89,23 @@ class Capacity(Plugin):
         ssn.shared(Takings).let_owner_estimate(self._could_reclaim)
         self._beyond: Beyond | None = None
         """Worked out when a job asks for it that would be kept out."""
-        self._accounts = open_accounts(ssn, self._promises, hierarchy=self.flags.hierarchy)
-        self._total: list[int] = ssn.total.tolist()
+        self._requests = Requests(ssn, with_devices=self.arguments.dynamic_resources)
+        total = self._limiting_total()
+        self._accounts = open_accounts(
+            ssn, self._promises, total, hierarchy=self.flags.hierarchy, has_devices=bool(self._requests.dims)
+        )
+        self._total: list[int] = total.tolist()
         self._refusals = Refusals(ssn.axis.names, self._total, self._accounts, ssn.snapshot.hard_shard)
         self._accounting = [_Accounting(self._accounts, self._refusals)]
         """A second one, for bindings at once, is added as soon as anything is leaving."""
         nodes = ssn.ledger.nodes
-        self._largest: list[int] = nodes.allocatable[nodes.present].max(axis=0, initial=0).tolist()
+        largest = nodes.allocatable[nodes.present].max(axis=0, initial=0)
+        largest[list(self._requests.dims)] = UNLIMITED
+        self._largest: list[int] = largest.tolist()
         self._asked = RequestsByClass()
         self._bars = Bars(ssn.queues)
+        self._lacks_devices = self._holds_uncertain = False
+        """A ceiling of devices refused something; a task was placed that may get fewer devices than are counted."""
         self._slots_below: dict[int, Rows] = {}
         """Row → slots of the queue and of those below it."""
         if ssn.ledger.queues.leaving.any():
@@ -99,13 +118,15 @@ class Capacity(Plugin):
 
     def on_session_close(self, ssn: Session) -> None:
         ssn.emit(list(queue_events(ssn, self._accounts)))
+        if self._lacks_devices and self._holds_uncertain:
+            ssn.wakeups.recheck_at(ssn.now + SOON)  # what was chosen counts then
 
     def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
         """With sums over the queues below."""
         amounts, accounts = self._ssn.axis.amounts, self._accounts
-        held = accounts.sums(*used(self._ssn)).tolist()
+        held = self._with_devices(accounts.sums(*used(self._ssn)), ON_NODE_STATUSES).tolist()
         inqueue = accounts.sums(*promised(self._ssn, InqueueRequests(self._ssn))).tolist()
-        request = accounts.request.tolist()
+        request = self._with_devices(accounts.request, _ASKING).tolist()
         missing = accounts.limits.kept.missing()
         return {
             name: {
@@ -153,36 +174,43 @@ class Capacity(Plugin):
         What only the whole cluster bounds, and pods larger than any node, are left to the nodes to refuse: they report
         what is missing, and autoscalers act on that only.
         """
-        account, asked = self._account(queue), self._asked[task_class]
+        account, asked = self._account(queue), self._requests[task_class]
         refusal = self._bars.of(account)
         if refusal is not None:
             return Room(0, refusal)
-        for dim, wanted in asked:
+        for dim, wanted in asked.units:
             if wanted > self._largest[dim]:
                 return PLENTY
         room, *at_once = [self._room(each, account.row, asked) for each in self._accounting]
         return msgspec.structs.replace(room, meanwhile=at_once[0]) if at_once else room
 
     def refuses_together(self, queue: QueueInfo, tasks: Rows) -> Refusal | None:
-        row, asked = self._account(queue).row, asked_together(self._ssn.ledger, tasks)
+        row, asked = self._account(queue).row, self._requests.together(tasks)
         rooms = (self._room(each, row, asked, by_gang=True) for each in self._accounting)
         return next((room.refusal for room in rooms if room.refusal is not None), None)
 
-    def _room(self, accounting: _Accounting, row: int, asked: SparseRequest, *, by_gang: bool = False) -> Room:
+    def _room(self, accounting: _Accounting, row: int, asked: Asked, *, by_gang: bool = False) -> Room:
         """How many more tasks, or `by_gang` equal gangs, may come, and what stops the next one."""
         account = accounting.accounts.by_row[row]
         count, bound = tightest(account, asked, self._total)
         if bound is None or count > 0:
             return Room(min(count, PLENTY.count))
-        wanted = dict(asked)[bound.dim]
-        short, ceiling = (bound.dim, wanted - bound.left), bound.account
+        ceiling = bound.account
+        wanted = dict(asked.units).get(bound.dim, 0) + ceiling.once(asked.shared).get(bound.dim, 0)
+        # (evictions are planned by what pods ask of nodes, and devices are chosen there one by one)
+        is_of_devices = bound.dim in self._requests.dims
+        self._lacks_devices |= is_of_devices
+        short = None if is_of_devices else (bound.dim, wanted - bound.left)
         whose = "" if ceiling is account else ceiling.name or ROOT_QUEUE
         return Room(0, accounting.refusals.no_room(account, bound, wanted, by_gang=by_gang), short, whose)
 
-    def look_ahead(self, task_class: TaskClass) -> QueueOutlook:
+    def look_ahead(self, task_class: TaskClass) -> QueueOutlook | None:
+        asked = self._requests[task_class]
+        if asked.shared:
+            return None
         shut = self._bars.shut(self._accounts.by_name.values())
         accounts = [each.accounts for each in self._accounting]
-        return QueueOutlook(accounts, self._asked[task_class], self._total, shut)
+        return QueueOutlook(accounts, asked.units, self._total, shut)
 
     def job_enqueueable(self, job: Job) -> Ballot:
         """Up to the real capability of the queue and those above it, with what jobs hold or were promised."""
@@ -190,6 +218,10 @@ class Capacity(Plugin):
         refusal = self._bars.of_job(self._ssn, account, job)
         if refusal is not None:
             return Ballot(Vote.REJECT, refusal)
+        devices = self._requests.least_devices(job)
+        room = self._room(self._accounting[0], account.row, devices)
+        if not room.count:
+            return Ballot(Vote.REJECT, room.refusal)
         if job.min_resources is None:
             return PERMIT
         wanted: list[int] = job.min_resources.tolist()
@@ -291,8 +323,9 @@ class Capacity(Plugin):
 
     def _book(self, placement: Placement, sign: int) -> None:
         """For bindings at once, what is evicted stays until it is gone, and what is promised holds nothing yet."""
-        asked, status = self._asked[placement.task_class], placement.status
+        asked, status = self._requests[placement.task_class], placement.status
         at_once = self._accounting[1:]
+        self._holds_uncertain |= sign > 0 and not asked.is_certain
         if status is TaskStatus.RELEASING and not at_once:
             self._count_leaving()
         for slot, count in charged(self._ssn, placement):
@@ -302,10 +335,29 @@ class Capacity(Plugin):
                 if status is TaskStatus.ALLOCATED:
                     each.book(row, asked, sign * count)
                 elif status is TaskStatus.RELEASING:
-                    each.accounts.by_row[row].leave(asked, -sign * count)
+                    each.accounts.by_row[row].leave(asked.units, -sign * count)
+
+    def _limiting_total(self) -> IntVector:
+        """[R] what the cluster limits all queues to together. Devices are left to the nodes."""
+        total: IntVector = self._ssn.total.copy()
+        total[list(self._ssn.shared(DeviceRequests).dims.values())] = UNLIMITED
+        return total
+
+    def _with_devices(self, amounts: NDArray[np.int64], statuses: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Amounts [Q, R] by row, and the devices of tasks in these statuses, of the queues below, too."""
+        rows, found = self._accounts.rows_of_slots, amounts.copy()
+
+        def counts_in(slot: int) -> list[int]:
+            row = int(rows[slot])
+            return [] if row < 0 else [each.row for each in self._accounts.by_row[row].chain]
+
+        for row, devices in added_up(holders(self._ssn, statuses), counts_in).items():
+            for dim, units in devices.items():
+                found[row, dim] += units
+        return found
 
     def _count_leaving(self) -> None:
-        accounts = accounts_at_once(self._ssn, self._accounts)
+        accounts = accounts_at_once(self._ssn, self._accounts, has_devices=bool(self._requests.dims))
         self._accounting.append(
             _Accounting(accounts, Refusals(self._ssn.axis.names, self._total, accounts, self._ssn.snapshot.hard_shard))
         )

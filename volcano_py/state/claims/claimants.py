@@ -57,6 +57,15 @@ class Claimants:
         found = self._pods.get(row)
         return found[0] if found is not None else None
 
+    def claims(self, row: int) -> tuple[str, ...]:
+        """What the pod in that row uses."""
+        found = self._pods.get(row)
+        return found[1] if found is not None else ()
+
+    def is_used(self, claim: str) -> bool:
+        """Whether any pod uses it."""
+        return claim in self._users
+
     def rows(self, claims: Iterable[str]) -> set[int]:
         """Rows of all pods that use any of the claims."""
         return {row for claim in claims for row in self._users.get(claim, ())}

@@ -45,7 +45,9 @@ class PodClaims:
     def put(self, row: int, pod: Pod, volumes: tuple[str, ...], devices: tuple[str, ...]) -> Needs:
         """The pod of that task row uses these claims to volumes and to devices; returns what they require."""
         self._moved |= self._of_volumes.put(row, pod, volumes)
+        before = self._of_devices.claims(row)
         self._moved |= self._of_devices.put(row, pod, devices)
+        self._tell_of_users(before, devices)
         return self._needs(pod) if volumes or pod.spec.resource_claims else _NOTHING
 
     def end(self, row: int, pod: Pod) -> Needs:
@@ -56,12 +58,21 @@ class PodClaims:
 
     def take(self, row: int) -> None:
         """The pod of that row is gone, and what was decided for it."""
+        before = self._of_devices.claims(row)
         for claimants in (self._of_volumes, self._of_devices):
             pod = claimants.pod(row)
             if pod is not None:
                 self._moved |= claimants.take(row)
                 self.volumes.forget(pod.metadata.uid)
                 self.devices.forget(pod.metadata.uid)
+        self._tell_of_users(before, ())
+
+    def _tell_of_users(self, before: tuple[str, ...], after: tuple[str, ...]) -> None:
+        """A pod used these claims to devices before, and uses others now."""
+        if before != after:
+            for claim in {*before} ^ {*after}:
+                changed = self.devices.found_users if self._of_devices.is_used(claim) else self.devices.lost_users
+                changed(claim)
 
     def assume(self, pod: str, volumes: Sequence[ClaimBinding], devices: Sequence[DeviceBinding], node: str) -> None:
         """These claims get their volumes and devices for the pod with that UID, on that node."""

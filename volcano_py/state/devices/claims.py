@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -29,10 +30,13 @@ DeviceKey = tuple[str, str, str]
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A ResourceClaim. `owner` is the UID of its controlling owner, `users` are UIDs of those it is reserved for."""
+    """A ResourceClaim. `owner` is the UID of its controlling owner, `users` are UIDs of those it is reserved for.
+    `version` (resourceVersion) and `finalizers` are for those who write it."""
 
     key: str
     uid: str
+    version: str
+    finalizers: tuple[str, ...]
     owner: str
     is_deleting: bool
     asked: DeviceClaim
@@ -71,6 +75,8 @@ def read_claim(claim: ResourceClaim) -> Claim:
     return Claim(
         key=meta.key,
         uid=meta.uid,
+        version=meta.resource_version,
+        finalizers=tuple(meta.finalizers),
         owner=owner.uid if owner is not None else "",
         is_deleting=meta.deletion_timestamp is not None,
         asked=claim.spec.devices,
@@ -93,6 +99,18 @@ def devices_of(allocation: Allocation | None) -> tuple[DeviceKey, ...]:
     return tuple((each.driver, each.pool, each.device) for each in results if not each.admin_access)
 
 
+def devices_by_class(claim: Claim, allocation: Allocation) -> tuple[tuple[str, int], ...]:
+    """How many of these devices were given for requests for each device class."""
+    classes = {
+        name: way.device_class_name
+        for request in claim.asked.requests
+        for name, way in zip(_names_of(request), _ways(request), strict=True)
+    }
+    taken = (each for each in allocation.devices.results if not each.admin_access)
+    found = Counter(classes[each.request] for each in taken if each.request in classes)
+    return tuple(sorted(found.items()))
+
+
 def open_devices(claim: Claim, name: str, class_of: Callable[[str], Class | None]) -> OpenDevices | DeviceTrouble:
     """What the claim asks for, by its classes as they are; `name` is the need's `claim`."""
     try:
@@ -106,13 +124,20 @@ def _request(claim: str, request: DeviceRequest, class_of: Callable[[str], Class
     ways = _ways(request)
     if not ways:
         raise _CannotAskError(wording.asks_for_nothing(claim, request.name))
-    names = [request.name] if request.exactly is not None else [f"{request.name}/{way.name}" for way in ways]
-    asks = (_ask(claim, name, way, class_of) for name, way in zip(names, ways, strict=True))
+    named = zip(_names_of(request), ways, strict=True)
+    asks = (_ask(claim, name, way, class_of) for name, way in named)
     return Request(request.name, tuple(asks))
 
 
 def _ways(request: DeviceRequest) -> list[DeviceSubRequest]:
     return request.first_available if request.exactly is None else [request.exactly]
+
+
+def _names_of(request: DeviceRequest) -> list[str]:
+    """What results call its ways, in their order."""
+    if request.exactly is not None:
+        return [request.name]
+    return [f"{request.name}/{way.name}" for way in request.first_available]
 
 
 def _ask(claim: str, name: str, way: DeviceSubRequest, class_of: Callable[[str], Class | None]) -> Ask:

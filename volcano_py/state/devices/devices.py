@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from volcano_py.api.devices.claims import MOST_RESERVATIONS, Allocation, DeviceClass, ResourceClaim
+from volcano_py.api.devices.claims import MOST_RESERVATIONS, Allocation, ClaimMeta, DeviceClass, ResourceClaim
 from volcano_py.api.devices.slices import ResourceSlice
 from volcano_py.api.effects import DeviceBinding
 from volcano_py.api.objects import NodeSelector, Pod
@@ -18,6 +18,7 @@ from volcano_py.state.devices.claims import (
     Claim,
     Class,
     DeviceKey,
+    devices_by_class,
     devices_of,
     open_devices,
     read_claim,
@@ -47,6 +48,7 @@ class _Standing(msgspec.Struct, frozen=True):
     asked: object
     is_given: bool
     nodes: NodeSelector | None
+    devices: tuple[tuple[str, int], ...]
     full: frozenset[str]
 
 
@@ -71,8 +73,14 @@ class Devices:
         self._changed: set[str] = set()
         self._infos: dict[str, ClaimInfo] = {}
         self._held = np.zeros(0, dtype=np.int32)
-        self._taken = np.zeros(0, dtype=np.int64)
         """[D] how many of them have each device."""
+        self._taken = np.zeros(0, dtype=np.int64)
+        """[K] what they take of devices that are shared."""
+        self._going = np.zeros(0, dtype=np.int32)
+        self._going_taken = np.zeros(0, dtype=np.int64)
+        """The same of claims that are about to give their devices back."""
+        self._left: dict[str, frozenset[str]] = {}
+        """Claims whose pods are gone → their users then. Kubernetes' controller releases them, a moment later."""
         self._stale: set[str] = set()
         """Claims whose `_infos` are to be made again."""
         self._configs: dict[str, tuple[dict[str, Any], ...]] | None = None
@@ -119,7 +127,8 @@ class Devices:
         if len(users) >= MOST_RESERVATIONS and pod.metadata.uid not in users:
             return DeviceTrouble(wording.fully_reserved(key))
         # A pod that has a node is there, whatever its devices say: pods on all nodes stay one class.
-        return GivenDevices(name, None if pod.spec.node_name else allocation.node_selector)
+        nodes = None if pod.spec.node_name else allocation.node_selector
+        return GivenDevices(name, nodes, devices_by_class(claim, allocation))
 
     def _allocation(self, claim: Claim) -> Allocation | None:
         """What the claim has, or is about to get."""
@@ -131,24 +140,41 @@ class Devices:
 
     # -- what the scheduler itself has done ----------------------------------------------------------------------------
 
-    def may_assume(self, bindings: Iterable[DeviceBinding]) -> bool:
-        """Whether these claims, and the devices chosen for them, are still available."""
+    def found_users(self, key: str) -> None:
+        """There are pods that use the claim."""
+        if self._left.pop(key, None) is not None:
+            self._renew_later(key)
+
+    def lost_users(self, key: str) -> None:
+        """The last pod that used the claim is gone, or has ended."""
+        claim = self._claims.get(key)
+        if claim is not None and claim.allocation is not None and claim.users:
+            self._left[key] = claim.users
+            self._renew_later(key)
+
+    def _renew_later(self, key: str) -> None:
+        self._stale.add(key)
+        self._picture = None
+
+    def may_assume(self, pod: str, bindings: Iterable[DeviceBinding]) -> bool:
+        """Whether these claims, and the devices chosen for them, are still available to the pod with that UID."""
         given, devices = [*bindings], set[DeviceKey]()
         for binding in given:
             devices.update(devices_of(binding.allocation))
         return (
-            all(map(self._is_available, given))
+            all(self._is_available(pod, each) for each in given)
             and self._pools.have_counters_for(devices, self._holders.is_held)
             and self._has_capacity_for([binding.allocation for binding in given])
         )
 
-    def _is_available(self, binding: DeviceBinding) -> bool:
+    def _is_available(self, pod: str, binding: DeviceBinding) -> bool:
         claim = self._claims.get(binding.claim.key)
         if claim is None or claim.uid != binding.claim.uid or claim.is_deleting:
             return False
         is_given = self._allocation(claim) is not None
         if binding.allocation is None:
-            return is_given
+            users = self._users(claim)
+            return is_given and (pod in users or len(users) < MOST_RESERVATIONS)
         return not is_given and not any(map(self._is_taken, devices_of(binding.allocation)))
 
     def _is_taken(self, device: DeviceKey) -> bool:
@@ -193,8 +219,9 @@ class Devices:
         allocation = None if claim is None else self._allocation(claim)
         if allocation is None:
             self._decided.drop_claim(key)  # others were to use what it does not get
-        self._stale.add(key)
-        self._picture = None
+        self._renew_later(key)
+        if claim is None or allocation is None:
+            self._left.pop(key, None)
         if self._standing(claim) != before:
             self._changed.add(key)
         return self._holders.put(key, devices_of(allocation))
@@ -210,6 +237,7 @@ class Devices:
             claim.asked,
             allocation is not None,
             None if allocation is None else allocation.node_selector,
+            () if allocation is None else devices_by_class(claim, allocation),
             users if len(users) >= MOST_RESERVATIONS else _NOBODY,
         )
 
@@ -220,7 +248,8 @@ class Devices:
         return self._decisive() if frees_devices else Change.LATER
 
     def _class_changed(self, name: str, _old: Class | None, _new: Class | None) -> Change:
-        self._changed.update(key for key, claim in self._claims.items() if name in claim.classes)
+        waiting = (each for each in self._claims.items() if self._allocation(each[1]) is None)
+        self._changed.update(key for key, claim in waiting if name in claim.classes)
         self._configs = self._picture = None
         return Change.LATER  # (of what has become possible, the pods tell whose class is another now)
 
@@ -232,6 +261,20 @@ class Devices:
     def _decisive(self) -> Change:
         """What it means that there may be more devices to give."""
         return Change.DECISION if self._in_use() else Change.LATER
+
+    def vacant(self, key: str) -> ClaimMeta | None:
+        """Metadata of the claim as it was seen last, if it had neither devices nor users then."""
+        claim = self._claims.get(key)
+        if claim is None or claim.is_deleting or claim.allocation is not None or claim.users:
+            return None
+        namespace, _, name = key.partition("/")
+        return ClaimMeta(
+            namespace=namespace,
+            name=name,
+            uid=claim.uid,
+            resource_version=claim.version,
+            finalizers=list(claim.finalizers),
+        )
 
     # -- what there is -------------------------------------------------------------------------------------------------
 
@@ -254,9 +297,11 @@ class Devices:
             claims=self._infos.copy(),
             class_configs=self._configs,
             held=self._held.copy(),
+            going=self._going.copy(),
             counters=self._pools.counters,
             shares=self._pools.shares,
             taken=self._taken.copy(),
+            going_taken=self._going_taken.copy(),
         )
 
     def _settle(self) -> None:
@@ -264,8 +309,8 @@ class Devices:
         if self._pools.settle():
             self._stale.update(key for key, _ in self._claims.items())
             self._infos.clear()
-            self._held = np.zeros(len(self._pools.devices), dtype=np.int32)
-            self._taken = np.zeros_like(self._pools.shares.value)
+            self._held, self._going = (np.zeros(len(self._pools.devices), dtype=np.int32) for _ in range(2))
+            self._taken, self._going_taken = (np.zeros_like(self._pools.shares.value) for _ in range(2))
         for key in self._stale:
             self._renew(key)
         self._stale.clear()
@@ -273,12 +318,19 @@ class Devices:
     def _renew(self, key: str) -> None:
         """Make the info of a claim again."""
         if (before := self._infos.pop(key, None)) is not None:
-            self._held[list(before.devices)] -= 1
-            self._taken[list(before.taken)] -= np.array([*before.taken.values()], dtype=np.int64)
+            self._count(before, -1)
         if (claim := self._claims.get(key)) is not None:
             info = self._infos[key] = self._info(claim)
-            self._held[list(info.devices)] += 1
-            self._taken[list(info.taken)] += np.array([*info.taken.values()], dtype=np.int64)
+            self._count(info, 1)
+
+    def _count(self, info: ClaimInfo, sign: int) -> None:
+        devices, columns = list(info.devices), list(info.taken)
+        amounts = np.array([*info.taken.values()], dtype=np.int64)
+        self._held[devices] += sign
+        self._taken[columns] += sign * amounts
+        if info.is_left:
+            self._going[devices] += sign
+            self._going_taken[columns] += sign * amounts
 
     def _info(self, claim: Claim) -> ClaimInfo:
         allocation = self._allocation(claim)
@@ -288,6 +340,7 @@ class Devices:
             users=self._users(claim),
             devices=tuple(dict.fromkeys(position for position in positions if position is not None)),
             is_given=allocation is not None,
+            is_left=bool(claim.users) and claim.users <= self._left.get(claim.key, _NOBODY),
             config=claim.config,
             taken=self._pools.taken(allocation),
         )

@@ -67,10 +67,11 @@ class DeviceTrouble(DeviceNeed, frozen=True):
 
 class GivenDevices(DeviceNeed, frozen=True):
     """A claim that has its devices: from which nodes they can be used (None: all). `claim` (namespace/name) is set when
-    several pods use it."""
+    several pods use it. `devices`: how many of which device class it takes from others."""
 
     claim: str = ""
     nodes: NodeSelector | None = None
+    devices: tuple[tuple[str, int], ...] = ()
 
 
 class OpenDevices(DeviceNeed, frozen=True):

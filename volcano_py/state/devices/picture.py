@@ -80,6 +80,7 @@ class ClaimInfo(msgspec.Struct, frozen=True, eq=False):
             which it has admin access only.
         taken: of devices that are shared, what it takes, by columns of `DevicePicture.shares`.
         is_given: it has its devices, or is about to get them.
+        is_left: all pods for which it is reserved are gone; it gives its devices back in a moment.
         config: of the claim itself, for its allocation.
     """
 
@@ -87,6 +88,7 @@ class ClaimInfo(msgspec.Struct, frozen=True, eq=False):
     users: frozenset[str] = frozenset()
     devices: tuple[int, ...] = ()
     is_given: bool = False
+    is_left: bool = False
     config: tuple[ClaimConfig, ...] = ()
     taken: Mapping[int, int] = msgspec.field(default_factory=dict)
 
@@ -101,10 +103,12 @@ class DevicePicture(msgspec.Struct, frozen=True, eq=False):
         faults: pools that are left out.
         claims: all that there are, by namespace/name.
         held: [D] how many claims have the device, or are about to get it.
+        going: [D] how many of these are about to give it back.
         class_configs: parameters for drivers that a device class adds to allocations, by its name.
         counters: of each pool that has some, with the position of its first device.
         shares: capacity of devices that are shared.
         taken: [K] how much claims have of it, or are about to get.
+        going_taken: [K] the part of that of claims that are about to give it back.
     """
 
     version: int = 0
@@ -113,9 +117,11 @@ class DevicePicture(msgspec.Struct, frozen=True, eq=False):
     claims: Mapping[str, ClaimInfo] = msgspec.field(default_factory=dict)
     class_configs: Mapping[str, tuple[dict[str, Any], ...]] = msgspec.field(default_factory=dict)
     held: NDArray[np.int32] = msgspec.field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    going: NDArray[np.int32] = msgspec.field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     counters: tuple[tuple[int, Counters], ...] = ()
     shares: Shares = NO_SHARES
     taken: Amounts = msgspec.field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    going_taken: Amounts = msgspec.field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 NO_DEVICES = DevicePicture()

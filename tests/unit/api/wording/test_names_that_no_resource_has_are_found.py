@@ -73,6 +73,19 @@ def test_every_amount_of_a_queue_is_looked_at_and_few_are_reported() -> None:
     assert len(list(misnamed(queue(capability={f"x{number}": 1 for number in range(50)})))) == 5
 
 
+def test_devices_of_claims_are_limited_by_their_number_in_capability_only() -> None:
+    amounts = {"deviceclass/gpu": 4, "memory.deviceclass/gpu": "80Gi", "my.deviceclass.example/gpu": 1}
+    instead = "capacities of devices are not limited; limit their number, by deviceclass/gpu"
+    only = "devices of ResourceClaims are limited by spec.capability only; remove it"
+    found = list(misnamed(queue(capability=amounts, deserved=amounts, guarantee={"resource": {"deviceclass/x": 1}})))
+    assert found == [
+        f"spec.capability.memory.deviceclass/gpu (80Gi) has no effect: {instead}",
+        f"spec.deserved.deviceclass/gpu (4) has no effect: {only}",
+        f"spec.deserved.memory.deviceclass/gpu (80Gi) has no effect: {only}",
+        f"spec.guarantee.resource.deviceclass/x (1) has no effect: {only}",
+    ]
+
+
 def test_min_resources_may_have_names_for_quotas() -> None:
     """As those of Volcano Jobs have."""
     assert of_group(**{"requests.cpu": "2", "limits.memory": "1Gi", "count/pods": "2"}) == []

@@ -68,6 +68,14 @@ async def test_create_says_nothing_where_it_has(user: UserOfCluster) -> None:
     assert await create(user, "--parent", "dept") == ""
 
 
+async def test_create_says_where_devices_are_not_limited(user: UserOfCluster) -> None:
+    configured(user, FLAT)
+    assert await create(user, "--capability", "deviceclass/gpu=4") == (
+        "queue a: spec.capability.deviceclass/… (deviceclass/gpu 4) has no effect: proportion limits no devices; "
+        "configure capacity in its place, or remove the limit\n"
+    )
+
+
 async def test_create_reads_no_configuration_for_a_queue_that_no_plugin_could_ignore(user: UserOfCluster) -> None:
     assert await create(user, "--weight", "3", "--capability", "cpu=4") == ""
     assert not user.api.sent("GET", CONFIG_MAP)

@@ -168,6 +168,21 @@ def test_a_guarantee_is_kept_by_proportion_and_capacity(owner: str) -> None:
     assert reported(queue(guarantee=4), owner) == ""
 
 
+@pytest.mark.parametrize(
+    ("owner", "why"),
+    [
+        ("capacity", ""),
+        ("capacity in a tree", ""),
+        ("proportion", "proportion limits no devices; configure capacity in its place, or remove the limit"),
+        ("hdrf", "drf limits no devices; configure capacity in its place, or remove the limit"),
+        ("none", "no configured plugin divides the cluster among queues; configure capacity, or remove the limit"),
+    ],
+)
+def test_only_capacity_limits_devices_of_claims(owner: str, why: str) -> None:
+    message = f"spec.capability.deviceclass/… (deviceclass/gpu 4) has no effect: {why}" if why else ""
+    assert reported(queue(capability={"cpu": "1", "deviceclass/gpu": "4"}), owner) == message
+
+
 def test_a_guarantee_is_not_kept_by_drf() -> None:
     assert reported(queue(guarantee=4), "hdrf") == (
         "spec.guarantee (cpu 4) has no effect: drf reserves nothing for idle queues; configure capacity in its place, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.support.placement.devices import (
     DRIVER,
@@ -21,7 +22,14 @@ from tests.support.placement.devices import (
 )
 from tests.support.sessions import NAMESPACE, node, pod, pod_group
 from tests.unit.state.watched import Watched, as_status, deleted, on
-from volcano_py.api.devices.claims import AllocatedDevices, Allocation, ClaimConfig, DeviceResult
+from volcano_py.api.devices.claims import (
+    MOST_RESERVATIONS,
+    AllocatedDevices,
+    Allocation,
+    ClaimConfig,
+    ClaimMeta,
+    DeviceResult,
+)
 from volcano_py.api.effects import Bind, ObjectRef
 from volcano_py.api.objects import Pod
 from volcano_py.state.devices.needs import DeviceNeed, GivenDevices, OpenDevices
@@ -29,6 +37,7 @@ from volcano_py.state.devices.picture import NO_DEVICES, ClaimInfo
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.change import Change
 
+ONE = (("gpu", 1),)
 FIRST = allocated(("n1", "d0"), node="n1")
 SECOND = allocated(("n1", "d1"), node="n1")
 
@@ -158,7 +167,7 @@ def decided() -> Watched:
 
 def test_a_chosen_device_goes_to_no_other_claim() -> None:
     watched = decided()
-    assert needs(watched, "p") == (GivenDevices(nodes=on_node("n1")),)
+    assert needs(watched, "p") == (GivenDevices(nodes=on_node("n1"), devices=ONE),)
     found = info(watched, "c")
     assert (found.devices, found.is_given, found.users) == ((0,), True, frozenset({uid("p")}))
     assert not assume(watched, "q", "e", FIRST)
@@ -313,7 +322,7 @@ def sharing() -> Watched:
 
 def test_the_first_pod_brings_the_devices_and_the_others_use_them() -> None:
     watched = sharing()
-    given = (GivenDevices(f"{NAMESPACE}/c", on_node("n1")),)
+    given = (GivenDevices(f"{NAMESPACE}/c", on_node("n1"), ONE),)
     assert needs(watched, "x") == needs(watched, "y") == needs(watched, "z") == given
     assert info(watched, "c").users == {uid("x"), uid("y")}
     assert assume(watched, "z", "c")
@@ -340,3 +349,41 @@ def test_devices_that_are_written_stay_with_the_others() -> None:
     assert (info(watched, "c").is_given, info(watched, "c").users) == (True, frozenset({uid("x"), uid("y")}))
     watched.put(device_claim("c"))
     assert (info(watched, "c").is_given, info(watched, "c").users) == (False, frozenset())
+
+
+# -- what is known of claims that are to be written --------------------------------------------------------------------
+
+
+def test_a_claim_without_devices_can_be_written_as_it_was_shown() -> None:
+    shown = device_claim("c")
+    meta = replace(shown.metadata, resource_version="7", finalizers=["example.com/mine"])
+    watched = watching(replace(shown, metadata=meta))
+    found = watched.state.vacant_claim(f"{NAMESPACE}/c")
+    assert found == ClaimMeta(
+        namespace=NAMESPACE, name="c", uid="claim-c", resource_version="7", finalizers=["example.com/mine"]
+    )
+    newer = replace(shown, metadata=replace(meta, resource_version="8"))
+    watched.state.upsert("ResourceClaim", newer)
+    assert assume(watched, "p", "c", FIRST)
+    found = watched.state.vacant_claim(f"{NAMESPACE}/c")
+    assert found is not None
+    assert found.resource_version == "8"
+
+
+def test_a_claim_with_devices_or_users_or_that_is_being_deleted_or_missing_has_to_be_read() -> None:
+    for shown in (
+        device_claim("c", allocation=FIRST),
+        device_claim("c", users=["somebody"]),
+        device_claim("c", deleting=True),
+    ):
+        assert watching(shown).state.vacant_claim(f"{NAMESPACE}/c") is None
+    assert watching().state.vacant_claim(f"{NAMESPACE}/other") is None
+
+
+def test_a_claim_takes_no_more_pods_than_the_api_server_lets_it_have() -> None:
+    users = [f"u{number}" for number in range(MOST_RESERVATIONS - 1)]
+    watched = watching(
+        [device_claim("a", allocation=allocated(("n1", "d")), users=users)], [mine(name, "a") for name in "pqr"]
+    )
+    taken = [watched.state.assume_bound(uid(name), "n1", (), [device_binding("a")]) for name in "pqr"]
+    assert taken == [True, False, False]

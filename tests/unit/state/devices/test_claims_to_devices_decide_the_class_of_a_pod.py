@@ -23,6 +23,9 @@ from tests.support.placement.devices import (
 from tests.support.sessions import NAMESPACE, node, pod, pod_group
 from tests.unit.state.watched import Watched, as_status, on
 from volcano_py.api.devices.claims import (
+    ALL_DEVICES,
+    AllocatedDevices,
+    Allocation,
     CapacityRequests,
     DeviceConstraint,
     DeviceRequest,
@@ -46,6 +49,7 @@ from volcano_py.state.devices.needs import (
 from volcano_py.state.table.change import Change
 
 OF_DRIVER = f'device.driver == "{DRIVER}"'
+ONE = ((GPU, 1),)
 PLAIN = OpenDevices(requests=(Request("gpu", (Ask("gpu", GPU, (OF_DRIVER,)),)),))
 """What a claim to one device requires."""
 
@@ -146,8 +150,8 @@ def test_allocated_claims_count_by_where_their_devices_can_be_used() -> None:
         [mine(name, name) for name in "abc"],
     )
     assert watched.class_of("a") is watched.class_of("b")
-    assert needs(watched, "a") == (GivenDevices(nodes=on_node("n1")),)
-    assert needs(watched, "c") == (GivenDevices(),)
+    assert needs(watched, "a") == (GivenDevices(nodes=on_node("n1"), devices=ONE),)
+    assert needs(watched, "c") == (GivenDevices(devices=ONE),)
 
 
 def test_a_claim_that_several_pods_use_is_reported_by_its_name_while_they_are_several() -> None:
@@ -280,6 +284,20 @@ def test_a_constraint_of_another_kind_is_refused() -> None:
     )
 
 
+def test_given_devices_count_by_the_class_of_the_request_they_were_given_for() -> None:
+    """The second alternative was chosen; access as administrator takes nothing from others."""
+    card = first_available("card", way("big", of="big"), way("small", of="small", count=2))
+    watcher = request("watch", mode=ALL_DEVICES, admin_access=True)
+    results = (
+        *allocated(("n1", "d0"), ("n1", "d1"), name="card/small").devices.results,
+        *allocated(("n1", "d2"), admin=True, name="watch").devices.results,
+        *allocated(("n1", "d3"), name="gpu").devices.results,
+    )
+    given = Allocation(devices=AllocatedDevices(results=list(results)))
+    watched = watching(device_claim("c", card, watcher, request(), allocation=given), mine("p", "c"))
+    assert needs(watched) == (GivenDevices(devices=((GPU, 1), ("small", 2))),)
+
+
 def test_a_claim_has_256_users_at_most() -> None:
     users = [f"u{number}" for number in range(255)]
     devices = allocated(("n1", "d"), node="n1")
@@ -288,7 +306,7 @@ def test_a_claim_has_256_users_at_most() -> None:
         f"ResourceClaim {NAMESPACE}/c is reserved for 256 pods, which is the most that a claim can have; wait for one "
         "of them to end, or name another claim"
     )
-    given = (GivenDevices(f"{NAMESPACE}/c", on_node("n1")),)
+    given = (GivenDevices(f"{NAMESPACE}/c", on_node("n1"), ONE),)
     assert needs(watched, "q") == given
     watched.put(device_claim("c", allocation=devices, users=users))
     assert needs(watched) == given
@@ -300,7 +318,7 @@ def test_a_pod_on_a_node_has_no_troubles() -> None:
     watched = watching(on(mine("p", "missing"), "n1"))
     assert needs(watched) == ()
     watched.put(device_claim("missing", deleting=True, allocation=allocated(("n1", "d"), node="n1")))
-    assert needs(watched) == (GivenDevices(),)
+    assert needs(watched) == (GivenDevices(devices=ONE),)
     assert claims_of(watched, "p") == (f"{NAMESPACE}/missing",)
 
 
@@ -315,7 +333,7 @@ def test_pods_on_all_nodes_are_one_class_once_they_have_their_devices() -> None:
     watched.put(on(mine("a", "a"), "n1"), on(mine("b", "b"), "n2"))
     assert Change.DECISION not in watched.reported(), "the API server shows what was decided"
     assert watched.class_of("a") is watched.class_of("b")
-    assert needs(watched, "a") == (GivenDevices(),)
+    assert needs(watched, "a") == (GivenDevices(devices=(("gpu", 1),)),)
 
 
 # -- changes -----------------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from volcano_py.api.devices.claims import (
     DEVICE_API,
     MOST_RESERVATIONS,
     Allocation,
+    ClaimMeta,
     Consumer,
     ResourceClaim,
 )
@@ -86,15 +87,17 @@ class DeviceBinder:
         in_flight: int,
         on_prepared: Callable[[Bind], None] = lambda _bind: None,
         find_node: Callable[[str], NodeInfo | None] = NodeInfo,
+        find_vacant: Callable[[str], ClaimMeta | None] = lambda _claim: None,
         retries: RetryPolicy = RETRIES,
         fence: Fence = always,
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
         """`hand_on` gets what is ready to be bound, and `on_prepared` is called for it, if `find_node` still has the
-        node; `fence` is asked before each write. `in_flight`: claims that are written at the same time."""
+        node; `find_vacant` is what is known of a claim (namespace/name) without devices; `fence` is asked before each
+        write. `in_flight`: claims that are written at the same time."""
         self._client, self._outcomes, self._hand_on = client, outcomes, hand_on
-        self._on_prepared, self._find_node = on_prepared, find_node
+        self._on_prepared, self._find_node, self._find_vacant = on_prepared, find_node, find_vacant
         self._retries, self._fence = retries, fence
         self._clock, self._rng = clock, rng or random.Random()
         self._slots = Slots(in_flight)
@@ -225,17 +228,23 @@ class DeviceBinder:
 
     async def _reserve(self, bind: Bind, binding: DeviceBinding, written: dict[str, ObjectRef]) -> None:
         """Let the pod use the claim. `written` gets the claim if that has to be written, before it is."""
+        # A claim without devices is written first as the watch has shown it: if that is outdated, it is a conflict.
+        is_first = binding.allocation is not None
 
         async def attempt(desk: _Desk) -> None:
+            nonlocal is_first
+            if is_first and desk.seen is None and (known := self._find_vacant(binding.claim.key)) is not None:
+                desk.seen = ResourceClaim(metadata=known)
+            is_first = False
             try:
                 desk.seen = claim = await self._look(binding.claim, desk)
+                self._check(bind, binding, claim)
+                if bind.pod.uid not in _users(claim):
+                    written[binding.claim.uid] = binding.claim
+                    desk.seen = None
+                    desk.seen = await self._write(bind.pod, claim, binding.allocation)
             except NotFoundError as error:
                 raise DeviceError(binding.claim.key, "was deleted") from error
-            self._check(bind, binding, claim)
-            if bind.pod.uid not in _users(claim):
-                written[binding.claim.uid] = binding.claim
-                desk.seen = None
-                desk.seen = await self._write(bind.pod, claim, binding.allocation)
 
         await self._at_desk(binding.claim, attempt)
 

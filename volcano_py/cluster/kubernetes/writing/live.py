@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from volcano_py.api.devices.claims import ClaimMeta
 from volcano_py.api.effects import (
     Bind,
     Effect,
@@ -64,6 +65,7 @@ class LiveCluster:
         on_surprise: Callable[[Pod], None] = lambda _pod: None,
         on_prepared: Callable[[Bind], None] = lambda _bind: None,
         find_node: Callable[[str], NodeInfo | None] = NodeInfo,
+        find_vacant: Callable[[str], ClaimMeta | None] = lambda _claim: None,
         on_status_given_up: Callable[[Status], None] = lambda _update: None,
         on_admitted: Callable[[PodGroup], None] = lambda _group: None,
         fence: Fence = always,
@@ -71,8 +73,8 @@ class LiveCluster:
         rng: random.Random | None = None,
     ) -> None:
         """`component`, the scheduler's name, signs events. `known_condition`, `on_status_given_up` and `on_admitted`:
-        see `StatusWriter`; `on_surprise` and `fence`: `Binder`; `find_node`: `VolumeBinder` and `DeviceBinder`.
-        `on_prepared` is called when all claims of a pod are ready."""
+        see `StatusWriter`; `on_surprise` and `fence`: `Binder`; `find_node`: `VolumeBinder` and `DeviceBinder`;
+        `find_vacant`: `DeviceBinder`. `on_prepared` is called when all claims of a pod are ready."""
         self._clock = clock
         self.devices = DeviceBinder(
             client,
@@ -81,6 +83,7 @@ class LiveCluster:
             in_flight=binds_in_flight,
             on_prepared=on_prepared,
             find_node=find_node,
+            find_vacant=find_vacant,
             fence=fence,
             clock=clock,
             rng=rng,

@@ -8,7 +8,7 @@ those for which the claim is reserved.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -16,11 +16,12 @@ import numpy as np
 from volcano_py.api.devices.claims import Allocation
 from volcano_py.api.effects import DeviceBinding, ObjectRef
 from volcano_py.framework.session import Session
+from volcano_py.plugins.predicates.devices.counting import Budget, Counting
 from volcano_py.plugins.predicates.devices.places import Places
 from volcano_py.plugins.predicates.devices.search import Chosen, Pick
 from volcano_py.plugins.predicates.devices.use import DeviceUse
 from volcano_py.state.devices.allocations import allocation
-from volcano_py.state.devices.needs import OpenDevices
+from volcano_py.state.devices.needs import Ask, OpenDevices
 from volcano_py.state.devices.shares import consumption
 from volcano_py.state.nodes.terms import Mask
 from volcano_py.state.status import TaskStatus
@@ -28,18 +29,20 @@ from volcano_py.state.task_class import TaskClass
 
 
 class _Choice(msgspec.Struct, eq=False):
-    """What a claim gets, for these tasks; from where it can be used [N]."""
+    """What a claim gets, for these tasks; from where it can be used [N]. `is_promise`: pods that are leaving have some
+    of it still."""
 
     allocation: Allocation
     reach: Mask
+    is_promise: bool
     rows: list[int] = msgspec.field(default_factory=list)
 
 
 class Choices:
     """Follows the placements of a cycle. `use` counts what is chosen."""
 
-    def __init__(self, ssn: Session, places: Places, use: DeviceUse) -> None:
-        self._ssn, self._places, self._use = ssn, places, use
+    def __init__(self, ssn: Session, places: Places, counting: Counting, use: DeviceUse) -> None:
+        self._ssn, self._places, self._counting, self._use = ssn, places, counting, use
         self._picture = ssn.snapshot.devices
         self._by_claim: dict[str, _Choice] = {}
         self._tasks: set[int] = set()
@@ -58,6 +61,11 @@ class Choices:
         needs = (need for need in task_class.devices if isinstance(need, OpenDevices) and need.claim)
         return [self._by_claim[need.claim].reach for need in needs if need.claim in self._by_claim]
 
+    def has_promise(self, task_class: TaskClass) -> bool:
+        """Whether devices were chosen for a claim that the class shares which are free only once pods have left."""
+        needs = (need for need in task_class.devices if isinstance(need, OpenDevices) and need.claim)
+        return any((known := self._by_claim.get(need.claim)) is not None and known.is_promise for need in needs)
+
     def take(
         self, row: int, node: int, task_class: TaskClass, choose: Callable[[Sequence[OpenDevices]], Chosen | None]
     ) -> None:
@@ -74,9 +82,12 @@ class Choices:
         if found is None:
             name = self._ssn.nodes.names[node]
             raise LookupError(f"{self._ssn.task_info(row).key}: no devices on node {name}")
+        chosen = np.array([at for picks in found.picks for _, at in picks], dtype=np.intp)
+        budget, is_there = self._counting.budget(chosen, self._use.free(released=False)), True
         for claim, picks in zip(waiting, found.picks, strict=True):
-            self._by_claim[claim] = self._choice(claim, picks, node)
             given = [(ask, at) for ask, at in picks if not ask.is_admin]
+            is_there = all([is_there, *(self._spend(budget, ask, at) for ask, at in given)])
+            self._by_claim[claim] = self._choice(claim, picks, node, is_promise=not is_there)
             self._use.choose(claim, row, [*dict.fromkeys(at for _, at in given)], self._taken(given))
         self._tasks.add(row)
         for claim, need in pairs:
@@ -101,13 +112,24 @@ class Choices:
 
     def _taken(self, picks: Sequence[Pick]) -> Counter[int]:
         """Of each column of shared devices."""
-        taken, devices, shares = Counter[int](), self._picture.devices, self._picture.shares
+        taken: Counter[int] = Counter()
         for ask, at in picks:
-            if at in shares:
-                taken.update(shares.taken(at, consumption(devices[at], ask.capacity) or {}))
+            taken.update(self._takings(ask, at))
         return taken
 
-    def _choice(self, claim: str, picks: Sequence[Pick], node: int) -> _Choice:
+    def _takings(self, ask: Ask, device: int) -> Mapping[int, int]:
+        shares = self._picture.shares
+        if device not in shares:
+            return {}
+        return shares.taken(device, consumption(self._picture.devices[device], ask.capacity) or {})
+
+    def _spend(self, budget: Budget, ask: Ask, device: int) -> bool:
+        """Take the device of what is free now; False if pods that are leaving have some of it still."""
+        if device in self._picture.shares:
+            return budget.share(device, [*self._takings(ask, device).items()])
+        return budget.is_free(device) and budget.take(device)
+
+    def _choice(self, claim: str, picks: Sequence[Pick], node: int, *, is_promise: bool) -> _Choice:
         name = self._ssn.snapshot.nodes[node].name
         devices = [self._picture.devices[at] for _, at in picks]
         if any(device.node or device.binds_to_node for device in devices):
@@ -115,16 +137,15 @@ class Choices:
             reach[node] = True
         else:
             reach = np.logical_and.reduce([self._places.reach(at) for _, at in picks])
-        return _Choice(allocation(self._picture, claim, picks, name), reach)
+        return _Choice(allocation(self._picture, claim, picks, name), reach, is_promise)
 
     def _announce(self, row: int) -> None:
         """Say what is written for the task. A task with the promise of a place is not bound in this cycle."""
         info, statuses = self._ssn.task_info(row), self._ssn.ledger.tasks.status
         bindings: list[DeviceBinding] = []
         for claim in info.device_claims:
+            # Also where it is reserved for the pod already: that may have been taken back a moment ago.
             known, choice = self._picture.claims[claim], self._by_claim.get(claim)
-            if choice is None and info.ref.uid in known.users:
-                continue
             namespace, _, name = claim.partition("/")
             first = None if choice is None else _first(choice.rows, lambda at: statuses[at] != TaskStatus.PIPELINED)
             given = choice.allocation if choice is not None and first == row else None

@@ -134,6 +134,9 @@ class Budget:
             count += int(together.most.sum()) - int(np.count_nonzero(candidates))
         return count
 
+    def is_free(self, device: int) -> bool:
+        return bool(self._free.devices[device])
+
     def has(self, takings: Sequence[tuple[int, int]]) -> bool:
         """Whether so much is left of a shared device, as long as nothing is taken."""
         return all(self._free.left[column] >= amount for column, amount in takings)

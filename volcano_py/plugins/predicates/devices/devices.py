@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from volcano_py.api.reasons import Reason
+from volcano_py.framework.devices.requests import MostDevices
 from volcano_py.framework.job import Placement
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.plugin import Reach
@@ -22,11 +23,11 @@ from volcano_py.plugins.predicates.devices import advice
 from volcano_py.plugins.predicates.devices.choices import Choices
 from volcano_py.plugins.predicates.devices.counting import Counting, counting
 from volcano_py.plugins.predicates.devices.matching import Matches
-from volcano_py.plugins.predicates.devices.places import Places, places
+from volcano_py.plugins.predicates.devices.places import NETWORK, Places, places
 from volcano_py.plugins.predicates.devices.search import Chosen
 from volcano_py.plugins.predicates.devices.use import DeviceUse, all_free
 from volcano_py.plugins.predicates.devices.wanted import Wanted
-from volcano_py.state.devices.needs import DeviceTrouble, GivenDevices, OpenDevices
+from volcano_py.state.devices.needs import Ask, DeviceTrouble, GivenDevices, OpenDevices
 from volcano_py.state.nodes.terms import Mask, affinity_mask
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.table import NOWHERE
@@ -48,9 +49,10 @@ class Devices:
         self._places: Places = places(ssn.nodes, picture)
         self._counting: Counting = counting(ssn.nodes, picture)
         self._use = DeviceUse(ssn)
-        self._choices = Choices(ssn, self._places, self._use)
+        self._choices = Choices(ssn, self._places, self._counting, self._use)
         self._wanted: dict[tuple[OpenDevices, ...], Wanted] = {}
         self._given: dict[int, Mask | None] = {}
+        ssn.shared(MostDevices).let_chooser_say(self._most_on_a_node)
 
     def fault(self, task_class: TaskClass) -> Refusal | None:
         """What is wrong with a claim, so that no node will do."""
@@ -67,6 +69,8 @@ class Devices:
         usable = self._usable(task_class)
         if usable is not None:
             self._write(codes, ~usable[view.rows], advice.OUT_OF_REACH)
+        if not view.released and self._choices.has_promise(task_class):
+            self._write(codes, np.ones(len(codes), dtype=np.bool_), advice.IN_USE, resolvable=True)
         if (needs := self._choices.open(task_class)) and len(asking := np.flatnonzero(codes == FITS)):
             wanted, rows = self._wanted_by(needs), view.rows[asking]
             refused = np.zeros(len(codes), dtype=np.bool_)
@@ -138,6 +142,12 @@ class Devices:
                 needs, self._picture, self._places, self._counting, self._matches, size
             )
         return found
+
+    def _most_on_a_node(self, ask: Ask) -> int:
+        """How many devices a request for all of them may get."""
+        node = self._places.node[self._matches.mask(ask).selectable]
+        of_nodes = np.bincount(node[(node != NETWORK) & (node < len(self._ssn.nodes.nodes))], minlength=1)
+        return int(of_nodes.max() + (node == NETWORK).sum())
 
     def _usable(self, task_class: TaskClass) -> Mask | None:
         """[N] nodes from which the devices that the claims have can be used; None: all."""

@@ -102,7 +102,12 @@ class _Option(msgspec.Struct, frozen=True, eq=False):
 
 
 class Problem:
-    """The claims of a pod, prepared for all nodes; good as long as the devices stay the same."""
+    """The claims of a pod, prepared for all nodes; good as long as the devices stay the same.
+
+    Attributes:
+        kinds: [D] a number that devices share if one can take the place of the other in every solution. Two nodes find
+            the same if the kinds of their devices are the same one by one, and so are those that are free.
+    """
 
     def __init__(
         self,
@@ -136,7 +141,8 @@ class Problem:
         like = counting.whole.like.copy()
         shared = sorted({at for slot in self._slots for way in slot.ways for at in way.takings})
         like[shared] = like.max(initial=0) + 1 + np.arange(len(shared))
-        self._alike = _alike(masks, rules, like)
+        self.kinds = _kinds(masks, rules, like)
+        self._alike: list[int] = self.kinds.tolist()
 
     def solve(
         self, seen: NDArray[np.intp], free: Free, *, sees_incomplete: bool = False, steps: int = STEPS
@@ -330,13 +336,11 @@ def _is_for(constraint: Constraint, request: Request, ask: Ask) -> bool:
     return not constraint.requests or request.name in constraint.requests or ask.name in constraint.requests
 
 
-def _alike(masks: Sequence[Mask], rules: Sequence[_Rule], like: NDArray[np.intp]) -> list[int]:
-    """[D] a number that devices share if one can take the place of the other in every solution; those with one number
-    in `like` [D] consume the same."""
+def _kinds(masks: Sequence[Mask], rules: Sequence[_Rule], like: NDArray[np.intp]) -> NDArray[np.int64]:
+    """[D] a number for each device, as `Problem.kinds`; those with one number in `like` [D] consume the same."""
     columns = [mask.astype(np.int64) for mask in masks]
     columns += [np.array(rule.values, dtype=np.int64) + 1 for rule in rules]
     numbers = like.astype(np.int64)
     for column in columns:
         numbers = np.unique(numbers * (len(like) + 1) + column, return_inverse=True)[1].astype(np.int64)
-    found: list[int] = numbers.tolist()
-    return found
+    return numbers

@@ -67,8 +67,8 @@ class DeviceUse:
         self._cluster, self._tasks = cluster, cluster.ledger.tasks
         self._picture = cluster.snapshot.devices
         picture = self._picture
-        self._now, self._then = picture.held.copy(), picture.held.copy()
-        self._taken_now, self._taken_then = picture.taken.copy(), picture.taken.copy()
+        self._now, self._then = picture.held.copy(), picture.held - picture.going
+        self._taken_now, self._taken_then = picture.taken.copy(), picture.taken - picture.going_taken
         self._shared = np.zeros(len(picture.devices), dtype=np.bool_)
         self._shared[picture.shares.positions] = True
         self._claims: dict[str, _Claim] = {}

@@ -70,15 +70,21 @@ class Wanted:
             counting,
             lambda ask: by_ask[ask].costs.of,
         )
-        any_node = np.logical_or.reduce([found.selectable for found in matched.values()])
-        self.spans_nodes = bool(((places.node == NETWORK) | counting.spanning(places.node))[any_node].any())
-        self._is_simple = is_simple(self._needs) and not self.spans_nodes
+        nothing = np.zeros(len(picture.devices), dtype=np.bool_)
+        self._concerned = np.logical_or.reduce([nothing, *(found.selectable for found in matched.values())])
+        spanning = (places.node == NETWORK) | counting.spanning(places.node)
+        self.spans_nodes = bool(spanning[self._concerned].any())
         there = places.node < size
         self._requests = [
             (by_ask[request.ways[0]], by_ask[request.ways[0]].selectable & there)
             for need in needs
             for request in need.requests
         ]
+        self._is_simple = bool(self._requests) and is_simple(self._needs) and not self.spans_nodes
+        self._answers: dict[tuple[bool, bytes, bytes], bool] = {}
+        """What a node that sees such devices, free or in use, has answered."""
+        are_shared = any(each.costs.of for each in self.asked)
+        self._is_intricate = are_shared or bool(counting.whole.like[self._concerned].any())
 
     def choose(self, row: int, free: Free) -> Chosen | None:
         """The devices of each claim on the node; None if it does not have them."""
@@ -88,12 +94,25 @@ class Wanted:
     def fits(self, rows: Rows, free: Free) -> Mask:
         """[K] nodes that have the devices."""
         if not self._is_simple or len(rows) <= _FEW:
-            return np.array([self.choose(row, free) is not None for row in rows.tolist()], dtype=np.bool_)
+            return np.array([self._has(row, free) for row in rows.tolist()], dtype=np.bool_)
         rooms = self._rooms(rows, free)
         fits: Mask = rooms.room[rows] > 0
         for at in np.flatnonzero(fits & ~rooms.is_exact[rows]).tolist():
-            fits[at] = self.choose(int(rows[at]), free) is not None
+            fits[at] = self._has(int(rows[at]), free)
         return fits
+
+    def _has(self, row: int, free: Free) -> bool:
+        """Whether the node has the devices. Most nodes are like others, and a search can take many steps. Where devices
+        are shared or share counters, it matters as well how much is left of them."""
+        if self._is_intricate:
+            return self.choose(row, free) is not None
+        seen = self._places.seen_from(row)
+        seen = seen[self._concerned[seen]]
+        key = self._places.is_incomplete(row), self._problem.kinds[seen].tobytes(), free.devices[seen].tobytes()
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = self._answers[key] = self.choose(row, free) is not None
+        return answer
 
     def room(self, rows: Rows, free: Free) -> NDArray[np.int64] | None:
         """[K] how many such pods each node takes, one after the other; None where they have to be tried."""

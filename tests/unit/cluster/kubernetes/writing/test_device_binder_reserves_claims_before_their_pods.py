@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from tests.unit.cluster.fakes import (
     refusal,
     settle,
 )
-from volcano_py.api.devices.claims import DELETE_PROTECTION
+from volcano_py.api.devices.claims import DELETE_PROTECTION, ClaimMeta
 from volcano_py.api.effects import Bind
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.writing.device_binder import DeviceBinder
@@ -48,6 +49,56 @@ async def test_a_claim_gets_its_devices_and_the_pod_as_user(
     ]
     await settle()
     assert (device_bench.binder.waiting, device_bench.outcomes.lines) == (0, [])
+
+
+async def test_a_claim_that_is_known_to_have_no_devices_is_not_read(
+    api: FakeApi, claims: ClaimServer, device_bench: DeviceBench
+) -> None:
+    known(device_bench, version="5", finalizers=["example.com/mine"])
+    device_bench.binder.submit([bind()])
+    await eventually(lambda: device_bench.ready == ["a"])
+    assert api.sent("GET") == []
+    assert claims.claims["gpus"]["metadata"]["finalizers"] == ["example.com/mine", DELETE_PROTECTION]
+    assert (claims.users(), claims.allocation()) == (["a"], written("gpu-0"))
+
+
+@pytest.mark.parametrize("has", [{}, {"allocation": written("gpu-0"), "reservedFor": [user("b")]}])
+async def test_if_what_is_known_is_outdated_the_claim_is_read(
+    api: FakeApi, claims: ClaimServer, device_bench: DeviceBench, has: dict[str, Any]
+) -> None:
+    claims.add(**has)
+    known(device_bench, version="4")
+    device_bench.binder.submit([bind()])
+    await eventually(lambda: device_bench.ready == ["a"], device_bench.clock)
+    assert len(api.sent("GET")) == 1
+    assert claims.users() == [*(["b"] if has else []), "a"]
+
+
+async def test_a_pod_that_brings_no_devices_reads_the_claim(
+    api: FakeApi, claims: ClaimServer, device_bench: DeviceBench
+) -> None:
+    """Another pod has brought them, which the watch does not show yet."""
+    known(device_bench, version="4")
+    claims.protected(allocation=written("gpu-0"), reservedFor=[user("b")])
+    device_bench.binder.submit([bind("a", gets())])
+    await eventually(lambda: device_bench.ready == ["a"])
+    assert (len(api.sent("GET")), claims.users()) == (1, ["b", "a"])
+
+
+async def test_a_claim_that_was_deleted_meanwhile_is_named(
+    api: FakeApi, claims: ClaimServer, device_bench: DeviceBench
+) -> None:
+    known(device_bench, version="5")
+    api.on("PATCH", f"{CLAIMS}/gpus", refusal(404, "NotFound"))
+    device_bench.binder.submit([bind()])
+    assert await device_bench.failed() == "ResourceClaim ns/gpus was deleted"
+
+
+def known(bench: DeviceBench, *, version: str, finalizers: Sequence[str] = ()) -> None:
+    """The watch has shown the claim so."""
+    bench.vacant["ns/gpus"] = ClaimMeta(
+        namespace="ns", name="gpus", uid="uid-gpus", resource_version=version, finalizers=list(finalizers)
+    )
 
 
 async def test_other_finalizers_and_users_stay(api: FakeApi, claims: ClaimServer, device_bench: DeviceBench) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+import pytest
+
 from tests.support.placement.devices import (
     DRIVER,
     allocated,
@@ -25,9 +28,11 @@ from volcano_py.api.devices.claims import (
     AllocatedDevices,
     Allocation,
     CapacityRequests,
+    DeviceConstraint,
     DeviceRequest,
     DeviceResult,
     DeviceToleration,
+    ResourceClaimSpec,
 )
 from volcano_py.api.devices.slices import DeviceTaint, ResourceSlice
 from volcano_py.api.effects import Bind, DeviceBinding
@@ -38,6 +43,8 @@ from volcano_py.framework.views import FITS, NodeView
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.predicates import Predicates
 from volcano_py.plugins.predicates.devices.advice import FAULTY_POOL, IN_USE, NOT_THERE, OUT_OF_REACH
+from volcano_py.plugins.predicates.devices.search import Chosen, NotChosen, Problem
+from volcano_py.state.table.table import Rows
 
 VICTIM = "pod-team-victim"
 """Its UID."""
@@ -288,6 +295,36 @@ def share(memory: str) -> Allocation:
     return Allocation(devices=AllocatedDevices(results=[result]), node_selector=on_node("n1"))
 
 
+# -- claims and nodes that are special --------------------------------------------------------------------------------
+
+
+def test_a_claim_that_asks_for_nothing_suits_every_node() -> None:
+    nothing = msgspec.structs.replace(device_claim("nothing"), spec=ResourceClaimSpec())
+    nodes = [node(f"more-{number}") for number in range(20)]
+    opened = session(nodes, resource_slice("s", "d0", on="n1"), nothing, waiting("p", "nothing"))
+    assert len(willing(opened, Predicates, "p")) == len(nodes) + 2
+
+
+def test_nodes_with_equal_devices_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search can take many steps: 8 devices on different roots of 7 take all orders of these."""
+    searched: list[int] = []
+    solve = Problem.solve
+
+    def counted(problem: Problem, seen: Rows, *args: Any, **options: Any) -> Chosen | NotChosen:
+        searched.append(len(seen))
+        return solve(problem, seen, *args, **options)
+
+    monkeypatch.setattr(Problem, "solve", counted)
+    roots = [device(f"d{number}", {"root": number // 2}) for number in range(6)]
+    slices = [resource_slice(f"s-{name}", *roots, on=name) for name in ("n1", "n2", "n3")]
+    constraint = DeviceConstraint(distinct_attribute="gpu.example.com/root")
+    claim = device_claim("new", request(count=3), constraints=[constraint])
+    held = device_claim("held", allocation=allocated(("n3", "d0"), ("n3", "d1"), node="n3"), users=["somebody"])
+    opened = session(node("n3"), slices, claim, held, waiting("p", "new"))
+    assert answers(opened, Predicates, "p") == {"n1": "", "n2": "", "n3": IN_USE}
+    assert len(searched) == 2
+
+
 # -- what pods take ---------------------------------------------------------------------------------------------------
 
 
@@ -337,13 +374,14 @@ def test_a_pod_with_the_promise_of_a_place_does_not_bring_them() -> None:
     assert results(*written(opened, "q")) == [("n1", "d0")]
 
 
-def test_a_claim_with_devices_is_reserved_once_for_each_pod() -> None:
+def test_a_claim_with_devices_is_looked_at_before_each_binding() -> None:
+    """Even if it is reserved for the pod: after a failed binding, that may have been taken back a moment ago."""
     given = device_claim("given", allocation=allocated(("n1", "d0"), node="n1"), users=["pod-team-p"])
     known = with_claims(pod("p", group="g"), "given")
     opened = session(two_devices(), given, known, waiting("q", "given"))
     opened.place("g", {"p": "n1", "q": "n1"}).commit()
-    assert written(opened, "p") == ()
-    assert [each.allocation for each in written(opened, "q")] == [None]
+    for name in ("p", "q"):
+        assert [each.allocation for each in written(opened, name)] == [None]
 
 
 # -- evictions --------------------------------------------------------------------------------------------------------
@@ -352,7 +390,16 @@ def test_a_claim_with_devices_is_reserved_once_for_each_pod() -> None:
 def with_victim(*users: str) -> Opened:
     held = device_claim("held", allocation=allocated(("n1", "d0"), node="n1"), users=users)
     victim = with_claims(pod("victim", group="g", on="n1"), "held")
-    return session(resource_slice("s", "d0", on="n1"), held, victim, device_claim("new"), waiting("p", "new"))
+    return session(
+        resource_slice("s", "d0", on="n1"),
+        held,
+        victim,
+        device_claim("new"),
+        device_claim("other"),
+        waiting("p", "new"),
+        waiting("q", "new"),
+        waiting("r", "other"),
+    )
 
 
 def test_the_device_of_a_pod_that_is_evicted_can_be_promised_once() -> None:
@@ -360,17 +407,26 @@ def test_the_device_of_a_pod_that_is_evicted_can_be_promised_once() -> None:
     statement = opened.evict("victim")
     assert will_take(opened)
     opened.pipeline("g", {"p": "n1"}, statement)
-    assert not will_take(opened)
+    assert not will_take(opened, "r")
     statement.discard()
     assert not will_take(opened)
     assert answers(opened, Predicates, "p")["n1"] == IN_USE
 
 
-def will_take(opened: Opened) -> bool:
-    """Whether node n1 takes pod p once terminating pods are gone."""
+def will_take(opened: Opened, name: str = "p") -> bool:
+    """Whether node n1 takes the pod once terminating pods are gone."""
     view = NodeView(opened.ssn.ledger.nodes, node_rows(opened, ["n1"]), released=True)
-    (code,) = opened.plugin(Predicates).predicate(class_of(opened, "p"), view)
+    (code,) = opened.plugin(Predicates).predicate(class_of(opened, name), view)
     return bool(code == FITS)
+
+
+def test_a_pod_that_shares_a_claim_waits_with_the_one_whose_device_is_not_free_yet() -> None:
+    """Its binding would be refused, as long as the victim has the device: the state counts that as in use."""
+    opened = with_victim(VICTIM)
+    statement = opened.evict("victim")
+    opened.pipeline("g", {"p": "n1"}, statement)
+    assert answers(opened, Predicates, "q")["n1"] == IN_USE
+    assert will_take(opened, "q")
 
 
 def test_a_device_that_others_use_too_is_not_freed_by_an_eviction() -> None:
