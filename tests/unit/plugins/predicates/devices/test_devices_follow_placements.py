@@ -201,10 +201,14 @@ def test_the_whole_of_a_card_can_be_promised_when_its_parts_are_given_up() -> No
         device("d0", {"whole": False}, consumes_counters=[consumes("card", memory=20)]),
         device("d1", {"whole": True}, consumes_counters=[consumes("card", memory=40)]),
     ]
-    opened = session(card()[0], resource_slice("s", *parts, on="n1", count=2), held, victim, whole, waiting("p", "new"))
+    waits = [waiting("p", "new"), waiting("q", "new")]
+    opened = session(card()[0], resource_slice("s", *parts, on="n1", count=2), held, victim, whole, waits)
     assert answers(opened, Predicates, "p")["n1"] == IN_USE
-    opened.evict("victim")
+    statement = opened.evict("victim")
     assert will_take(opened)
+    opened.pipeline("g", {"p": "n1"}, statement)
+    assert answers(opened, Predicates, "q")["n1"] == IN_USE, "it shares the claim, and the part is not given up yet"
+    assert will_take(opened, "q")
 
 
 def test_placing_a_part_concerns_other_nodes_that_have_parts_of_the_same() -> None:
@@ -254,10 +258,15 @@ def test_the_room_of_a_shared_device_is_how_often_its_capacity_is_there() -> Non
 def test_the_share_of_a_pod_that_is_evicted_can_be_promised() -> None:
     held = device_claim("held", asking("7"), allocation=share("7"), users=[VICTIM])
     victim = with_claims(pod("victim", group="g", on="n1"), "held")
-    opened = session(lent(), held, victim, device_claim("new", asking("4")), waiting("p", "new"))
+    waits = [waiting("p", "new"), waiting("q", "new"), waiting("r", "small")]
+    claims = [device_claim("new", asking("4")), device_claim("small", asking("3"))]
+    opened = session(lent(), held, victim, claims, waits)
     assert answers(opened, Predicates, "p")["n1"] == IN_USE
-    opened.evict("victim")
+    statement = opened.evict("victim")
     assert will_take(opened)
+    opened.pipeline("g", {"p": "n1"}, statement)
+    assert answers(opened, Predicates, "q")["n1"] == IN_USE, "it shares the claim, and the share is not given up yet"
+    assert willing(opened, Predicates, "r") == ["n1"], "so much is free now, and will be"
 
 
 def test_a_shared_device_consumes_its_counters_once() -> None:
