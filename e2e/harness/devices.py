@@ -94,6 +94,23 @@ class Driver:
         ]
         await self._create(f"{node}-{self.name}-devices", {**common, "devices": devices})
 
+    async def publish_shared(self, node: str, name: str, memory: int, step: int) -> None:
+        """The node has a device with so much memory, which claims can share in steps."""
+        bounds = {"min": f"{step}Gi", "step": f"{step}Gi", "max": f"{memory}Gi"}
+        policy = {"default": f"{step}Gi", "validRange": bounds}
+        device = {
+            "name": name,
+            "allowMultipleAllocations": True,
+            "capacity": {"memory": {"value": f"{memory}Gi", "requestPolicy": policy}},
+        }
+        spec: Object = {
+            "driver": self.name,
+            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+            "nodeName": node,
+            "devices": [device],
+        }
+        await self._create(f"{node}-{self.name}", spec)
+
     async def _create(self, name: str, spec: Object) -> None:
         self._slices.append(name)
         await self.cluster.client.create(SLICES, {"metadata": {"name": name}, "spec": spec})

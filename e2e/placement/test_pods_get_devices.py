@@ -186,6 +186,33 @@ async def test_a_card_is_given_whole_or_in_halves(
     assert (await devices_of(namespace))["whole"] == {(node, "whole")}
 
 
+async def test_claims_share_a_device_as_long_as_its_capacity_lasts(
+    driver: Driver, namespace: Namespace, simulated_nodes: SimulatedNodes, start_daemon: StartDaemon
+) -> None:
+    """Two claims for 15 of 40 get 20 each, as the driver has steps of 10. A new daemon knows it."""
+    daemon = await start_daemon()
+    pool = await simulated_nodes(1)
+    (node,) = pool.names
+    await driver.publish_shared(node, "gpu-0", 40, 10)
+    await namespace.apply(
+        driver.template("some", capacity={"requests": {"memory": "15Gi"}}),
+        gang("train", 2, node_selector=pool.selector, **from_template("some")),
+    )
+    await namespace.wait_phases(Running=2)
+    results = [
+        result for claim in (await claims_in(namespace)).values() for result in claim.allocation["devices"]["results"]
+    ]
+    assert [(each["device"], each["consumedCapacity"]) for each in results] == [("gpu-0", {"memory": "20Gi"})] * 2
+    assert len({each["shareID"] for each in results}) == 2
+
+    assert await daemon.stop() == 0
+    await start_daemon()
+    await namespace.apply(pod("late", node_selector=pool.selector, **from_template("some")))
+    await namespace.wait_event("FailedScheduling", "Pod/late", saying="device")
+    await namespace.delete_pod("train-0")
+    await namespace.wait_phases(Running=2)
+
+
 async def test_a_restart_keeps_allocations_and_a_deleted_pod_makes_room_for_the_next(
     driver: Driver, namespace: Namespace, simulated_nodes: SimulatedNodes, start_daemon: StartDaemon
 ) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import permutations
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ from tests.support.placement.devices import (
 from tests.support.registries import checked_registry
 from tests.support.sessions import node, pod, pod_group
 from volcano_py.api.devices.claims import DeviceRequest, ResourceClaim
+from volcano_py.api.devices.slices import DeviceCapacity, RequestPolicy, SliceDevice
 from volcano_py.api.objects import ApiObject, Pod
 from volcano_py.config.parse import parse_configuration
 from volcano_py.simulation import Simulation
@@ -37,6 +39,8 @@ FABRIC = "fabric"
 """The pool of devices that all nodes can use."""
 ANY = ""
 CARD = 2
+SHARED = "c"
+"""A model of which each device has two slots."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ class World:
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
     cores = {f"n{number}": draw(st.integers(1, 4)) for number in range(draw(st.integers(1, 3)))}
-    models = st.lists(st.sampled_from("ab"), max_size=4)
+    models = st.lists(st.sampled_from("ab" if draw(st.booleans()) else "abc"), max_size=4)
     pools = {name: draw(models) for name in [*cores, FABRIC]}
     amounts = st.sampled_from([[0], [0, 1], [1, 2]])
     parts = {name: draw(st.lists(st.sampled_from(draw(amounts)), min_size=4, max_size=4)) for name in pools}
@@ -91,7 +95,7 @@ def objects(world: World) -> list[tuple[str, ApiObject]]:
         found.append(node(name, cpu=str(cores)))
     for pool, models in world.models.items():
         devices = [
-            device(f"d{at}", {"model": model}, consumes_counters=[consumes("card", memory=part)] if part else [])
+            _device(f"d{at}", model, part)
             for at, (model, part) in enumerate(zip(models, world.parts[pool], strict=False))
         ]
         if devices:
@@ -107,6 +111,19 @@ def objects(world: World) -> list[tuple[str, ApiObject]]:
             with_claims(pod(f"p{gang}-{at}", group=f"g{gang}", cpu="1"), *claims) for at, claims in enumerate(members)
         ]
     return [(type(each).__name__, each) for each in found]
+
+
+def _device(name: str, model: str, part: int) -> SliceDevice:
+    """A request takes one slot, unless it says something else."""
+    found = device(name, {"model": model}, consumes_counters=[consumes("card", memory=part)] if part else [])
+    if model != SHARED:
+        return found
+    slots = DeviceCapacity(value="2", request_policy=RequestPolicy(default="1"))
+    return msgspec.structs.replace(found, allow_multiple_allocations=True, capacity={"slots": slots})
+
+
+def _slots(model: str) -> int:
+    return 2 if model == SHARED else 1
 
 
 def _request(at: int, ask: Ask) -> DeviceRequest:
@@ -142,7 +159,8 @@ def check(world: World, simulation: Simulation) -> None:
         assert users == {one.metadata.uid for one in placed}, "reserved for the pods that have a node, and for no other"
         for user in placed:
             assert {each.pool for each in results} <= {user.spec.node_name, FABRIC}
-    assert max(given_to.values(), default=1) == 1, "a device is in one claim"
+    for (pool, device_name), count in given_to.items():
+        assert count <= _slots(world.models[pool][int(device_name[1:])]), "a device is in one claim, or shared"
     assert is_within_cards(world, given_to)
     for one in pods.values():
         if one.spec.node_name:
@@ -168,28 +186,31 @@ def _names(each: Pod) -> list[str]:
 def check_nothing_waits_that_could_run(world: World, simulation: Simulation) -> None:
     """Of gangs of one pod with a claim of its own."""
     claims, pods = claims_of(simulation), pods_of(simulation)
-    used = {
+    used = Counter(
         (result.pool, result.device)
         for claim in claims.values()
         if claim.status.allocation is not None
         for result in claim.status.allocation.devices.results
-    }
+    )
     busy = Counter(each.spec.node_name for each in pods.values())
     for gang, members in enumerate(world.gangs):
         waiting = pods.get(f"p{gang}-0")
         if len(members) > 1 or waiting is None or waiting.spec.node_name or members[0] != [f"c{gang}-0"]:
             continue
-        wanted = [ask.model for ask in world.claims[f"c{gang}-0"] for _ in range(ask.count)]
+        asks = world.claims[f"c{gang}-0"]
+        wanted = [(number, ask.model) for number, ask in enumerate(asks) for _ in range(ask.count)]
         for name, cores in world.cores.items():
             free = [
                 (model, (pool, f"d{at}"))
                 for pool, models in world.models.items()
                 for at, model in enumerate(models)
-                if pool in (name, FABRIC) and (pool, f"d{at}") not in used
+                if pool in (name, FABRIC)
+                for _ in range(_slots(model) - used[pool, f"d{at}"])
             ]
             fits = any(
-                all(ask in (ANY, model) for ask, (model, _) in zip(wanted, some, strict=True))
-                and is_within_cards(world, used | {at for _, at in some})
+                all(ask in (ANY, model) for (_, ask), (model, _) in zip(wanted, some, strict=True))
+                and len({(request, at) for (request, _), (_, at) in zip(wanted, some, strict=True)}) == len(wanted)
+                and is_within_cards(world, {*used, *(at for _, at in some)})
                 for some in permutations(free, len(wanted))
             )
             assert not (fits and busy[name] < cores), f"{waiting.metadata.name} could run on {name}"

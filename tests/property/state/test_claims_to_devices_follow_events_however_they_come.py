@@ -3,11 +3,13 @@ follows from what there is in the end."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.support.placement.devices import (
     allocated,
@@ -20,6 +22,7 @@ from tests.support.placement.devices import (
     with_claims,
 )
 from tests.support.sessions import NOW, node, pod, pod_group
+from volcano_py.api.devices.claims import Allocation
 from volcano_py.api.objects import ApiObject, metadata_of
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.devices.needs import DeviceNeed
@@ -29,13 +32,28 @@ CLAIMS, CLASSES, PODS, NODES, NAMES = ("a", "b"), ("gpu", "net"), ("p", "q", "r"
 UIDS = tuple(pod(name).metadata.uid for name in PODS)
 
 devices = st.builds(
-    device, st.sampled_from(NAMES), st.sampled_from([{}, {"x": 1}, {"x": True}]), binds_to_node=st.booleans()
+    device,
+    st.sampled_from(NAMES),
+    st.sampled_from([{}, {"x": 1}, {"x": True}]),
+    st.sampled_from([{}, {"memory": "10"}, {"memory": "8", "slots": "2"}]),
+    binds_to_node=st.booleans(),
+    allow_multiple_allocations=st.booleans(),
 )
-allocations = st.none() | st.builds(
+
+
+def shared(given: Allocation, memory: int) -> Allocation:
+    """The same, of so much memory of each device."""
+    taken = {"memory": str(memory)}
+    results = [replace(each, share_id="s", consumed_capacity=taken) for each in given.devices.results]
+    return replace(given, devices=replace(given.devices, results=results))
+
+
+exclusive = st.builds(
     lambda found, admin: allocated(*found, node=found[0][0], admin=admin),
     st.lists(st.tuples(st.sampled_from(NODES), st.sampled_from(NAMES)), min_size=1, max_size=2),
     st.sampled_from([None, True]),
 )
+allocations = st.none() | exclusive | st.builds(shared, exclusive, st.integers(1, 9))
 claims = st.builds(
     lambda name, of, allocation, users, uid, owner, deleting: device_claim(
         name, request(of=of), allocation=allocation, users=users, uid=uid, owner=owner, deleting=deleting
@@ -94,10 +112,18 @@ def known(state: ClusterState) -> tuple[dict[str, tuple[tuple[DeviceNeed, ...], 
     picture = snapshot.devices
     positions = [position for claim in picture.claims.values() for position in claim.devices]
     assert picture.held.tolist() == np.bincount(positions, minlength=len(picture.devices)).tolist()
-    leaving = [position for claim in picture.claims.values() if claim.is_left for position in claim.devices]
+    going = [claim for claim in picture.claims.values() if claim.is_left]
+    leaving = [position for claim in going for position in claim.devices]
     assert picture.going.tolist() == np.bincount(leaving, minlength=len(picture.devices)).tolist()
+    for sums, counted in ((picture.taken, [*picture.claims.values()]), (picture.going_taken, going)):
+        taken: Counter[int] = Counter()
+        for claim in counted:
+            taken.update(claim.taken)
+        assert sums.tolist() == [taken[column] for column in range(len(picture.shares.value))]
     return found, (
-        [(each.key, repr(each.attributes), each.node, each.binds_to_node) for each in picture.devices],
+        [(each.key, repr(each.attributes), each.node, each.binds_to_node, each.is_shared) for each in picture.devices],
+        picture.shares.value.tolist(),
+        picture.taken.tolist(),
         picture.faults,
         {key: (each.uid, each.users, each.devices, each.is_given) for key, each in picture.claims.items()},
         picture.class_configs,

@@ -126,7 +126,8 @@ class DeviceResult(ApiObject, frozen=True):
     admin_access: bool | None = None
     tolerations: list[DeviceToleration] = []
     share_id: str | None = msgspec.field(default=None, name="shareID")
-    """Set where the device is shared; such results are written by other schedulers only."""
+    """Set where the device is shared: which of the shares this is."""
+    consumed_capacity: dict[str, str | int | float] = {}
 
 
 class AllocatedConfig(ApiObject, frozen=True):

@@ -24,8 +24,25 @@ class DeviceAttribute(ApiObject, frozen=True):
     version: str | None = None
 
 
+class ValidRange(ApiObject, frozen=True):
+    """`max` None: up to the whole; `step` None: any amount."""
+
+    min: str | int | float = "0"
+    max: str | int | float | None = None
+    step: str | int | float | None = None
+
+
+class RequestPolicy(ApiObject, frozen=True):
+    """Which amounts claims can take of a capacity: at most one of `valid_values` and `valid_range` is set."""
+
+    default: str | int | float | None = None
+    valid_values: list[str | int | float] = []
+    valid_range: ValidRange | None = None
+
+
 class DeviceCapacity(ApiObject, frozen=True):
     value: str | int | float = "0"
+    request_policy: RequestPolicy | None = None
 
 
 class Counter(ApiObject, frozen=True):

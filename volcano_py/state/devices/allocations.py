@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from itertools import chain
 from typing import Any, Final
+from uuid import NAMESPACE_OID, uuid5
 
 import msgspec
 
@@ -12,6 +14,7 @@ from volcano_py.api.devices.claims import AllocatedConfig, AllocatedDevices, All
 from volcano_py.api.objects import NodeSelector, NodeSelectorTerm, SelectorRequirement
 from volcano_py.state.devices.needs import Ask
 from volcano_py.state.devices.picture import Device, DevicePicture
+from volcano_py.state.devices.shares import consumption, written
 
 _FROM_CLASS: Final = "FromClass"
 _FROM_CLAIM: Final = "FromClaim"
@@ -20,16 +23,23 @@ _FROM_CLAIM: Final = "FromClaim"
 def allocation(picture: DevicePicture, claim: str, results: Sequence[tuple[Ask, int]], node: str) -> Allocation:
     """That of the claim (namespace/name) of a pod that goes to `node`. `results`: the devices, as positions in
     `picture.devices`, and for which way to satisfy a request each was chosen."""
+    uid = picture.claims[claim].uid
     chosen = [(ask, picture.devices[position]) for ask, position in results]
     names = list(dict.fromkeys(ask.name for ask, _ in results))
     config = [*_of_classes(picture, results), *_of_claim(picture, claim, names)]
     return Allocation(
-        devices=AllocatedDevices(results=[_result(ask, device) for ask, device in chosen], config=config),
+        devices=AllocatedDevices(results=[_result(uid, ask, device) for ask, device in chosen], config=config),
         node_selector=_usable_from([device for _, device in chosen], node),
     )
 
 
-def _result(ask: Ask, device: Device) -> DeviceResult:
+def _result(claim: str, ask: Ask, device: Device) -> DeviceResult:
+    """`claim` is its UID. A share has a name of its own, by which the driver tells it from others of the device."""
+    consumed: Mapping[str, Fraction] = {}
+    share = None
+    if device.is_shared:
+        consumed = consumption(device, ask.capacity) or {}
+        share = str(uuid5(NAMESPACE_OID, "/".join((claim, ask.name, *device.key))))
     return DeviceResult(
         request=ask.name,
         driver=device.driver,
@@ -37,6 +47,8 @@ def _result(ask: Ask, device: Device) -> DeviceResult:
         device=device.name,
         admin_access=True if ask.is_admin else None,
         tolerations=list(ask.tolerations),
+        share_id=share,
+        consumed_capacity={device.published[name]: written(amount) for name, amount in consumed.items()},
     )
 
 

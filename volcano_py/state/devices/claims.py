@@ -21,6 +21,7 @@ from volcano_py.api.devices.claims import (
     ExactDeviceRequest,
     ResourceClaim,
 )
+from volcano_py.api.quantity import QuantityError, parse_quantity
 from volcano_py.state.devices import wording
 from volcano_py.state.devices.needs import ALL, Ask, Constraint, DeviceTrouble, OpenDevices, Request
 
@@ -91,7 +92,7 @@ def read_class(device_class: DeviceClass) -> Class:
 
 
 def devices_of(allocation: Allocation | None) -> tuple[DeviceKey, ...]:
-    """The devices that the claim takes from others: not those to which it has admin access."""
+    """The devices that the claim takes from others, or takes of: not those to which it has admin access."""
     if allocation is None:
         return ()
     results = allocation.devices.results
@@ -146,8 +147,6 @@ def _ask(claim: str, name: str, way: DeviceSubRequest, class_of: Callable[[str],
         raise _CannotAskError(text, is_unsupported=False)
     if way.allocation_mode not in (EXACT_COUNT, ALL_DEVICES):
         raise _CannotAskError(wording.unknown_mode(claim, name, way.allocation_mode))
-    if way.capacity is not None and way.capacity.requests:
-        raise _CannotAskError(wording.asks_for_capacity(claim, name))
     expressions = (*device_class.expressions, *_expressions(way.selectors))
     known = tuple(each for each in expressions if each is not None)
     if len(known) < len(expressions):
@@ -159,7 +158,19 @@ def _ask(claim: str, name: str, way: DeviceSubRequest, class_of: Callable[[str],
         tolerations=tuple(way.tolerations),
         count=ALL if way.allocation_mode == ALL_DEVICES else max(1, way.count),  # (the API server makes 1 of 0, too)
         is_admin=isinstance(way, ExactDeviceRequest) and way.admin_access,
+        capacity=_capacity(claim, name, way),
     )
+
+
+def _capacity(claim: str, request: str, way: DeviceSubRequest) -> tuple[tuple[str, str], ...]:
+    """Sorted, so that requests that differ in the order only are one."""
+    asked = {} if way.capacity is None else way.capacity.requests
+    try:
+        for amount in asked.values():
+            parse_quantity(amount)
+    except QuantityError as error:
+        raise _CannotAskError(wording.capacity_unreadable(claim, request, error)) from error
+    return tuple(sorted((name, str(amount)) for name, amount in asked.items()))
 
 
 def _expressions(selectors: Iterable[DeviceSelector]) -> tuple[str | None, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -73,8 +74,11 @@ class Devices:
         self._infos: dict[str, ClaimInfo] = {}
         self._held = np.zeros(0, dtype=np.int32)
         """[D] how many of them have each device."""
+        self._taken = np.zeros(0, dtype=np.int64)
+        """[K] what they take of devices that are shared."""
         self._going = np.zeros(0, dtype=np.int32)
-        """[D] the same of claims that are about to give their devices back."""
+        self._going_taken = np.zeros(0, dtype=np.int64)
+        """The same of claims that are about to give their devices back."""
         self._left: dict[str, frozenset[str]] = {}
         """Claims whose pods are gone → their users then. Kubernetes' controller releases them, a moment later."""
         self._stale: set[str] = set()
@@ -157,8 +161,10 @@ class Devices:
         given, devices = [*bindings], set[DeviceKey]()
         for binding in given:
             devices.update(devices_of(binding.allocation))
-        return all(self._is_available(pod, each) for each in given) and self._pools.have_counters_for(
-            devices, self._holders.is_held
+        return (
+            all(self._is_available(pod, each) for each in given)
+            and self._pools.have_counters_for(devices, self._holders.is_held)
+            and self._has_capacity_for([binding.allocation for binding in given])
         )
 
     def _is_available(self, pod: str, binding: DeviceBinding) -> bool:
@@ -169,7 +175,22 @@ class Devices:
         if binding.allocation is None:
             users = self._users(claim)
             return is_given and (pod in users or len(users) < MOST_RESERVATIONS)
-        return not is_given and not any(map(self._holders.is_held, devices_of(binding.allocation)))
+        return not is_given and not any(map(self._is_taken, devices_of(binding.allocation)))
+
+    def _is_taken(self, device: DeviceKey) -> bool:
+        return self._holders.is_held(device) and not self._pools.is_shared(device)
+
+    def _has_capacity_for(self, allocations: Iterable[Allocation | None]) -> bool:
+        """Whether shared devices have enough left for these."""
+        sharing = [each for each in allocations if each is not None and any(of.share_id for of in each.devices.results)]
+        if not sharing:
+            return True
+        self._settle()
+        wanted: Counter[int] = Counter()
+        for allocation in sharing:
+            wanted.update(self._pools.taken(allocation))
+        left = self._pools.shares.value - self._taken
+        return all(left[column] >= amount for column, amount in wanted.items())
 
     def assume(self, pod: str, bindings: Iterable[DeviceBinding]) -> None:
         """This is being written for the pod with that UID."""
@@ -266,36 +287,50 @@ class Devices:
         return self._picture
 
     def _current_picture(self) -> DevicePicture:
+        self._settle()
+        if self._configs is None:
+            self._configs = {name: each.config for name, each in self._classes.items() if each.config}
+        return DevicePicture(
+            version=self._pools.version,
+            devices=self._pools.devices,
+            faults=self._pools.faults,
+            claims=self._infos.copy(),
+            class_configs=self._configs,
+            held=self._held.copy(),
+            going=self._going.copy(),
+            counters=self._pools.counters,
+            shares=self._pools.shares,
+            taken=self._taken.copy(),
+            going_taken=self._going_taken.copy(),
+        )
+
+    def _settle(self) -> None:
+        """Make what is known of pools and claims current."""
         if self._pools.settle():
             self._stale.update(key for key, _ in self._claims.items())
             self._infos.clear()
             self._held, self._going = (np.zeros(len(self._pools.devices), dtype=np.int32) for _ in range(2))
+            self._taken, self._going_taken = (np.zeros_like(self._pools.shares.value) for _ in range(2))
         for key in self._stale:
             self._renew(key)
         self._stale.clear()
-        if self._configs is None:
-            self._configs = {name: each.config for name, each in self._classes.items() if each.config}
-        pools = self._pools
-        return DevicePicture(
-            pools.version,
-            pools.devices,
-            pools.faults,
-            self._infos.copy(),
-            self._configs,
-            self._held.copy(),
-            self._going.copy(),
-            pools.counters,
-        )
 
     def _renew(self, key: str) -> None:
         """Make the info of a claim again."""
         if (before := self._infos.pop(key, None)) is not None:
-            self._held[list(before.devices)] -= 1
-            self._going[list(before.devices)] -= before.is_left
+            self._count(before, -1)
         if (claim := self._claims.get(key)) is not None:
             info = self._infos[key] = self._info(claim)
-            self._held[list(info.devices)] += 1
-            self._going[list(info.devices)] += info.is_left
+            self._count(info, 1)
+
+    def _count(self, info: ClaimInfo, sign: int) -> None:
+        devices, columns = list(info.devices), list(info.taken)
+        amounts = np.array([*info.taken.values()], dtype=np.int64)
+        self._held[devices] += sign
+        self._taken[columns] += sign * amounts
+        if info.is_left:
+            self._going[devices] += sign
+            self._going_taken[columns] += sign * amounts
 
     def _info(self, claim: Claim) -> ClaimInfo:
         allocation = self._allocation(claim)
@@ -303,10 +338,11 @@ class Devices:
         return ClaimInfo(
             uid=claim.uid,
             users=self._users(claim),
-            devices=tuple(position for position in positions if position is not None),
+            devices=tuple(dict.fromkeys(position for position in positions if position is not None)),
             is_given=allocation is not None,
             is_left=bool(claim.users) and claim.users <= self._left.get(claim.key, _NOBODY),
             config=claim.config,
+            taken=self._pools.taken(allocation),
         )
 
 

@@ -24,6 +24,7 @@ class Ask(msgspec.Struct, frozen=True, array_like=True):
         device_class: its name, for messages.
         expressions: CEL, of the class and then of the request. All must hold.
         count: how many devices, or `ALL`.
+        capacity: what is needed of each capacity, by name and as written.
         is_admin: devices that others use will do, and stay usable for others.
     """
 
@@ -33,6 +34,7 @@ class Ask(msgspec.Struct, frozen=True, array_like=True):
     tolerations: tuple[DeviceToleration, ...] = ()
     count: int = 1
     is_admin: bool = False
+    capacity: tuple[tuple[str, str], ...] = ()
 
 
 class Request(msgspec.Struct, frozen=True, array_like=True):

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from volcano_py.api.devices.claims import ClaimConfig
 from volcano_py.api.devices.slices import DeviceTaint
 from volcano_py.api.objects import NodeSelector
-from volcano_py.state.devices.counters import Counters
+from volcano_py.state.devices.counters import Amounts, Counters
+from volcano_py.state.devices.shares import NO_SHARES, Policy, Shares
 
 
 class Version(msgspec.Struct, frozen=True):
@@ -34,6 +35,9 @@ class Device(msgspec.Struct, frozen=True, eq=False):
         node: the only node on which it can be used; "" for devices of the network.
         nodes: from which nodes a device of the network can be used; None with `node` "": from all.
         binds_to_node: once given it can be used from the node it was given for only, wherever it could be before.
+        is_shared: several claims can have it at once, as long as its capacity lasts.
+        policies: for capacity, by `domain/name`.
+        published: of devices that are shared, how the driver calls each capacity.
         unusable: why it is given to nobody: it needs something that is not evaluated. "" for most.
     """
 
@@ -47,6 +51,9 @@ class Device(msgspec.Struct, frozen=True, eq=False):
     nodes: NodeSelector | None = None
     unusable: str = ""
     binds_to_node: bool = False
+    is_shared: bool = False
+    policies: Mapping[str, Policy] = msgspec.field(default_factory=dict)
+    published: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -69,8 +76,9 @@ class ClaimInfo(msgspec.Struct, frozen=True, eq=False):
 
     Attributes:
         users: UIDs of those for which it is reserved, or is about to be.
-        devices: positions in `DevicePicture.devices` of what it has, or is about to get; without those to which it has
-            admin access only.
+        devices: positions in `DevicePicture.devices` of what it has, or is about to get, each once; without those to
+            which it has admin access only.
+        taken: of devices that are shared, what it takes, by columns of `DevicePicture.shares`.
         is_given: it has its devices, or is about to get them.
         is_left: all pods for which it is reserved are gone; it gives its devices back in a moment.
         config: of the claim itself, for its allocation.
@@ -82,6 +90,7 @@ class ClaimInfo(msgspec.Struct, frozen=True, eq=False):
     is_given: bool = False
     is_left: bool = False
     config: tuple[ClaimConfig, ...] = ()
+    taken: Mapping[int, int] = msgspec.field(default_factory=dict)
 
 
 class DevicePicture(msgspec.Struct, frozen=True, eq=False):
@@ -97,6 +106,9 @@ class DevicePicture(msgspec.Struct, frozen=True, eq=False):
         going: [D] how many of these are about to give it back.
         class_configs: parameters for drivers that a device class adds to allocations, by its name.
         counters: of each pool that has some, with the position of its first device.
+        shares: capacity of devices that are shared.
+        taken: [K] how much claims have of it, or are about to get.
+        going_taken: [K] the part of that of claims that are about to give it back.
     """
 
     version: int = 0
@@ -107,6 +119,9 @@ class DevicePicture(msgspec.Struct, frozen=True, eq=False):
     held: NDArray[np.int32] = msgspec.field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     going: NDArray[np.int32] = msgspec.field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     counters: tuple[tuple[int, Counters], ...] = ()
+    shares: Shares = NO_SHARES
+    taken: Amounts = msgspec.field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    going_taken: Amounts = msgspec.field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 NO_DEVICES = DevicePicture()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
+from volcano_py.api.devices.claims import Allocation
 from volcano_py.state.devices.claims import DeviceKey
 from volcano_py.state.devices.counters import Counters
 from volcano_py.state.devices.picture import Device, PoolFault
+from volcano_py.state.devices.shares import NO_SHARES, Shares, read_consumed
 from volcano_py.state.devices.slices import Pool, PoolKey, Slice, read_pool
 
 
@@ -20,6 +23,7 @@ class Pools:
         devices: in the order in which they are tried.
         faults: of pools that are left out, by driver and pool.
         counters: of pools that have some, each with the position of its first device.
+        shares: capacity of devices that are shared.
     """
 
     def __init__(self) -> None:
@@ -31,6 +35,7 @@ class Pools:
         self.devices: tuple[Device, ...] = ()
         self.faults: tuple[PoolFault, ...] = ()
         self.counters: tuple[tuple[int, Counters], ...] = ()
+        self.shares = NO_SHARES
 
     def put(self, old: Slice | None, new: Slice | None) -> None:
         """A slice has come, changed or gone."""
@@ -51,6 +56,7 @@ class Pools:
         first, last = ([pool for pool in ordered if pool.is_last is late] for late in (False, True))
         self.devices = tuple(device for pool in (*first, *last) for device in pool.devices)
         self.counters = tuple(_counters([*first, *last]))
+        self.shares = Shares(self.devices)
         self.faults = tuple(pool.fault for pool in ordered if pool.fault is not None)
         self._positions = {device.key: position for position, device in enumerate(self.devices)}
         self.version += 1
@@ -59,6 +65,23 @@ class Pools:
     def position(self, device: DeviceKey) -> int | None:
         """Where the device is in `devices`; None if it is not."""
         return self._positions.get(device)
+
+    def is_shared(self, device: DeviceKey) -> bool:
+        position = self.position(device)
+        return position is not None and position in self.shares
+
+    def taken(self, allocation: Allocation | None) -> dict[int, int]:
+        """What a claim takes by this allocation of devices that are shared: of each column of `shares`."""
+        taken: Counter[int] = Counter()
+        for result in () if allocation is None else allocation.devices.results:
+            position = self.position((result.driver, result.pool, result.device))
+            if position is None or position not in self.shares or result.admin_access:
+                continue
+            if result.share_id is None:
+                taken.update(self.shares.whole(position))
+            else:
+                taken.update(self.shares.taken(position, read_consumed(result.driver, result.consumed_capacity)))
+        return taken
 
     def have_counters_for(self, devices: Collection[DeviceKey], is_held: Callable[[DeviceKey], bool]) -> bool:
         """Whether what these devices consume is still there, beside what the devices consume that are held."""

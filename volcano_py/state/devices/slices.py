@@ -14,10 +14,11 @@ import msgspec
 
 from volcano_py.api.devices.slices import CounterConsumption, CounterSet, DeviceAttribute, ResourceSlice, SliceDevice
 from volcano_py.api.objects import NodeSelector
-from volcano_py.api.quantity import QuantityError
+from volcano_py.api.quantity import QuantityError, parse_quantity
 from volcano_py.state.devices import wording
 from volcano_py.state.devices.counters import Counters, read_counters
 from volcano_py.state.devices.picture import Device, PoolFault, Value, Version
+from volcano_py.state.devices.shares import read_policy
 
 PoolKey = tuple[str, str]
 """Driver, and name of the pool."""
@@ -90,10 +91,9 @@ def read_pool(key: PoolKey, slices: Iterable[Slice]) -> Pool | None:
         return Pool(contents, fault=_fault(key, contents, fault, is_incomplete=False))
     try:
         counters = _counters(contents)
+        devices = tuple(_device(key, content, each) for content in contents for each in content.devices)
     except QuantityError as error:
-        why = wording.counters_unreadable(error)
-        return Pool(contents, fault=_fault(key, contents, why, is_incomplete=False))
-    devices = tuple(_device(key, content, each) for content in contents for each in content.devices)
+        return Pool(contents, fault=_fault(key, contents, wording.amount_unreadable(error), is_incomplete=False))
     is_last = any(each.binding_conditions for content in contents for each in content.devices)
     return Pool(contents, devices, counters, is_last=is_last)
 
@@ -140,7 +140,12 @@ def _missing(consumed: CounterConsumption, counters: Mapping[str, Mapping[str, A
 
 
 def _device(key: PoolKey, content: Content, device: SliceDevice) -> Device:
+    """Raises QuantityError."""
     driver, pool = key
+    for each in device.capacity.values():
+        parse_quantity(each.value)
+    published = {name: name for name in device.capacity} if device.allow_multiple_allocations else {}
+    policies = {name: each.request_policy for name, each in device.capacity.items()}
     return Device(
         driver=driver,
         pool=pool,
@@ -151,6 +156,9 @@ def _device(key: PoolKey, content: Content, device: SliceDevice) -> Device:
         node=content.node,
         nodes=content.nodes,
         binds_to_node=device.binds_to_node,
+        is_shared=device.allow_multiple_allocations,
+        published=dict(_qualified(driver, published)),
+        policies={name: read_policy(each) for name, each in _qualified(driver, policies) if each},
         unusable=_unusable(content, device),
     )
 
@@ -173,10 +181,7 @@ def _qualified(driver: str, by_name: Mapping[str, Any]) -> Iterator[tuple[str, A
     yield from ((name, value) for name, value in by_name.items() if "/" in name)
 
 
-_FEATURES: Final = (
-    ("allow_multiple_allocations", wording.HAS_SEVERAL_USERS),
-    ("binding_conditions", wording.HAS_CONDITIONS),
-)
+_FEATURES: Final = (("binding_conditions", wording.HAS_CONDITIONS),)
 """Fields of devices that are not evaluated."""
 
 

@@ -70,10 +70,10 @@ def asks_for_nothing(claim: str, request: str) -> str:
     )
 
 
-def asks_for_capacity(claim: str, request: str) -> str:
+def capacity_unreadable(claim: str, request: str, error: ValueError) -> str:
     return (
-        f"request {request} of ResourceClaim {claim} has capacity.requests, which is not evaluated yet; recreate the "
-        "claim without, and select devices by their capacity"
+        f"request {request} of ResourceClaim {claim} asks for an amount of capacity that cannot be read: {error}; "
+        "recreate the claim with a quantity"
     )
 
 
@@ -101,7 +101,6 @@ def unknown_constraint(claim: str) -> str:
 
 # -- devices that are not usable; these end a sentence such as "3 devices are not usable: …" ---------------------------
 
-HAS_SEVERAL_USERS: Final = "can be given to several claims at once"
 HAS_CONDITIONS: Final = "has conditions for its binding"
 SELECTS_NODES: Final = "is in a slice with perDeviceNodeSelection"
 
@@ -120,8 +119,8 @@ def counter_set_twice(counter_set: str) -> str:
     return f"it has several counter sets with the name {counter_set}"
 
 
-def counters_unreadable(error: ValueError) -> str:
-    return f"of its counters, a value is not usable: {error}"
+def amount_unreadable(error: ValueError) -> str:
+    return f"of its counters or capacities, a value is not usable: {error}"
 
 
 def counters_missing(device: str, counters: str) -> str:

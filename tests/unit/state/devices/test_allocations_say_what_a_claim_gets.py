@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -20,6 +22,7 @@ from volcano_py.api.objects import NodeSelector, NodeSelectorTerm, SelectorRequi
 from volcano_py.state.devices.allocations import allocation
 from volcano_py.state.devices.needs import Ask
 from volcano_py.state.devices.picture import ClaimInfo, Device, DevicePicture
+from volcano_py.state.devices.shares import Policy
 
 CLAIM = "team/c"
 ASK = Ask("gpu", GPU)
@@ -70,6 +73,27 @@ def test_each_device_is_named_with_what_it_was_chosen_for() -> None:
         "pool": "n1",
         "device": "d0",
     }
+
+
+def test_a_share_has_a_name_of_its_own_and_says_what_it_consumes() -> None:
+    shared = Device(
+        DRIVER,
+        "n1",
+        "d0",
+        capacity={f"{DRIVER}/memory": "40Gi", "x.org/slots": "4"},
+        node="n1",
+        is_shared=True,
+        policies={"x.org/slots": Policy(default=Fraction(1))},
+        published={f"{DRIVER}/memory": "memory", "x.org/slots": "x.org/slots"},
+    )
+    first, second, again = made(
+        *((Ask(name, GPU, capacity=(("memory", "4Gi"),)), shared) for name in ("a", "b", "a"))
+    ).devices.results
+    assert first.consumed_capacity == {"memory": "4Gi", "x.org/slots": "1"}
+    assert (first.share_id, str(UUID(first.share_id))) == (again.share_id, first.share_id)
+    assert first.share_id != second.share_id
+    written = msgspec.to_builtins(first)
+    assert (written["shareID"], written["consumedCapacity"]) == (first.share_id, first.consumed_capacity)
 
 
 def test_parameters_of_classes_come_first_and_once_with_the_requests_they_are_for() -> None:

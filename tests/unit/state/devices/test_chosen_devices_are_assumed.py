@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.support.placement.devices import (
+    DRIVER,
     allocated,
     consumes,
     counter_set,
@@ -21,7 +22,14 @@ from tests.support.placement.devices import (
 )
 from tests.support.sessions import NAMESPACE, node, pod, pod_group
 from tests.unit.state.watched import Watched, as_status, deleted, on
-from volcano_py.api.devices.claims import MOST_RESERVATIONS, Allocation, ClaimConfig, ClaimMeta
+from volcano_py.api.devices.claims import (
+    MOST_RESERVATIONS,
+    AllocatedDevices,
+    Allocation,
+    ClaimConfig,
+    ClaimMeta,
+    DeviceResult,
+)
 from volcano_py.api.effects import Bind, ObjectRef
 from volcano_py.api.objects import Pod
 from volcano_py.state.devices.needs import DeviceNeed, GivenDevices, OpenDevices
@@ -247,6 +255,34 @@ def test_a_part_of_a_card_is_not_carried_out_when_another_has_taken_what_it_cons
     third = [device_binding("c", allocated(("n1", "d2"), node="n1")), device_binding("e", SECOND)]
     assert watched.state.assume_bound(uid("p"), "n1", (), third)
     assert not assume(watched, "q", "e", FIRST)
+
+
+def test_claims_share_a_device_as_long_as_its_capacity_lasts() -> None:
+    """`d0` has 10 of memory: x has 4 of it, the API server shows, and p is about to get 3."""
+    shared = device("d0", capacity={"memory": "10"}, allow_multiple_allocations=True)
+    watched = watching(resource_slice("s", shared, on="n1"), device_claim("x", allocation=share(4), users=["u"]))
+    watched.snapshot()
+    assert assume(watched, "p", "c", share(3))
+    picture = watched.snapshot().devices
+    assert (picture.held.tolist(), picture.taken.tolist()) == ([2], [7 * 10**9])
+    assert not assume(watched, "q", "e", share(4))
+    assert assume(watched, "q", "e", share(3))
+    watched.put(device_claim("x"))
+    assert watched.reported() == [Change.DECISION]
+    assert watched.snapshot().devices.taken.tolist() == [6 * 10**9]
+
+
+def test_a_shared_device_that_a_claim_has_as_a_whole_has_nothing_left() -> None:
+    """It was not shared when the claim got it."""
+    shared = device("d0", capacity={"memory": "10"}, allow_multiple_allocations=True)
+    watched = watching(resource_slice("s", shared, on="n1"), device_claim("x", allocation=FIRST))
+    assert watched.snapshot().devices.taken.tolist() == [10 * 10**9]
+    assert not assume(watched, "p", "c", share(1))
+
+
+def share(memory: int) -> Allocation:
+    result = DeviceResult("gpu", DRIVER, "n1", "d0", share_id="s", consumed_capacity={"memory": str(memory)})
+    return Allocation(devices=AllocatedDevices(results=[result]), node_selector=on_node("n1"))
 
 
 def test_a_claim_that_is_gone_is_not_available() -> None:

@@ -207,6 +207,15 @@ def test_a_generated_claim_of_another_pod(owner: str) -> None:
     )
 
 
+def test_what_is_asked_of_capacity_is_kept_in_one_order() -> None:
+    amounts: dict[str, str | int | float] = {"memory": "1Gi", "lanes": 2}
+    for given in (amounts, dict(reversed(amounts.items()))):
+        watched = watching(device_claim("c", request("r", capacity=CapacityRequests(requests=given))), mine("p", "c"))
+        (need,) = needs(watched)
+        assert isinstance(need, OpenDevices)
+        assert need.requests[0].ways[0].capacity == (("lanes", "2"), ("memory", "1Gi"))
+
+
 @pytest.mark.parametrize("allocation", [None, allocated(("n1", "d"), node="n1")])
 def test_a_claim_that_is_being_deleted(allocation: Any) -> None:
     assert trouble(watching(device_claim("c", deleting=True, allocation=allocation), mine("p", "c"))) == (
@@ -243,9 +252,9 @@ def test_an_entry_that_names_no_claim() -> None:
             id="another kind of request",
         ),
         pytest.param(
-            request("r", capacity=CapacityRequests(requests={"memory": "1Gi"})),
-            "request r of ResourceClaim {} has capacity.requests, which is not evaluated yet; recreate the claim "
-            "without, and select devices by their capacity",
+            request("r", capacity=CapacityRequests(requests={"memory": "much"})),
+            "request r of ResourceClaim {} asks for an amount of capacity that cannot be read: 'much' is not a "
+            "quantity (examples: 2, 500m, 1.5Gi, 1e3); recreate the claim with a quantity",
             id="capacity",
         ),
         pytest.param(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -18,8 +19,17 @@ from tests.support.placement.devices import (
 )
 from tests.support.sessions import pod, pod_group
 from tests.unit.state.watched import Watched
-from volcano_py.api.devices.slices import DeviceAttribute, DeviceTaint, ResourceSlice, SliceDevice
+from volcano_py.api.devices.slices import (
+    DeviceAttribute,
+    DeviceCapacity,
+    DeviceTaint,
+    RequestPolicy,
+    ResourceSlice,
+    SliceDevice,
+    ValidRange,
+)
 from volcano_py.state.devices.picture import Device, DevicePicture, PoolFault, Version
+from volcano_py.state.devices.shares import Policy
 from volcano_py.state.table.change import Change
 
 
@@ -84,10 +94,30 @@ def test_devices_of_the_network_say_from_where_they_can_be_used() -> None:
     assert (zone.node, zone.nodes, zone.binds_to_node) == ("", in_zone("x"), True)
 
 
+def test_a_device_that_several_claims_can_have_says_which_amounts_they_can_take() -> None:
+    bounds = ValidRange(min="1Gi", max="8Gi", step="2Gi")
+    capacity = {
+        "memory": DeviceCapacity(value="40Gi", request_policy=RequestPolicy(default="1Gi", valid_range=bounds)),
+        f"{DRIVER}/lanes": DeviceCapacity(value="4", request_policy=RequestPolicy(valid_values=["2", "500m"])),
+        "x.org/slots": DeviceCapacity(value=2),
+    }
+    found = only(resource_slice("s", SliceDevice(name="d", capacity=capacity, allow_multiple_allocations=True)))
+    gi = Fraction(2**30)
+    assert (found.is_shared, found.unusable) == (True, "")
+    assert found.policies == {
+        f"{DRIVER}/memory": Policy(default=gi, least=gi, most=8 * gi, step=2 * gi),
+        f"{DRIVER}/lanes": Policy(values=(Fraction(2), Fraction(1, 2))),
+    }
+    assert found.published == {
+        f"{DRIVER}/memory": "memory",
+        f"{DRIVER}/lanes": f"{DRIVER}/lanes",
+        "x.org/slots": "x.org/slots",
+    }
+
+
 @pytest.mark.parametrize(
     ("field", "value", "why"),
     [
-        pytest.param("allow_multiple_allocations", True, "can be given to several claims at once", id="shared"),
         pytest.param("binding_conditions", ["ready"], "has conditions for its binding", id="conditions"),
     ],
 )
@@ -182,8 +212,33 @@ def test_slices_of_an_older_generation_do_not_complete_a_pool() -> None:
                 resource_slice("s0", pool="p", count=2, shared_counters=[counter_set("set", x="much")]),
                 resource_slice("s1", device("a", consumes_counters=[consumes("set", x=1)]), pool="p", count=2),
             ],
-            "of its counters, a value is not usable: 'much' is not a quantity (examples: 2, 500m, 1.5Gi, 1e3)",
+            "of its counters or capacities, a value is not usable: 'much' is not a quantity (examples: 2, 500m, 1.5Gi, "
+            "1e3)",
             id="a value that is no quantity",
+        ),
+        pytest.param(
+            [resource_slice("s", device("a", capacity={"memory": "much"}), pool="p")],
+            "of its counters or capacities, a value is not usable: 'much' is not a quantity (examples: 2, 500m, 1.5Gi, "
+            "1e3)",
+            id="a capacity that is no quantity",
+        ),
+        pytest.param(
+            [
+                resource_slice(
+                    "s",
+                    SliceDevice(
+                        name="a",
+                        capacity={
+                            "memory": DeviceCapacity(
+                                value=2, request_policy=RequestPolicy(valid_range=ValidRange(min=0, step=0))
+                            )
+                        },
+                    ),
+                    pool="p",
+                )
+            ],
+            "of its counters or capacities, a value is not usable: 0 is not a step: it has to be above 0",
+            id="no step",
         ),
     ],
 )

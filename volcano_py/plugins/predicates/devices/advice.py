@@ -17,6 +17,7 @@ from volcano_py.plugins.predicates.devices.counting import Counting
 from volcano_py.plugins.predicates.devices.matching import Nothing
 from volcano_py.plugins.predicates.devices.places import Places
 from volcano_py.plugins.predicates.devices.rooms import OnNodes
+from volcano_py.plugins.predicates.devices.use import Free, all_free
 from volcano_py.plugins.predicates.devices.wanted import Asked, Wanted
 from volcano_py.state.devices.needs import ALL, Ask, GivenDevices
 from volcano_py.state.devices.picture import Device, DevicePicture
@@ -43,12 +44,12 @@ def of_devices(
     places: Places,
     counting: Counting,
     wanted: Wanted,
-    free: Mask,
+    free: Free,
     refused: Refused,
 ) -> Iterator[str]:
-    """Sentences about nodes that refuse; `free` [D]."""
+    """Sentences about nodes that refuse."""
     if NOT_THERE in refused or FAULTY_POOL in refused:
-        nodes = _Nodes(ssn, places, counting, np.ones_like(free))
+        nodes = _Nodes(ssn, places, counting, all_free(picture))
         yield from filter(None, (_lacking(nodes, each, picture.devices) for each in wanted.asked))
         yield from wanted.errors
     if IN_USE in refused:
@@ -59,18 +60,20 @@ def of_devices(
 
 
 class _Nodes:
-    """Counts devices by node, of those that are `free` [D]."""
+    """Counts devices by node, of what is free."""
 
-    def __init__(self, ssn: Session, places: Places, counting: Counting, free: Mask) -> None:
-        self._ssn, self._places, size = ssn, places, len(ssn.nodes.nodes)
+    def __init__(self, ssn: Session, places: Places, counting: Counting, free: Free) -> None:
+        self._ssn, self._places, self._free, size = ssn, places, free, len(ssn.nodes.nodes)
         self._usable = counting.affordable(free) & (places.node < size)
         node_of = np.minimum(places.node, size - 1)
-        self._on_nodes = OnNodes(counting.whole, counting.whole.left(~free), node_of, size)
+        self._on_nodes = OnNodes(counting.whole, counting.whole.left(free.used), free, node_of, size)
 
-    def most(self, devices: Mask, among: Rows | None = None) -> tuple[int, str]:
-        """How many of the devices [D] can be used at once from the node with the most of them, of the nodes `among`,
-        and its name, the first by name among equals."""
-        counts = self._on_nodes.most(devices & self._usable)
+    def most(self, asked: Asked, among: Rows | None = None) -> tuple[int, str]:
+        """How many devices can be used at once from the node with the most of them, of the nodes `among`, and its name,
+        the first by name among equals."""
+        size = len(asked.selectable)
+        once = np.minimum(asked.costs.times(self._free.left, size), 1)
+        counts = self._on_nodes.most(asked.selectable & self._usable, once)
         rows = np.flatnonzero(self._ssn.ledger.nodes.present) if among is None else among
         if not len(rows):
             return 0, ""
@@ -86,7 +89,7 @@ class _Nodes:
 
 def _lacking(nodes: _Nodes, asked: Asked, devices: Sequence[Device]) -> str:
     """Of nodes that have too few devices, whoever uses them; "" if some node has enough."""
-    most, node = nodes.most(asked.selectable)
+    most, node = nodes.most(asked)
     if most:
         if asked.ask.is_admin or most >= (asked.ask.count or nodes.at(node, asked.selectable)):
             return ""
@@ -106,6 +109,8 @@ def _why_none(nothing: Nothing) -> str:
     if nothing.taints:
         taints = summarize([f"{_pair(each)}:{each.effect}" for each in nothing.taints])
         return f"and does not tolerate the taints of the {counted(nothing.of, 'device')} that it selects: {taints}"
+    if not nothing.expression:
+        return f"and none of the {counted(nothing.of, 'device')} that it selects has the capacity that it requests"
     which = "" if nothing.is_first else " that pass the selectors before it"
     return f"and none of the {counted(nothing.of, 'device')}{which} passes `{nothing.expression}`"
 
@@ -116,7 +121,7 @@ def _pair(taint: DeviceTaint) -> str:
 
 def _in_use(nodes: _Nodes, asked: Asked, rows: Rows) -> str:
     """Of nodes that have enough devices, most of them in use."""
-    most, node = nodes.most(asked.selectable, rows)
+    most, node = nodes.most(asked, rows)
     return f"{_asks(asked.ask)}; the most that is free on such a node is {most}, on node {node}"
 
 

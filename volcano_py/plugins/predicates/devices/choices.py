@@ -7,7 +7,8 @@ those for which the claim is reserved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -15,11 +16,13 @@ import numpy as np
 from volcano_py.api.devices.claims import Allocation
 from volcano_py.api.effects import DeviceBinding, ObjectRef
 from volcano_py.framework.session import Session
+from volcano_py.plugins.predicates.devices.counting import Budget, Counting
 from volcano_py.plugins.predicates.devices.places import Places
 from volcano_py.plugins.predicates.devices.search import Chosen, Pick
 from volcano_py.plugins.predicates.devices.use import DeviceUse
 from volcano_py.state.devices.allocations import allocation
-from volcano_py.state.devices.needs import OpenDevices
+from volcano_py.state.devices.needs import Ask, OpenDevices
+from volcano_py.state.devices.shares import consumption
 from volcano_py.state.nodes.terms import Mask
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import TaskClass
@@ -38,8 +41,8 @@ class _Choice(msgspec.Struct, eq=False):
 class Choices:
     """Follows the placements of a cycle. `use` counts what is chosen."""
 
-    def __init__(self, ssn: Session, places: Places, use: DeviceUse) -> None:
-        self._ssn, self._places, self._use = ssn, places, use
+    def __init__(self, ssn: Session, places: Places, counting: Counting, use: DeviceUse) -> None:
+        self._ssn, self._places, self._counting, self._use = ssn, places, counting, use
         self._picture = ssn.snapshot.devices
         self._by_claim: dict[str, _Choice] = {}
         self._tasks: set[int] = set()
@@ -76,14 +79,16 @@ class Choices:
         waiting = [claim for claim, need in pairs if isinstance(need, OpenDevices) and claim not in self._by_claim]
         needs = self.open(task_class)
         found = choose(needs) if needs else Chosen(())
-        free = self._use.free(released=False)
         if found is None:
             name = self._ssn.nodes.names[node]
             raise LookupError(f"{self._ssn.task_info(row).key}: no devices on node {name}")
+        chosen = np.array([at for picks in found.picks for _, at in picks], dtype=np.intp)
+        budget, is_there = self._counting.budget(chosen, self._use.free(released=False)), True
         for claim, picks in zip(waiting, found.picks, strict=True):
-            taken = np.array([at for ask, at in picks if not ask.is_admin], dtype=np.intp)
-            self._by_claim[claim] = self._choice(claim, picks, node, is_promise=not free[taken].all())
-            self._use.choose(claim, row, taken)
+            given = [(ask, at) for ask, at in picks if not ask.is_admin]
+            is_there = all([is_there, *(self._spend(budget, ask, at) for ask, at in given)])
+            self._by_claim[claim] = self._choice(claim, picks, node, is_promise=not is_there)
+            self._use.choose(claim, row, [*dict.fromkeys(at for _, at in given)], self._taken(given))
         self._tasks.add(row)
         for claim, need in pairs:
             if isinstance(need, OpenDevices):
@@ -104,6 +109,25 @@ class Choices:
             if not choice.rows:
                 self._use.forget(claim)
                 del self._by_claim[claim]
+
+    def _taken(self, picks: Sequence[Pick]) -> Counter[int]:
+        """Of each column of shared devices."""
+        taken: Counter[int] = Counter()
+        for ask, at in picks:
+            taken.update(self._takings(ask, at))
+        return taken
+
+    def _takings(self, ask: Ask, device: int) -> Mapping[int, int]:
+        shares = self._picture.shares
+        if device not in shares:
+            return {}
+        return shares.taken(device, consumption(self._picture.devices[device], ask.capacity) or {})
+
+    def _spend(self, budget: Budget, ask: Ask, device: int) -> bool:
+        """Take the device of what is free now; False if pods that are leaving have some of it still."""
+        if device in self._picture.shares:
+            return budget.share(device, [*self._takings(ask, device).items()])
+        return budget.is_free(device) and budget.take(device)
 
     def _choice(self, claim: str, picks: Sequence[Pick], node: int, *, is_promise: bool) -> _Choice:
         name = self._ssn.snapshot.nodes[node].name

@@ -6,6 +6,7 @@ a driver and a name; a device in use counts once, however many claims it is in.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.plugins.predicates.devices.places import NETWORK
+from volcano_py.plugins.predicates.devices.use import Free
 from volcano_py.state.devices.counters import Amounts, Counters, joined
 from volcano_py.state.devices.picture import DevicePicture
 from volcano_py.state.nodes.index import NodeIndex
@@ -41,11 +43,11 @@ class Counting:
     def nbytes(self) -> int:
         return sum(getattr(self.whole, name).nbytes for name in self.whole.__struct_fields__)
 
-    def affordable(self, free: Mask) -> Mask:
-        """[D] the free devices for which enough is left of all that they consume."""
+    def affordable(self, free: Free) -> Mask:
+        """[D] the free devices for which enough is left of the counters that they consume."""
         if not self._pools:
-            return free
-        return affordable(self.whole, free, self.whole.left(~free))
+            return free.devices
+        return affordable(self.whole, free, self.whole.left(free.used))
 
     def spanning(self, node: Rows) -> Mask:
         """[D] devices that share counters with devices of other nodes. `node` [D] as in `Places`."""
@@ -56,11 +58,9 @@ class Counting:
         found[whole.device[(low != high)[whole.counter]]] = True
         return found
 
-    def budget(self, seen: Rows, free: Mask) -> Budget:
-        """For the pools of the devices at these positions, while those are free [D]."""
-        if not self._pools:
-            return NO_BUDGET
-        return Budget([_Part(first, counters, free) for first, counters in self._pools_of(seen)])
+    def budget(self, seen: Rows, free: Free) -> Budget:
+        """For the devices at these positions."""
+        return Budget([_Part(first, counters, free) for first, counters in self._pools_of(seen)], free)
 
     def only(self, devices: Rows) -> tuple[Rows, Counters]:
         """The devices at these positions, and all others of pools with counters that they are in; what they consume, by
@@ -87,10 +87,11 @@ def counting(index: NodeIndex, picture: DevicePicture) -> Counting:
 class _Part:
     """Of one pool, the first of whose devices is at the position `first`."""
 
-    def __init__(self, first: int, counters: Counters, free: Mask) -> None:
+    def __init__(self, first: int, counters: Counters, free: Free) -> None:
         self.first, self.end = first, first + len(counters.like)
         self.counters = counters
-        self.left = counters.left(~free[first : self.end])
+        self.free = Free(free.devices[first : self.end], free.used[first : self.end], free.left)
+        self.left = counters.left(self.free.used)
         self._costs: dict[int, list[tuple[int, int]]] = {}
 
     def costs(self, device: int) -> list[tuple[int, int]]:
@@ -104,17 +105,22 @@ class _Part:
 
 
 class Budget:
-    """What is left of the counters of some pools. A search takes of it for devices, and gives back."""
+    """What is left of the counters of some pools, and of the capacity of shared devices. A search takes of it for
+    devices, and gives back."""
 
-    def __init__(self, parts: Sequence[_Part]) -> None:
-        self._parts = parts
+    def __init__(self, parts: Sequence[_Part], free: Free) -> None:
+        self._parts, self._free = parts, free
         self._left: list[list[int]] = [part.left.tolist() for part in parts]
+        self._taken: Counter[int] = Counter()
+        """Of each column of shared devices."""
+        self._uses: Counter[int] = Counter()
+        """Of shared devices."""
 
-    def affordable(self, free: Mask) -> Mask:
-        """[D] the free devices for which enough is left, as long as nothing is taken."""
-        found = free.copy() if self._parts else free
+    def affordable(self) -> Mask:
+        """[D] the free devices for which enough is left of counters, as long as nothing is taken."""
+        found = self._free.devices.copy() if self._parts else self._free.devices
         for part in self._parts:
-            found[part.first : part.end] = affordable(part.counters, found[part.first : part.end], part.left)
+            found[part.first : part.end] = affordable(part.counters, part.free, part.left)
         return found
 
     def most(self, devices: Rows) -> int:
@@ -123,13 +129,38 @@ class Budget:
         for part in self._parts:
             candidates = np.zeros(part.end - part.first, dtype=np.bool_)
             candidates[devices[(part.first <= devices) & (devices < part.end)] - part.first] = True
-            candidates &= part.counters.like > 0
+            candidates &= consuming(part.counters, part.free)
             together = can_be_used_together(part.counters, candidates, part.left)
             count += int(together.most.sum()) - int(np.count_nonzero(candidates))
         return count
 
+    def is_free(self, device: int) -> bool:
+        return bool(self._free.devices[device])
+
+    def has(self, takings: Sequence[tuple[int, int]]) -> bool:
+        """Whether so much is left of a shared device, as long as nothing is taken."""
+        return all(self._free.left[column] >= amount for column, amount in takings)
+
+    def share(self, device: int, takings: Sequence[tuple[int, int]]) -> bool:
+        """Take so much of a shared device, by columns; False if it is not there."""
+        left = self._free.left
+        if any(left[column] - self._taken[column] < amount for column, amount in takings):
+            return False
+        if not self._free.used[device] and not self._uses[device] and not self.take(device):
+            return False
+        self._taken.update(dict(takings))
+        self._uses[device] += 1
+        return True
+
+    def give_back_share(self, device: int, takings: Sequence[tuple[int, int]]) -> None:
+        """What was taken of a shared device."""
+        self._taken.subtract(dict(takings))
+        self._uses[device] -= 1
+        if not self._free.used[device] and not self._uses[device]:
+            self.give_back(device)
+
     def take(self, device: int) -> bool:
-        """Take what the device consumes; False if it is not there."""
+        """Take the counters that the device consumes; False if they are not there."""
         for part, left in zip(self._parts, self._left, strict=True):
             if part.first <= device < part.end:
                 costs = part.costs(device)
@@ -140,20 +171,23 @@ class Budget:
         return True
 
     def give_back(self, device: int) -> None:
-        """What was taken for the device."""
+        """The counters that were taken for the device."""
         for part, left in zip(self._parts, self._left, strict=True):
             if part.first <= device < part.end:
                 for counter, amount in part.costs(device):
                     left[counter] += amount
 
 
-NO_BUDGET: Final = Budget(())
-
-
-def affordable(counters: Counters, free: Mask, left: Amounts) -> Mask:
-    """[D] the free devices for which enough is left [C]."""
-    found = free.copy()
+def affordable(counters: Counters, free: Free, left: Amounts) -> Mask:
+    """[D] the free devices for which enough is left [C]. Shared ones that are in use consume nothing more."""
+    found = free.devices.copy()
     found[counters.device[counters.amount > left[counters.counter]]] = False
+    return found | (free.devices & free.used)
+
+
+def consuming(counters: Counters, free: Free) -> Mask:
+    """[D] devices that consume counters once they are given."""
+    found: Mask = (counters.like > 0) & ~free.used
     return found
 
 

@@ -25,7 +25,7 @@ from volcano_py.plugins.predicates.devices.counting import Counting, counting
 from volcano_py.plugins.predicates.devices.matching import Matches
 from volcano_py.plugins.predicates.devices.places import NETWORK, Places, places
 from volcano_py.plugins.predicates.devices.search import Chosen
-from volcano_py.plugins.predicates.devices.use import DeviceUse
+from volcano_py.plugins.predicates.devices.use import DeviceUse, all_free
 from volcano_py.plugins.predicates.devices.wanted import Wanted
 from volcano_py.state.devices.needs import Ask, DeviceTrouble, GivenDevices, OpenDevices
 from volcano_py.state.nodes.terms import Mask, affinity_mask
@@ -49,7 +49,7 @@ class Devices:
         self._places: Places = places(ssn.nodes, picture)
         self._counting: Counting = counting(ssn.nodes, picture)
         self._use = DeviceUse(ssn)
-        self._choices = Choices(ssn, self._places, self._use)
+        self._choices = Choices(ssn, self._places, self._counting, self._use)
         self._wanted: dict[tuple[OpenDevices, ...], Wanted] = {}
         self._given: dict[int, Mask | None] = {}
         ssn.shared(MostDevices).let_chooser_say(self._most_on_a_node)
@@ -78,8 +78,7 @@ class Devices:
             if not refused.any():
                 return
             in_use, lacking = refused.copy(), np.flatnonzero(refused)
-            everything = np.ones(len(self._picture.devices), dtype=np.bool_)
-            in_use[lacking] = wanted.fits(view.rows[lacking], everything)
+            in_use[lacking] = wanted.fits(view.rows[lacking], all_free(self._picture))
             self._write(codes, in_use, advice.IN_USE, resolvable=True)
             self._write(codes, refused & self._places.is_faulty(view.rows), advice.FAULTY_POOL)
             self._write(codes, refused, advice.NOT_THERE)

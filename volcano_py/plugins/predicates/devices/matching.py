@@ -21,6 +21,7 @@ from volcano_py.plugins.predicates.devices.cel.projection import projection_of
 from volcano_py.plugins.predicates.devices.cel.verdicts import CelError
 from volcano_py.state.devices.needs import Ask
 from volcano_py.state.devices.picture import Device
+from volcano_py.state.devices.shares import Capacity, consumption
 from volcano_py.state.nodes.terms import Mask
 
 Codes = NDArray[np.int16]
@@ -46,10 +47,11 @@ class Nothing(msgspec.Struct, frozen=True):
     """Why an ask selects no device.
 
     Attributes:
-        expression: the first that left none, "" if some pass all.
-        of: how many devices there were before that expression, or before taints were looked at.
+        expression: the first that left none, "" if some pass all: then none has the capacity, or of those that have it
+            none has taints that are tolerated.
+        of: how many devices there were before that.
         is_first: no expression came before.
-        taints: what is not tolerated of devices that pass all expressions, each once.
+        taints: what is not tolerated of devices that pass all expressions and have the capacity, each once.
     """
 
     expression: str
@@ -126,6 +128,7 @@ class Matches:
         self._devices: tuple[Device, ...] = ()
         self._usable = np.zeros(0, dtype=np.bool_)
         self._tainted: dict[tuple[DeviceTaint, ...], list[int]] = {}
+        self._has_shared = False
         self._verdicts: OrderedDict[str, _Verdicts] = OrderedDict()
         self._matched: OrderedDict[Ask, Matched] = OrderedDict()
 
@@ -140,6 +143,7 @@ class Matches:
         self._devices = devices
         self._usable = np.array([not device.unusable for device in devices], dtype=np.bool_)
         self._tainted = _by_taints(devices)
+        self._has_shared = any(device.is_shared for device in devices)
         self._matched.clear()
 
     def mask(self, ask: Ask) -> Matched:
@@ -166,6 +170,10 @@ class Matches:
             if len(left) and not len(passing):
                 nothing = Nothing(expression, len(left), is_first=number == 0)
             left = passing
+        if len(left) and (ask.capacity or self._has_shared):
+            left, among = self._large_enough(left, ask.capacity), len(left)
+            if not len(left):
+                nothing = Nothing("", among)
         selectable = np.zeros(len(self._devices), dtype=np.bool_)
         selectable[left] = True
         for taints, positions in self._tainted.items():
@@ -174,6 +182,19 @@ class Matches:
         if len(left) and not selectable.any():
             nothing = Nothing("", len(left), taints=self._refusing(left, ask))
         return Matched(selectable, failed, tuple(errors), nothing)
+
+    def _large_enough(self, positions: NDArray[np.intp], capacity: Capacity) -> NDArray[np.intp]:
+        """Those of the devices that could give so much, if nobody used them."""
+        verdicts: dict[object, bool] = {}
+        found = list[int]()
+        for at in positions.tolist():
+            device = self._devices[at]
+            kind = device.driver, tuple(device.capacity.items()), tuple(device.policies.items())
+            if kind not in verdicts:
+                verdicts[kind] = consumption(device, capacity) is not None
+            if verdicts[kind]:
+                found.append(at)
+        return np.array(found, dtype=np.intp)
 
     def _refusing(self, positions: NDArray[np.intp], ask: Ask) -> tuple[DeviceTaint, ...]:
         """Taints of these devices that are not tolerated."""

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from volcano_py.api.devices.claims import MOST_DEVICES
 from volcano_py.framework.views import Counts
-from volcano_py.plugins.predicates.devices.counting import affordable, can_be_used_together, set_count
+from volcano_py.plugins.predicates.devices.counting import affordable, can_be_used_together, consuming, set_count
+from volcano_py.plugins.predicates.devices.sharing import UNBOUNDED
+from volcano_py.plugins.predicates.devices.use import Free
 from volcano_py.state.devices.counters import Amounts, Counters
 from volcano_py.state.devices.needs import ALL, OpenDevices
 from volcano_py.state.nodes.terms import Mask
@@ -46,59 +48,83 @@ def is_simple(claims: Sequence[OpenDevices]) -> bool:
     )
 
 
-def rooms_of(
-    asked: Sequence[tuple[Mask, int]], free: Mask, node_of: NDArray[np.intp], size: int, counters: Counters
-) -> Rooms:
-    """Requests of one pod, each with the devices [D] that it selects and their number; there is at least one.
+class Wish(msgspec.Struct, frozen=True, eq=False):
+    """A request: the devices [D] that it selects, how many it needs, and how often it could get each of them [D]: once,
+    or, if the device is `shared` [D], until its capacity is used up."""
+
+    selectable: Mask
+    count: int
+    times: Counts
+    shared: Mask
+
+
+def rooms_of(wishes: Sequence[Wish], free: Free, node_of: NDArray[np.intp], size: int, counters: Counters) -> Rooms:
+    """Requests of one pod; there is at least one.
 
     On a node where the candidates of any two requests are the same or have nothing in common, also no counters, and any
     so many of them can be used together, the answer is exact. Elsewhere it says how many pods could be served if
     devices were handed out with all of them in view; one after the other, a pod may take what only the next one could
-    use.
+    use. Where devices are shared, it is exact for a single request for one device without counters.
 
     Args:
-        free: [D] devices that no claim has.
+        free: what can be given.
         node_of: [D] the row of the only node that can use the device, or `NETWORK`. Devices that share counters have
             the same.
         size: how many nodes there are.
         counters: that devices consume.
     """
-    left = counters.left(~free)
+    left = counters.left(free.used)
     usable = affordable(counters, free, left)
+    there = OnNodes(counters, left, free, node_of, size)
+    room = np.full(size, np.iinfo(np.int64).max, dtype=np.int64)
     needed: dict[bytes, int] = {}
     masks: dict[bytes, Mask] = {}
-    for mask, count in asked:
-        candidates = mask & usable
+    with_shares = [wish for wish in wishes if (wish.selectable & wish.shared).any()]
+    for wish in wishes:
+        candidates = wish.selectable & usable
         key = candidates.tobytes()
         masks[key] = candidates
-        needed[key] = needed.get(key, 0) + count
+        needed[key] = needed.get(key, 0) + wish.count
+        if wish in with_shares:
+            np.minimum(room, there.most(candidates, wish.times) // wish.count, out=room)
     sets, counts = list(masks.values()), list(needed.values())
-    there = OnNodes(counters, left, node_of, size)
+    often = np.ones(len(usable), dtype=np.int64)
+    for wish in with_shares:
+        often[wish.shared] = UNBOUNDED
     everything = tuple(range(len(sets)))
     sizes = range(1, len(sets) + 1) if len(sets) <= _MOST_SETS else (1,)
     unions = {*(union for length in sizes for union in combinations(everything, length)), everything}
-    room = np.full(size, np.iinfo(np.int64).max, dtype=np.int64)
     for union in sorted(unions):
-        have = there.most(np.logical_or.reduce([sets[at] for at in union]))
+        have = there.most(np.logical_or.reduce([sets[at] for at in union]), often)
         np.minimum(room, have // sum(counts[at] for at in union), out=room)
-    return Rooms(room, there.is_clear(sets))
+    clear = there.is_clear(sets)
+    for wish in with_shares:
+        doubtful = wish.selectable & wish.shared & usable
+        if len(wishes) == 1 and wish.count == 1:
+            doubtful &= counters.like > 0
+        clear &= there.most(doubtful, often) == 0
+    return Rooms(room, clear)
 
 
 class OnNodes:
     """Counts devices of all nodes; `left` [C] of counters."""
 
-    def __init__(self, counters: Counters, left: Amounts, node_of: NDArray[np.intp], size: int) -> None:
+    def __init__(self, counters: Counters, left: Amounts, free: Free, node_of: NDArray[np.intp], size: int) -> None:
         self._counters, self._left = counters, left
+        self._consuming = consuming(counters, free)
         self._node_of, self._size = node_of, size
         self._set_of = counters.counter_set[counters.counter]
         """[E]"""
         self._node_of_set = np.full(set_count(counters), NETWORK, dtype=np.intp)
         self._node_of_set[self._set_of] = node_of[counters.device]
 
-    def most(self, devices: Mask) -> Counts:
-        """[N] how many of them can be used together at most."""
-        counting = devices & (self._counters.like > 0)
-        found = self._per_node(self._node_of[devices & ~counting])
+    def most(self, devices: Mask, times: Counts) -> Counts:
+        """[N] how many of them can be used together at most, each so many `times` [D]."""
+        often = devices & (times != 1)
+        counting = devices & self._consuming & ~often
+        found = self._per_node(self._node_of[devices & ~counting & ~often])
+        if often.any():
+            found += self._per_node(self._node_of[often], times[often])
         if counting.any():
             found += self._per_node(self._node_of_set, can_be_used_together(self._counters, counting, self._left).most)
         return found
@@ -108,7 +134,7 @@ class OnNodes:
         and any devices of each can be used together, up to the most."""
         blurred = np.zeros(self._size, dtype=np.int64)
         for each in sets:
-            counting = each & (self._counters.like > 0)
+            counting = each & self._consuming
             if counting.any():
                 exact = can_be_used_together(self._counters, counting, self._left).is_exact
                 blurred += self._per_node(self._node_of_set[~exact])

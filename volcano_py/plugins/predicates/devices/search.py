@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from volcano_py.api.devices.claims import MOST_DEVICES
 from volcano_py.plugins.predicates.devices.counting import Budget, Counting
+from volcano_py.plugins.predicates.devices.sharing import Takings
+from volcano_py.plugins.predicates.devices.use import Free
 from volcano_py.state.devices.needs import ALL, Ask, Constraint, OpenDevices, Request
 from volcano_py.state.devices.picture import Device, Value
 from volcano_py.state.nodes.terms import Mask
@@ -73,11 +75,12 @@ class _Rule(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Way(msgspec.Struct, frozen=True, eq=False):
-    """One alternative of a request, whatever the node. `selectable` [D]."""
+    """One alternative of a request, whatever the node. `selectable` [D]; `takings` of shared devices."""
 
     ask: Ask
     selectable: Mask
     rules: tuple[_Rule, ...]
+    takings: Takings
 
 
 class _Slot(msgspec.Struct, frozen=True, eq=False):
@@ -95,6 +98,7 @@ class _Option(msgspec.Struct, frozen=True, eq=False):
     count: int
     candidates: list[int]
     rules: tuple[_Rule, ...]
+    takings: Takings
 
 
 class Problem:
@@ -111,8 +115,9 @@ class Problem:
         selectable: Callable[[Ask], Mask],
         devices: Sequence[Device],
         counting: Counting,
+        takings: Callable[[Ask], Takings],
     ) -> None:
-        """`selectable` gives a mask [D] over `devices`; `counting` is for them."""
+        """`selectable` gives a mask [D] over `devices`; `counting` is for them, and so are `takings`."""
         self._claims = len(claims)
         self._counting = counting
         self._slots: list[_Slot] = []
@@ -123,30 +128,38 @@ class Problem:
             rules += known.values()
             for number, request in enumerate(claim.requests):
                 ways = [
-                    _Way(ask, selectable(ask), tuple(known[each] for each in known if _is_for(each, request, ask)))
+                    _Way(
+                        ask,
+                        selectable(ask),
+                        tuple(known[each] for each in known if _is_for(each, request, ask)),
+                        takings(ask),
+                    )
                     for ask in request.ways
                 ]
                 self._slots.append(_Slot(at, number, tuple(ways)))
         masks = [way.selectable for slot in self._slots for way in slot.ways]
-        self.kinds = _kinds(masks, rules, counting.whole.like)
+        like = counting.whole.like.copy()
+        shared = sorted({at for slot in self._slots for way in slot.ways for at in way.takings})
+        like[shared] = like.max(initial=0) + 1 + np.arange(len(shared))
+        self.kinds = _kinds(masks, rules, like)
         self._alike: list[int] = self.kinds.tolist()
 
     def solve(
-        self, seen: NDArray[np.intp], free: Mask, *, sees_incomplete: bool = False, steps: int = STEPS
+        self, seen: NDArray[np.intp], free: Free, *, sees_incomplete: bool = False, steps: int = STEPS
     ) -> Chosen | NotChosen:
         """Search one node.
 
         Args:
             seen: positions of the devices that can be used from the node, ascending.
-            free: [D] devices that no claim has.
+            free: what can be given.
             sees_incomplete: a pool that the node sees is incomplete.
             steps: how many devices are tried at most.
         """
         budget = self._counting.budget(seen, free)
-        free = budget.affordable(free)
+        usable = budget.affordable()
         options = list[list[_Option]]()
         for slot in self._slots:
-            found = [_option(way, seen, free, budget, sees_incomplete) for way in slot.ways]
+            found = [_option(way, seen, usable, budget, sees_incomplete) for way in slot.ways]
             possible = [each for each in found if isinstance(each, _Option)]
             if not possible:
                 return _first_refusal(slot, found)
@@ -157,7 +170,7 @@ class Problem:
         for claim, count in enumerate(least):
             if count > MOST_DEVICES:
                 return NotChosen(Why.TOO_MANY, claim)
-        return _Search(self._slots, options, least, self._alike, free, budget, steps).run()
+        return _Search(self._slots, options, least, self._alike, usable, budget, steps).run()
 
 
 class _Search:
@@ -255,23 +268,32 @@ class _Search:
             value, others = rule.values[device], self._values.get(rule.number, ())
             if value == _LACKS or (value in others if rule.is_distinct else others and others[0] != value):
                 return False
-        if not option.ask.is_admin and not self._budget.take(device):
+        if not option.ask.is_admin and not self._spend(option, device):
             return False
         for rule in option.rules:
             self._values.setdefault(rule.number, []).append(rule.values[device])
-        if not option.ask.is_admin:
-            self._taken.add(device)
-        self._in_claim[claim].add(device)
+        if device not in option.takings:
+            self._in_claim[claim].add(device)
+            if not option.ask.is_admin:
+                self._taken.add(device)
         self._picks[claim].append((option.ask, device))
         return True
+
+    def _spend(self, option: _Option, device: int) -> bool:
+        takings = option.takings.get(device)
+        return self._budget.take(device) if takings is None else self._budget.share(device, takings)
 
     def _give_back(self, claim: int, option: _Option) -> None:
         """The last device that the claim took."""
         _, device = self._picks[claim].pop()
-        self._in_claim[claim].remove(device)
-        if not option.ask.is_admin:
-            self._taken.remove(device)
-            self._budget.give_back(device)
+        takings = option.takings.get(device)
+        if takings is None:
+            self._in_claim[claim].remove(device)
+            if not option.ask.is_admin:
+                self._taken.remove(device)
+                self._budget.give_back(device)
+        elif not option.ask.is_admin:
+            self._budget.give_back_share(device, takings)
         for rule in option.rules:
             self._values[rule.number].pop()
 
@@ -282,6 +304,8 @@ def _option(
     ask = way.ask
     matching = seen[way.selectable[seen]]
     usable = matching if ask.is_admin else matching[free[matching]]
+    if way.takings and not ask.is_admin:
+        usable = usable[[budget.has(way.takings.get(at, ())) for at in usable.tolist()]]
     if ask.count == ALL and sees_incomplete:
         return NotChosen(Why.INCOMPLETE)
     needed = max(len(matching), 1) if ask.count == ALL else ask.count
@@ -290,7 +314,7 @@ def _option(
         return NotChosen(Why.TOO_FEW, free=most)
     if needed > MOST_DEVICES:
         return NotChosen(Why.TOO_MANY)
-    return _Option(ask, needed, usable.tolist(), way.rules)
+    return _Option(ask, needed, usable.tolist(), way.rules, way.takings)
 
 
 def _first_refusal(slot: _Slot, found: Sequence[_Option | NotChosen]) -> NotChosen:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.devices.claim_users import ClaimUsers
-from volcano_py.state.devices.picture import ClaimInfo
+from volcano_py.state.devices.counters import Amounts
+from volcano_py.state.devices.picture import ClaimInfo, DevicePicture
 from volcano_py.state.nodes.terms import Mask
 from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
 from volcano_py.state.table.table import Rows
@@ -21,14 +23,36 @@ _THEN: Final = _NOW.copy()
 _THEN[TaskStatus.RELEASING], _THEN[TaskStatus.PIPELINED] = False, True
 
 
+class Free(msgspec.Struct, frozen=True, eq=False):
+    """What of devices can be given.
+
+    Attributes:
+        devices: [D] nobody uses them, or they are shared.
+        used: [D] somebody uses them.
+        left: [K] of the capacity of devices that are shared.
+    """
+
+    devices: Mask
+    used: Mask
+    left: Amounts
+
+
+def all_free(picture: DevicePicture) -> Free:
+    """What could be given if nobody used anything."""
+    nothing = np.zeros(len(picture.devices), dtype=np.bool_)
+    return Free(~nothing, nothing, picture.shares.value)
+
+
 class _Claim(msgspec.Struct, eq=False):
-    """Devices that a claim has, or gets in this cycle, and rows of its tasks.
+    """Devices that a claim has, or gets in this cycle, what it takes of shared ones, and rows of its tasks.
 
     `is_given`: it has them whether its pods are placed or not. `has_strangers`: it is reserved for others than pods
     that are known here. `counted`: whether they are in the sums of now, and of then.
     """
 
     devices: NDArray[np.intp]
+    columns: NDArray[np.intp]
+    amounts: Amounts
     is_given: bool
     has_strangers: bool
     rows: Rows
@@ -42,7 +66,11 @@ class DeviceUse:
     def __init__(self, cluster: ClusterCopy) -> None:
         self._cluster, self._tasks = cluster, cluster.ledger.tasks
         self._picture = cluster.snapshot.devices
-        self._now, self._then = self._picture.held.copy(), self._picture.held - self._picture.going
+        picture = self._picture
+        self._now, self._then = picture.held.copy(), picture.held - picture.going
+        self._taken_now, self._taken_then = picture.taken.copy(), picture.taken - picture.going_taken
+        self._shared = np.zeros(len(picture.devices), dtype=np.bool_)
+        self._shared[picture.shares.positions] = True
         self._claims: dict[str, _Claim] = {}
         self._users = ClaimUsers(cluster)
         if self._users.classes:
@@ -50,16 +78,16 @@ class DeviceUse:
             for row in leaving[np.isin(self._tasks.task_class[leaving], self._users.classes)].tolist():
                 self.follow(row)
 
-    def free(self, *, released: bool) -> Mask:
-        """[D] devices that nobody uses: neither now nor by a promise, or, if `released`, once terminating pods are
-        gone."""
-        used = self._then if released else self._now | self._then
-        return np.asarray(used == 0)
+    def free(self, *, released: bool) -> Free:
+        """What nobody uses: neither now nor by a promise, or, if `released`, once terminating pods are gone."""
+        used = np.asarray((self._then if released else self._now | self._then) > 0)
+        taken = self._taken_then if released else np.maximum(self._taken_now, self._taken_then)
+        return Free(self._shared | ~used, used, self._picture.shares.value - taken)
 
-    def choose(self, claim: str, row: int, devices: Rows) -> None:
-        """The claim (namespace/name) of that task gets these; they count as soon as a task of it has a place
-        (`follow`)."""
-        self._claims[claim] = _Claim(devices, False, False, self._users.rows(claim, row), (False, False))
+    def choose(self, claim: str, row: int, devices: Sequence[int], taken: Mapping[int, int]) -> None:
+        """The claim (namespace/name) of that task gets these devices, each once, and so much of the shared ones, by
+        column. That counts as soon as a task of it has a place (`follow`)."""
+        self._claims[claim] = _claim(devices, taken, self._users.rows(claim, row))
 
     def follow(self, row: int) -> None:
         """The task has another status."""
@@ -74,9 +102,11 @@ class DeviceUse:
 
     def _count(self, claim: _Claim) -> None:
         before, claim.counted = claim.counted, self._standing(claim)
-        for counts, was, now in zip((self._now, self._then), before, claim.counted, strict=True):
+        sums = ((self._now, self._taken_now), (self._then, self._taken_then))
+        for (counts, taken), was, now in zip(sums, before, claim.counted, strict=True):
             if was != now:
                 counts[claim.devices] += 1 if now else -1
+                taken[claim.columns] += claim.amounts if now else -claim.amounts
 
     def _standing(self, claim: _Claim) -> tuple[bool, bool]:
         """Whether its devices are in use now, and then."""
@@ -92,7 +122,22 @@ class DeviceUse:
         if info is None or not info.is_given:
             return None
         rows = self._users.rows(claim, row)
-        return _Claim(np.array(info.devices, dtype=np.intp), True, self._has_strangers(info, rows), rows, (True, True))
+        found = _claim(info.devices, info.taken, rows)
+        found.is_given, found.has_strangers, found.counted = True, self._has_strangers(info, rows), (True, True)
+        return found
 
     def _has_strangers(self, claim: ClaimInfo, rows: Rows) -> bool:
         return not claim.users <= {self._cluster.task_info(row).ref.uid for row in rows.tolist()}
+
+
+def _claim(devices: Sequence[int], taken: Mapping[int, int], rows: Rows) -> _Claim:
+    """One that gets these in this cycle."""
+    return _Claim(
+        devices=np.array(devices, dtype=np.intp),
+        columns=np.array([*taken], dtype=np.intp),
+        amounts=np.array([*taken.values()], dtype=np.int64),
+        is_given=False,
+        has_strangers=False,
+        rows=rows,
+        counted=(False, False),
+    )

@@ -84,6 +84,15 @@ def test_what_left_no_device_is_known() -> None:
     assert matches.mask(Ask("a", "c", (nic,), (DeviceToleration("broken", "Exists"),))).nothing is None
 
 
+def test_a_device_has_to_have_the_capacity_that_is_asked_for() -> None:
+    """Whether it is shared or not."""
+    small, large = (Device("d", "p", name, capacity={"d/memory": size}) for name, size in (("s", "1Gi"), ("l", "4Gi")))
+    matches = Matches()
+    matches.follow((small, large, large, Device("d", "p", "none")))
+    assert matches.mask(Ask("a", "c", capacity=(("memory", "2Gi"),))).selectable.tolist() == [False, True, True, False]
+    assert matches.mask(Ask("a", "c", capacity=(("memory", "8Gi"),))).nothing == Nothing("", 4)
+
+
 def test_devices_that_can_be_given_to_nobody_are_not_selected() -> None:
     matches = Matches()
     matches.follow((Device("d", "p", "a", unusable="needs counters"), Device("d", "p", "b")))

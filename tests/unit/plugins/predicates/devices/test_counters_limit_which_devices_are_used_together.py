@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from tests.support.placement.devices import consumes, counter_set, device
+from tests.support.placement.free_devices import only_free
 from volcano_py.api.devices.slices import CounterSet, SliceDevice
-from volcano_py.plugins.predicates.devices.counting import NO_BUDGET, Counting, can_be_used_together
+from volcano_py.plugins.predicates.devices.counting import Counting, can_be_used_together
 from volcano_py.state.devices.counters import Counters, read_counters
 from volcano_py.state.nodes.terms import Mask
 
@@ -56,21 +57,21 @@ def _of(*names: str) -> Mask:
     ids=["nothing", "a half", "a quarter", "the whole", "quarters of both halves"],
 )
 def test_a_part_that_is_in_use_rules_out_what_overlaps_it(used: list[str], expected: list[str]) -> None:
-    free = Counting([(0, _read(_card()))], 7).affordable(~_of(*used))
+    free = Counting([(0, _read(_card()))], 7).affordable(only_free(~_of(*used)))
     assert [_NAMES[at] for at in np.flatnonzero(free)] == expected
 
 
 def test_pools_of_the_same_name_and_the_same_set_have_nothing_in_common() -> None:
     """Two drivers may call a pool, and a set in it, by the same name."""
     counting = Counting([(0, _read(_card())), (8, _read(_card()))], 15)
-    free = counting.affordable(~_mask(15, 0))
+    free = counting.affordable(only_free(~_mask(15, 0)))
     assert np.flatnonzero(free).tolist() == list(range(7, 15))
-    assert not counting.budget(np.array([1]), ~_mask(15, 0)).take(1)
-    assert counting.budget(np.array([9]), ~_mask(15, 0)).take(9)
+    assert not counting.budget(np.array([1]), only_free(~_mask(15, 0))).take(1)
+    assert counting.budget(np.array([9]), only_free(~_mask(15, 0))).take(9)
 
 
 def test_what_is_given_back_can_be_taken_again() -> None:
-    budget = Counting([(0, _read(_card()))], 7).budget(np.arange(7), _of(*_NAMES))
+    budget = Counting([(0, _read(_card()))], 7).budget(np.arange(7), only_free(_of(*_NAMES)))
     whole, left, right = 0, 1, 2
     assert budget.take(left)
     assert not budget.take(whole)
@@ -82,13 +83,12 @@ def test_what_is_given_back_can_be_taken_again() -> None:
 
 def test_devices_without_counters_cost_nothing() -> None:
     counting = Counting([(1, _read(_card(), others=1))], 10)
-    budget = counting.budget(np.arange(10), np.ones(10, dtype=bool))
+    budget = counting.budget(np.arange(10), only_free(np.ones(10, dtype=bool)))
     assert all(budget.take(device) for device in (0, 8, 9))
     assert budget.most(np.array([0, 8, 9])) == 3
-    assert NO_BUDGET.take(0)
-    free = np.ones(3, dtype=bool)
-    assert Counting((), 3).affordable(free) is free
-    assert Counting((), 3).budget(np.arange(3), free) is NO_BUDGET
+    free = only_free(np.ones(3, dtype=bool))
+    assert Counting((), 3).affordable(free) is free.devices
+    assert Counting((), 3).budget(np.arange(3), free).take(0)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from tests.support.placement.devices import (
     device_claim,
     device_class,
     in_zone,
+    on_node,
     request,
     resource_slice,
     with_claims,
@@ -24,6 +25,9 @@ from tests.support.placement.node_answers import answers, class_of, node_rows, w
 from tests.support.sessions import Objects, Opened, node, open_session, pod, pod_group
 from volcano_py.api.devices.claims import (
     ALL_DEVICES,
+    AllocatedDevices,
+    Allocation,
+    CapacityRequests,
     DeviceConstraint,
     DeviceRequest,
     DeviceResult,
@@ -197,10 +201,14 @@ def test_the_whole_of_a_card_can_be_promised_when_its_parts_are_given_up() -> No
         device("d0", {"whole": False}, consumes_counters=[consumes("card", memory=20)]),
         device("d1", {"whole": True}, consumes_counters=[consumes("card", memory=40)]),
     ]
-    opened = session(card()[0], resource_slice("s", *parts, on="n1", count=2), held, victim, whole, waiting("p", "new"))
+    waits = [waiting("p", "new"), waiting("q", "new")]
+    opened = session(card()[0], resource_slice("s", *parts, on="n1", count=2), held, victim, whole, waits)
     assert answers(opened, Predicates, "p")["n1"] == IN_USE
-    opened.evict("victim")
+    statement = opened.evict("victim")
     assert will_take(opened)
+    opened.pipeline("g", {"p": "n1"}, statement)
+    assert answers(opened, Predicates, "q")["n1"] == IN_USE, "it shares the claim, and the part is not given up yet"
+    assert will_take(opened, "q")
 
 
 def test_placing_a_part_concerns_other_nodes_that_have_parts_of_the_same() -> None:
@@ -213,6 +221,90 @@ def test_placing_a_part_concerns_other_nodes_that_have_parts_of_the_same() -> No
     assert opened.plugin(Predicates).predicate_reach(class_of(opened, "p")) is Reach.DOMAIN
     opened.place("g", {"p": "n1"}).commit()
     assert answers(opened, Predicates, "q") == {"n1": IN_USE, "n2": IN_USE}
+
+
+# -- devices that are shared ------------------------------------------------------------------------------------------
+
+
+def lent(value: str = "10") -> ResourceSlice:
+    """On node n1, d0 with so much memory."""
+    return resource_slice("s", device("d0", capacity={"memory": value}, allow_multiple_allocations=True), on="n1")
+
+
+def asking(memory: str, **more: Any) -> DeviceRequest:
+    return request("gpu", capacity=CapacityRequests(requests={"memory": memory}), **more)
+
+
+def test_claims_share_a_device_until_its_capacity_is_used_up() -> None:
+    claims = [device_claim(name, asking("4")) for name in "abc"]
+    opened = session(lent(), claims, [waiting(f"p-{name}", name) for name in "abc"])
+    opened.place("g", {"p-a": "n1", "p-b": "n1"}).commit()
+    assert answers(opened, Predicates, "p-c") == {"n1": IN_USE, "n2": NOT_THERE}
+    shares = [binding.allocation for name in ("p-a", "p-b") for binding in written(opened, name)]
+    found = [result for each in shares if each is not None for result in each.devices.results]
+    assert [(each.device, each.consumed_capacity) for each in found] == [("d0", {"memory": "4"})] * 2
+    assert len({each.share_id for each in found}) == 2
+
+
+def test_the_room_of_a_shared_device_is_how_often_its_capacity_is_there() -> None:
+    held = device_claim("held", asking("3"), allocation=share("3"), users=["somebody"])
+    opened = session(lent(), held, device_claim("new", asking("2")), waiting("p", "new"))
+    view = NodeView(opened.ssn.ledger.nodes, node_rows(opened, ["n1"]))
+    room = opened.plugin(Predicates).predicate_room(class_of(opened, "p"), view)
+    assert room is not None
+    assert room.tolist() == [3]
+
+
+def test_the_share_of_a_pod_that_is_evicted_can_be_promised() -> None:
+    held = device_claim("held", asking("7"), allocation=share("7"), users=[VICTIM])
+    victim = with_claims(pod("victim", group="g", on="n1"), "held")
+    waits = [waiting("p", "new"), waiting("q", "new"), waiting("r", "small")]
+    claims = [device_claim("new", asking("4")), device_claim("small", asking("3"))]
+    opened = session(lent(), held, victim, claims, waits)
+    assert answers(opened, Predicates, "p")["n1"] == IN_USE
+    statement = opened.evict("victim")
+    assert will_take(opened)
+    opened.pipeline("g", {"p": "n1"}, statement)
+    assert answers(opened, Predicates, "q")["n1"] == IN_USE, "it shares the claim, and the share is not given up yet"
+    assert willing(opened, Predicates, "r") == ["n1"], "so much is free now, and will be"
+
+
+def test_a_shared_device_consumes_its_counters_once() -> None:
+    """Two claims have the card; its part is not there for a third, but the card still is."""
+    whole = device(
+        "d0",
+        {"whole": True},
+        {"memory": "10"},
+        allow_multiple_allocations=True,
+        consumes_counters=[consumes("card", memory=40)],
+    )
+    part = device("d1", {"whole": False}, consumes_counters=[consumes("card", memory=20)])
+    selected = f'device.attributes["{DRIVER}"].whole'
+    claims = [
+        *(
+            device_claim(name, request("gpu", selected, capacity=CapacityRequests(requests={"memory": "3"})))
+            for name in "abc"
+        ),
+        device_claim("d", request("gpu", f"!{selected}")),
+    ]
+    slices = [card()[0], resource_slice("s", whole, part, on="n1", count=2)]
+    opened = session(slices, claims, [waiting(f"p-{name}", name) for name in "abcd"])
+    assert willing(opened, Predicates, "p-d") == ["n1"]
+    opened.place("g", {"p-a": "n1", "p-b": "n1"}).commit()
+    assert (willing(opened, Predicates, "p-c"), willing(opened, Predicates, "p-d")) == (["n1"], [])
+
+
+def test_where_no_device_has_the_capacity_the_message_says_so() -> None:
+    text = "and none of the 1 device that it selects has the capacity that it requests"
+    assert text in message(lent(), asked=asking("11"))
+
+
+def share(memory: str) -> Allocation:
+    result = DeviceResult("gpu", DRIVER, "n1", "d0", share_id="s", consumed_capacity={"memory": memory})
+    return Allocation(devices=AllocatedDevices(results=[result]), node_selector=on_node("n1"))
+
+
+# -- claims and nodes that are special --------------------------------------------------------------------------------
 
 
 def test_a_claim_that_asks_for_nothing_suits_every_node() -> None:

@@ -4,13 +4,21 @@ import numpy as np
 import pytest
 
 from tests.support.placement.devices import consumes, counter_set, device
-from volcano_py.plugins.predicates.devices.rooms import NETWORK, is_simple, rooms_of
-from volcano_py.state.devices.counters import joined, read_counters
+from tests.support.placement.free_devices import only_free, wishes
+from volcano_py.plugins.predicates.devices.rooms import NETWORK, Rooms, is_simple, rooms_of
+from volcano_py.state.devices.counters import Counters, joined, read_counters
 from volcano_py.state.devices.needs import ALL, Ask, Constraint, OpenDevices, Request
+from volcano_py.state.nodes.terms import Mask
 
 _NODES = np.array([0, 0, 0, 0, 1, 1], dtype=np.intp)
 _ALL_FREE = np.ones(6, dtype=bool)
 _NONE = joined((), 6)
+
+
+def _rooms(
+    asked: list[tuple[Mask, int]], free: Mask, nodes: np.ndarray[tuple[int], np.dtype[np.intp]], size: int, of: Counters
+) -> Rooms:
+    return rooms_of(wishes(asked), only_free(free), nodes, size, of)
 
 
 def _mask(*positions: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -18,30 +26,30 @@ def _mask(*positions: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 
 
 def test_a_node_takes_as_many_pods_as_it_has_devices_for() -> None:
-    rooms = rooms_of([(_ALL_FREE, 2)], _mask(0, 1, 2, 4, 5), _NODES, 3, _NONE)
+    rooms = _rooms([(_ALL_FREE, 2)], _mask(0, 1, 2, 4, 5), _NODES, 3, _NONE)
     assert rooms.room.tolist() == [1, 1, 0]
     assert rooms.is_exact.all()
 
 
 def test_requests_with_the_same_devices_share_them_and_others_do_not() -> None:
-    assert rooms_of([(_ALL_FREE, 1), (_ALL_FREE, 1)], _ALL_FREE, _NODES, 2, _NONE).room.tolist() == [2, 1]
-    assert rooms_of([(_mask(0, 1), 1), (_mask(2, 3), 2)], _ALL_FREE, _NODES, 2, _NONE).room.tolist() == [1, 0]
+    assert _rooms([(_ALL_FREE, 1), (_ALL_FREE, 1)], _ALL_FREE, _NODES, 2, _NONE).room.tolist() == [2, 1]
+    assert _rooms([(_mask(0, 1), 1), (_mask(2, 3), 2)], _ALL_FREE, _NODES, 2, _NONE).room.tolist() == [1, 0]
 
 
 def test_where_requests_overlap_the_room_is_an_upper_bound() -> None:
-    rooms = rooms_of([(_mask(0, 1), 1), (_mask(0, 1, 2, 4, 5), 1)], _ALL_FREE, _NODES, 2, _NONE)
+    rooms = _rooms([(_mask(0, 1), 1), (_mask(0, 1, 2, 4, 5), 1)], _ALL_FREE, _NODES, 2, _NONE)
     assert rooms.room.tolist() == [1, 0]
     assert rooms.is_exact.tolist() == [False, True]
 
 
 def test_devices_of_the_network_can_be_used_from_all_nodes() -> None:
     nodes = np.array([NETWORK, NETWORK, NETWORK, 0, 1, 1], dtype=np.intp)
-    assert rooms_of([(_ALL_FREE, 2)], _ALL_FREE, nodes, 3, _NONE).room.tolist() == [2, 2, 1]
+    assert _rooms([(_ALL_FREE, 2)], _ALL_FREE, nodes, 3, _NONE).room.tolist() == [2, 2, 1]
 
 
 def test_many_different_requests_have_a_bound_too() -> None:
     asked = [(_mask(at, (at + 1) % 6), 1) for at in range(6)] + [(_ALL_FREE, 1)]
-    assert rooms_of(asked, _ALL_FREE, np.zeros(6, dtype=np.intp), 1, _NONE).room.tolist() == [0]
+    assert _rooms(asked, _ALL_FREE, np.zeros(6, dtype=np.intp), 1, _NONE).room.tolist() == [0]
 
 
 def test_parts_of_a_card_are_counted_by_what_is_left_of_it() -> None:
@@ -52,7 +60,7 @@ def test_parts_of_a_card_are_counted_by_what_is_left_of_it() -> None:
     nodes, free = np.array([0, 0, 0, 0, 0, 1, 1], dtype=np.intp), np.arange(7) > 0
     of_quarters, of_half, of_all = np.arange(7) < 4, np.arange(7) == 4, np.arange(7) >= 0
     rooms = [
-        rooms_of(asked, free, nodes, 2, joined(((0, pool),), 7))
+        _rooms(asked, free, nodes, 2, joined(((0, pool),), 7))
         for asked in ([(of_quarters, 1)], [(of_quarters, 2)], [(of_quarters, 1), (of_half, 1)], [(of_all, 1)])
     ]
     assert [each.room.tolist() for each in rooms] == [[3, 0], [1, 0], [1, 0], [3, 2]]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.placement.devices import consumes, counter_set, device
+from tests.support.placement.free_devices import only_free
 from volcano_py.plugins.predicates.devices.counting import Counting
 from volcano_py.plugins.predicates.devices.search import STEPS, Chosen, NotChosen, Problem, Why
 from volcano_py.state.devices.counters import read_counters
@@ -44,10 +45,11 @@ def _solve(
         lambda ask: np.array([ask.device_class in ("any", each.attributes["d/kind"]) for each in devices], dtype=bool),
         devices,
         counting or Counting((), len(devices)),
+        lambda _: {},
     )
     free = np.ones(len(devices), dtype=bool)
     free[list(in_use)] = False
-    found = problem.solve(np.arange(len(devices)), free, sees_incomplete=sees_incomplete, steps=steps)
+    found = problem.solve(np.arange(len(devices)), only_free(free), sees_incomplete=sees_incomplete, steps=steps)
     if isinstance(found, NotChosen):
         return found
     return [[(ask.name, at) for ask, at in of_claim] for of_claim in found.picks]
@@ -226,6 +228,6 @@ def test_a_pod_with_more_requests_than_python_nests_calls_is_served() -> None:
 
 
 def test_claims_without_requests_get_nothing() -> None:
-    assert Problem([_claim(), _claim()], lambda _: np.zeros(0, dtype=bool), [], Counting((), 0)).solve(
-        np.zeros(0, dtype=np.intp), np.zeros(0, dtype=bool)
+    assert Problem([_claim(), _claim()], lambda _: np.zeros(0, dtype=bool), [], Counting((), 0), lambda _: {}).solve(
+        np.zeros(0, dtype=np.intp), only_free(np.zeros(0, dtype=bool))
     ) == Chosen(((), ()))

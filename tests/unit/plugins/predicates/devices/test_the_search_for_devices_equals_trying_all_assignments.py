@@ -1,12 +1,14 @@
 """The search on one node, and the room on many, against an oracle that tries every assignment in order.
 
-Devices come in pools of four. In some pools, they share counters of two sets.
+Devices come in pools of four. In some pools, they share counters of two sets. Some devices are shared by claims as long
+as a capacity lasts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import combinations
 from random import Random
@@ -17,8 +19,10 @@ from hypothesis import strategies as st
 
 from tests.support.placement.devices import consumes, counter_set, device
 from volcano_py.plugins.predicates.devices.counting import Counting
-from volcano_py.plugins.predicates.devices.rooms import NETWORK, is_simple, rooms_of
+from volcano_py.plugins.predicates.devices.rooms import NETWORK, Wish, is_simple, rooms_of
 from volcano_py.plugins.predicates.devices.search import Chosen, NotChosen, Pick, Problem, Why
+from volcano_py.plugins.predicates.devices.sharing import UNBOUNDED, Takings
+from volcano_py.plugins.predicates.devices.use import Free
 from volcano_py.state.devices.counters import read_counters
 from volcano_py.state.devices.needs import ALL, Ask, Constraint, OpenDevices, Request
 from volcano_py.state.devices.picture import Device, Value
@@ -31,6 +35,8 @@ CounterKey = tuple[int, str, str]
 """First device of the pool, set and name."""
 
 _POOL = 4
+_ENOUGH = 50
+"""Pods are not counted further, where nothing limits them."""
 _CLASSES = ("big", "small", "any")
 _VALUES: tuple[Value, ...] = (0, 1, True, "1", 2)
 # Hypothesis would try simple cases again and again; of even chances, most pods have something to search for.
@@ -124,6 +130,40 @@ def _shared(chance: Random, size: int) -> Shared:
     return found
 
 
+@dataclass
+class Lent:
+    """Devices that are shared: what is left of each, who uses them already, and what an ask of a device class takes."""
+
+    left: dict[int, int]
+    used: set[int]
+    amounts: dict[str, int]
+
+    def suffice(self, picks: Iterable[Pick]) -> bool:
+        taken: Counter[int] = Counter()
+        for ask, at in picks:
+            taken[at] += self.amounts[ask.device_class]
+        return all(taken[at] <= left for at, left in self.left.items())
+
+    def free(self, exclusive: Mask) -> Free:
+        """Of the devices that are not shared, these are free."""
+        devices, used = exclusive.copy(), ~exclusive
+        devices[[*self.left]] = True
+        for at in self.left:
+            used[at] = at in self.used
+        return Free(devices, used, np.array([*self.left.values()], dtype=np.int64))
+
+    def takings(self, device_class: str) -> Takings:
+        return {at: [(column, self.amounts[device_class])] for column, at in enumerate(self.left)}
+
+
+def _lent(chance: Random, size: int) -> Lent:
+    shared = [at for at in range(size) if chance.random() < 0.25] if chance.random() < 0.6 else []
+    used = {at for at in shared if chance.random() < 0.5}
+    return Lent(
+        {at: chance.randint(0, 4) for at in shared}, used, {name: chance.choice([0, 1, 1, 2, 3]) for name in _CLASSES}
+    )
+
+
 def _mask(chance: Random, size: int, share: float) -> Mask:
     return np.array([chance.random() < share for _ in range(size)], dtype=np.bool_)
 
@@ -137,9 +177,16 @@ def test_the_first_assignment_that_keeps_all_rules_is_found(chance: Random) -> N
     free, visible = _mask(chance, len(devices), 0.8), _mask(chance, len(devices), 0.9)
     is_incomplete = chance.random() < 0.1
     shared = _shared(chance, len(devices))
-    problem = Problem(claims, lambda ask: masks[ask.device_class], devices, shared.counting())
-    found = problem.solve(np.flatnonzero(visible), free, sees_incomplete=is_incomplete)
-    expected = next(_solutions(claims, devices, masks, shared, free, visible, is_incomplete), None)
+    lent = _lent(chance, len(devices))
+    problem = Problem(
+        claims,
+        lambda ask: masks[ask.device_class],
+        devices,
+        shared.counting(),
+        lambda ask: lent.takings(ask.device_class),
+    )
+    found = problem.solve(np.flatnonzero(visible), lent.free(free), sees_incomplete=is_incomplete)
+    expected = next(_solutions(claims, devices, masks, shared, lent, free, visible, is_incomplete), None)
     assert (found.picks if isinstance(found, Chosen) else None) == expected
     if isinstance(found, NotChosen):
         assert found.why is not Why.NOT_FOUND
@@ -150,6 +197,7 @@ def _solutions(
     devices: Sequence[Device],
     masks: Masks,
     shared: Shared,
+    lent: Lent,
     free: Mask,
     visible: Mask,
     is_incomplete: bool,
@@ -158,7 +206,7 @@ def _solutions(
 
     def assign(left: list[tuple[int, Request]], picks: list[list[Pick]]) -> Iterator[Solution]:
         if not left:
-            if _keeps_rules(claims, devices, shared, free, picks):
+            if _keeps_rules(claims, devices, shared, lent, free, picks):
                 yield tuple(map(tuple, picks))
             return
         (claim, request), *rest = left
@@ -178,16 +226,20 @@ def _keeps_rules(
     claims: Sequence[OpenDevices],
     devices: Sequence[Device],
     shared: Shared,
+    lent: Lent,
     free: Mask,
     picks: Sequence[Sequence[Pick]],
 ) -> bool:
-    exclusive = [at for of_claim in picks for ask, at in of_claim if not ask.is_admin]
-    if len(set(exclusive)) < len(exclusive) or not all(free[at] for at in exclusive):
+    taking = [(ask, at) for of_claim in picks for ask, at in of_claim if not ask.is_admin]
+    exclusive = [at for _, at in taking if at not in lent.left]
+    if len(set(exclusive)) < len(exclusive) or not all(free[at] for at in exclusive) or not lent.suffice(taking):
         return False
-    if not shared.suffice(np.flatnonzero(~free).tolist(), exclusive):
+    used = {at for at in range(len(devices)) if (at in lent.used if at in lent.left else not free[at])}
+    if not shared.suffice(used, {at for _, at in taking} - used):
         return False
     for claim, of_claim in zip(claims, picks, strict=True):
-        if len({at for _, at in of_claim}) < len(of_claim):
+        alone = [at for _, at in of_claim if at not in lent.left]
+        if len(set(alone)) < len(alone):
             return False
         for constraint in claim.constraints:
             named = [
@@ -212,22 +264,42 @@ def test_the_room_is_how_often_the_search_succeeds(chance: Random) -> None:
     assert is_simple(claims)
     shared = _shared(chance, len(devices))
     counting = shared.counting()
-    problem = Problem(claims, lambda ask: asked[int(ask.name)][0], devices, counting)
+    lent = _lent(chance, len(devices))
+    problem = Problem(
+        claims,
+        lambda ask: asked[int(ask.name)][0],
+        devices,
+        counting,
+        lambda ask: lent.takings(_CLASSES[int(ask.name)]),
+    )
     node_of = np.array([chance.choice([0, 0, 0, 0, 0, 1, NETWORK]) for _ in devices], dtype=np.intp)
     for first in {first for first, _, _ in shared.values}:
         node_of[first : first + _POOL] = node_of[first]
     free = _mask(chance, len(devices), 0.9)
-    rooms = rooms_of(asked, free, node_of, 2, counting.whole)
+    often = np.zeros((len(asked), len(devices)), dtype=np.int64) + 1
+    for number, times in enumerate(often):
+        for at, left in lent.left.items():
+            amount = lent.amounts[_CLASSES[number]]
+            times[at] = left // amount if amount else UNBOUNDED
+    is_shared = np.isin(np.arange(len(devices)), [*lent.left])
+    wanted = [Wish(mask, count, times, is_shared) for (mask, count), times in zip(asked, often, strict=True)]
+    rooms = rooms_of(wanted, lent.free(free), node_of, 2, counting.whole)
     for node in (0, 1):
-        pods = _pods_in_turn(problem, np.flatnonzero((node_of == node) | (node_of == NETWORK)), free.copy())
+        seen = np.flatnonzero((node_of == node) | (node_of == NETWORK))
+        pods = _pods_in_turn(problem, seen, free.copy(), deepcopy(lent))
         assert pods <= rooms.room[node]
         if rooms.is_exact[node]:
-            assert pods == rooms.room[node]
+            assert pods == min(rooms.room[node], _ENOUGH)
 
 
-def _pods_in_turn(problem: Problem, seen: np.ndarray[tuple[int], np.dtype[np.intp]], free: Mask) -> int:
+def _pods_in_turn(problem: Problem, seen: np.ndarray[tuple[int], np.dtype[np.intp]], free: Mask, lent: Lent) -> int:
     pods = 0
-    while isinstance(found := problem.solve(seen, free), Chosen):
+    while pods < _ENOUGH and isinstance(found := problem.solve(seen, lent.free(free)), Chosen):
         pods += 1
-        free[[at for of_claim in found.picks for _, at in of_claim]] = False
+        for ask, at in (pick for of_claim in found.picks for pick in of_claim):
+            if at in lent.left:
+                lent.left[at] -= lent.amounts[_CLASSES[int(ask.name)]]
+                lent.used.add(at)
+            else:
+                free[at] = False
     return pods

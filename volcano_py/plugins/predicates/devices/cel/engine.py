@@ -89,7 +89,7 @@ class _LibraryProgram(Program):
         empty: _Domains = {domain: {} for domain in (*self._domains, device.driver)}
         return {
             "driver": device.driver,
-            "allowMultipleAllocations": False,
+            "allowMultipleAllocations": device.is_shared,
             "attributes": attributes,
             "capacity": capacity,
             "indexed_attributes": empty | attributes,

@@ -46,7 +46,7 @@ class Projection(msgspec.Struct, frozen=True):
     def of(self, device: Device) -> Hashable:
         if self.sees_all:
             attributes = frozenset((name, _distinct(value)) for name, value in device.attributes.items())
-            return device.driver, attributes, frozenset(device.capacity.items())
+            return device.driver, device.is_shared, attributes, frozenset(device.capacity.items())
         values = [read.of(device) for read in self.reads]
         if self.sees_driver:
             values.append(device.driver)
