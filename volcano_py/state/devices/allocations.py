@@ -12,8 +12,9 @@ import msgspec
 
 from volcano_py.api.devices.claims import AllocatedConfig, AllocatedDevices, Allocation, DeviceResult, OpaqueConfig
 from volcano_py.api.objects import NodeSelector, NodeSelectorTerm, SelectorRequirement
+from volcano_py.state.devices.device import Device
 from volcano_py.state.devices.needs import Ask
-from volcano_py.state.devices.picture import Device, DevicePicture
+from volcano_py.state.devices.picture import DevicePicture
 from volcano_py.state.devices.shares import consumption, written
 
 _FROM_CLASS: Final = "FromClass"

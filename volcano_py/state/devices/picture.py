@@ -10,54 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.devices.claims import ClaimConfig
-from volcano_py.api.devices.slices import DeviceTaint
-from volcano_py.api.objects import NodeSelector
 from volcano_py.state.devices.counters import Amounts, Counters
-from volcano_py.state.devices.shares import NO_SHARES, Policy, Shares
-
-
-class Version(msgspec.Struct, frozen=True):
-    """An attribute that is a semantic version, as written."""
-
-    text: str
-
-
-Value = bool | int | str | Version
-"""Of an attribute. Values of different types are never equal; mind that `True == 1` in Python."""
-
-
-class Device(msgspec.Struct, frozen=True, eq=False):
-    """One device of a complete, valid pool.
-
-    Attributes:
-        attributes: by `domain/name`; the domain is the driver's where the driver gave none.
-        capacity: by `domain/name`, quantities as written.
-        node: the only node on which it can be used; "" for devices of the network.
-        nodes: from which nodes a device of the network can be used; None with `node` "": from all.
-        binds_to_node: once given it can be used from the node it was given for only, wherever it could be before.
-        is_shared: several claims can have it at once, as long as its capacity lasts.
-        policies: for capacity, by `domain/name`.
-        published: of devices that are shared, how the driver calls each capacity.
-        unusable: why it is given to nobody: it needs something that is not evaluated. "" for most.
-    """
-
-    driver: str
-    pool: str
-    name: str
-    attributes: Mapping[str, Value] = msgspec.field(default_factory=dict)
-    capacity: Mapping[str, str] = msgspec.field(default_factory=dict)
-    taints: tuple[DeviceTaint, ...] = ()
-    node: str = ""
-    nodes: NodeSelector | None = None
-    unusable: str = ""
-    binds_to_node: bool = False
-    is_shared: bool = False
-    policies: Mapping[str, Policy] = msgspec.field(default_factory=dict)
-    published: Mapping[str, str] = msgspec.field(default_factory=dict)
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        return self.driver, self.pool, self.name
+from volcano_py.state.devices.device import Device
+from volcano_py.state.devices.shares import NO_SHARES, Shares
 
 
 class PoolFault(msgspec.Struct, frozen=True):

@@ -10,7 +10,8 @@ import numpy as np
 from volcano_py.api.devices.claims import Allocation
 from volcano_py.state.devices.claims import DeviceKey
 from volcano_py.state.devices.counters import Counters
-from volcano_py.state.devices.picture import Device, PoolFault
+from volcano_py.state.devices.device import Device
+from volcano_py.state.devices.picture import PoolFault
 from volcano_py.state.devices.shares import NO_SHARES, Shares, read_consumed
 from volcano_py.state.devices.slices import Pool, PoolKey, Slice, read_pool
 

@@ -9,17 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 import numpy as np
 
-from volcano_py.api.devices.slices import RequestPolicy
-from volcano_py.api.quantity import QuantityError, format_binary, format_decimal, parse_quantity
+from volcano_py.api.quantity import format_binary, format_decimal, parse_quantity
 from volcano_py.state.devices.counters import Amounts
-
-if TYPE_CHECKING:
-    from volcano_py.state.devices.picture import Device
+from volcano_py.state.devices.device import Device, Policy
 
 Capacity = tuple[tuple[str, str], ...]
 """What a request asks of each capacity, by name and as written."""
@@ -30,17 +27,6 @@ _MOST: Final = 2**50
 """Of a value, in units: sums over the claims of a device stay below the largest whole number."""
 _FINEST: Final = 9
 """Kubernetes knows billionths at most."""
-
-
-class Policy(msgspec.Struct, frozen=True):
-    """Which amounts of a capacity can be taken: one of `values`, or from `least` to `most` in steps; `default` where a
-    request says nothing."""
-
-    default: Fraction | None = None
-    values: tuple[Fraction, ...] = ()
-    least: Fraction = Fraction(0)
-    most: Fraction | None = None
-    step: Fraction | None = None
 
 
 class _Column(msgspec.Struct, frozen=True):
@@ -112,25 +98,6 @@ def consumption(device: Device, asked: Capacity) -> dict[str, Fraction] | None:
             return None
         found[name] = taken
     return found
-
-
-def read_policy(given: RequestPolicy) -> Policy:
-    """Raises QuantityError."""
-    bounds = given.valid_range
-    policy = Policy(
-        default=_optional(given.default),
-        values=tuple(map(parse_quantity, given.valid_values)),
-        least=Fraction(0) if bounds is None else parse_quantity(bounds.min),
-        most=None if bounds is None else _optional(bounds.max),
-        step=None if bounds is None else _optional(bounds.step),
-    )
-    if policy.step is not None and policy.step <= 0:
-        raise QuantityError(f"{policy.step} is not a step: it has to be above 0")
-    return policy
-
-
-def _optional(text: str | int | float | None) -> Fraction | None:
-    return None if text is None else parse_quantity(text)
 
 
 def written(amount: Fraction) -> str:

@@ -17,8 +17,8 @@ from volcano_py.api.objects import NodeSelector
 from volcano_py.api.quantity import QuantityError, parse_quantity
 from volcano_py.state.devices import wording
 from volcano_py.state.devices.counters import Counters, read_counters
-from volcano_py.state.devices.picture import Device, PoolFault, Value, Version
-from volcano_py.state.devices.shares import read_policy
+from volcano_py.state.devices.device import Device, Value, Version, read_policy
+from volcano_py.state.devices.picture import PoolFault
 
 PoolKey = tuple[str, str]
 """Driver, and name of the pool."""

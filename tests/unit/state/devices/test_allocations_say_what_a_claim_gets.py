@@ -20,9 +20,9 @@ from volcano_py.api.devices.claims import (
 )
 from volcano_py.api.objects import NodeSelector, NodeSelectorTerm, SelectorRequirement
 from volcano_py.state.devices.allocations import allocation
+from volcano_py.state.devices.device import Device, Policy
 from volcano_py.state.devices.needs import Ask
-from volcano_py.state.devices.picture import ClaimInfo, Device, DevicePicture
-from volcano_py.state.devices.shares import Policy
+from volcano_py.state.devices.picture import ClaimInfo, DevicePicture
 
 CLAIM = "team/c"
 ASK = Ask("gpu", GPU)

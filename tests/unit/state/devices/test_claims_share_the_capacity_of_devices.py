@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from volcano_py.state.devices.picture import Device
-from volcano_py.state.devices.shares import Capacity, Policy, Shares, consumption, read_consumed, written
+from volcano_py.state.devices.device import Device, Policy
+from volcano_py.state.devices.shares import Capacity, Shares, consumption, read_consumed, written
 
 _GI = Fraction(2**30)
 

@@ -28,8 +28,8 @@ from volcano_py.api.devices.slices import (
     SliceDevice,
     ValidRange,
 )
-from volcano_py.state.devices.picture import Device, DevicePicture, PoolFault, Version
-from volcano_py.state.devices.shares import Policy
+from volcano_py.state.devices.device import Device, Policy, Version
+from volcano_py.state.devices.picture import DevicePicture, PoolFault
 from volcano_py.state.table.change import Change
 
 

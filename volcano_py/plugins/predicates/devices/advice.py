@@ -19,8 +19,9 @@ from volcano_py.plugins.predicates.devices.places import Places
 from volcano_py.plugins.predicates.devices.rooms import OnNodes
 from volcano_py.plugins.predicates.devices.use import Free, all_free
 from volcano_py.plugins.predicates.devices.wanted import Asked, Wanted
+from volcano_py.state.devices.device import Device
 from volcano_py.state.devices.needs import ALL, Ask, GivenDevices
-from volcano_py.state.devices.picture import Device, DevicePicture
+from volcano_py.state.devices.picture import DevicePicture
 from volcano_py.state.nodes.terms import Mask
 from volcano_py.state.table.table import Rows
 

@@ -19,8 +19,8 @@ from volcano_py.api.devices.slices import DeviceTaint
 from volcano_py.plugins.predicates.devices.cel.programs import compile_cel
 from volcano_py.plugins.predicates.devices.cel.projection import projection_of
 from volcano_py.plugins.predicates.devices.cel.verdicts import CelError
+from volcano_py.state.devices.device import Device
 from volcano_py.state.devices.needs import Ask
-from volcano_py.state.devices.picture import Device
 from volcano_py.state.devices.shares import Capacity, consumption
 from volcano_py.state.nodes.terms import Mask
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.objects import NodeSelector
-from volcano_py.state.devices.picture import Device, DevicePicture
+from volcano_py.state.devices.device import Device
+from volcano_py.state.devices.picture import DevicePicture
 from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.nodes.terms import Mask, affinity_mask
 from volcano_py.state.table.table import Rows

@@ -20,8 +20,8 @@ from volcano_py.api.devices.claims import MOST_DEVICES
 from volcano_py.plugins.predicates.devices.counting import Budget, Counting
 from volcano_py.plugins.predicates.devices.sharing import Takings
 from volcano_py.plugins.predicates.devices.use import Free
+from volcano_py.state.devices.device import Device, Value
 from volcano_py.state.devices.needs import ALL, Ask, Constraint, OpenDevices, Request
-from volcano_py.state.devices.picture import Device, Value
 from volcano_py.state.nodes.terms import Mask
 
 STEPS: Final = 10_000

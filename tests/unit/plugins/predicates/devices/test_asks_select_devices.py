@@ -8,8 +8,8 @@ from volcano_py.api.devices.claims import DeviceToleration
 from volcano_py.api.devices.slices import DeviceTaint
 from volcano_py.plugins.predicates.devices.cel.verdicts import CelError, Program
 from volcano_py.plugins.predicates.devices.matching import Matches, Nothing, are_tolerated
+from volcano_py.state.devices.device import Device, Value
 from volcano_py.state.devices.needs import Ask
-from volcano_py.state.devices.picture import Device, Value
 
 _GPU = 'device.driver == "gpu.example.com"'
 _A100 = 'device.attributes["gpu.example.com"].model == "A100"'

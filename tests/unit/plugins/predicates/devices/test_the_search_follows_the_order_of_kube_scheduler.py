@@ -10,8 +10,8 @@ from tests.support.placement.free_devices import only_free
 from volcano_py.plugins.predicates.devices.counting import Counting
 from volcano_py.plugins.predicates.devices.search import STEPS, Chosen, NotChosen, Problem, Why
 from volcano_py.state.devices.counters import read_counters
+from volcano_py.state.devices.device import Device, Value, Version
 from volcano_py.state.devices.needs import ALL, Ask, Constraint, OpenDevices, Request
-from volcano_py.state.devices.picture import Device, Value, Version
 
 _N = "numa.example.com/node"
 

@@ -24,8 +24,8 @@ from volcano_py.plugins.predicates.devices.search import Chosen, NotChosen, Pick
 from volcano_py.plugins.predicates.devices.sharing import UNBOUNDED, Takings
 from volcano_py.plugins.predicates.devices.use import Free
 from volcano_py.state.devices.counters import read_counters
+from volcano_py.state.devices.device import Device, Value
 from volcano_py.state.devices.needs import ALL, Ask, Constraint, OpenDevices, Request
-from volcano_py.state.devices.picture import Device, Value
 from volcano_py.state.nodes.terms import Mask
 
 Masks = dict[str, Mask]

@@ -19,7 +19,7 @@ from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 from volcano_py.plugins.predicates.devices.cel import addresses, comparable, lists, patterns
 from volcano_py.plugins.predicates.devices.cel.functions import CelType, Function
 from volcano_py.plugins.predicates.devices.cel.verdicts import CelError, FailedProgram, Program, error_of
-from volcano_py.state.devices.picture import Device, Value, Version
+from volcano_py.state.devices.device import Device, Value, Version
 
 _FUNCTIONS: Final = (*comparable.FUNCTIONS, *lists.FUNCTIONS, *addresses.FUNCTIONS, *patterns.FUNCTIONS)
 _LONGEST: Final = 10 * 1024

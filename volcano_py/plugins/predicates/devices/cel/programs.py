@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from volcano_py.plugins.predicates.devices.cel.verdicts import FailedProgram, Program, error_of
-from volcano_py.state.devices.picture import Device
+from volcano_py.state.devices.device import Device
 
 _MISSING_LIBRARY: Final = (
     "is not evaluated, because the package cel-expr-python is not installed; only the form"

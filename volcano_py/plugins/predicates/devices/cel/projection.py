@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.state.devices.picture import Device, Value
+from volcano_py.state.devices.device import Device, Value
 
 _TEXT: Final = r"""(?:"[^"\\\n]*"|'[^'\\\n]*')"""
 _DEVICE: Final = re.compile(r"\bdevice\b")

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.state.devices.picture import Device
+from volcano_py.state.devices.device import Device
 
 _SHOWN: Final = 80
 """Characters of an expression in a message."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from volcano_py.plugins.predicates.devices.cel.programs import compile_cel
 from volcano_py.plugins.predicates.devices.cel.projection import EVERYTHING, Projection, Read, projection_of
-from volcano_py.state.devices.picture import Device, Value, Version
+from volcano_py.state.devices.device import Device, Value, Version
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from volcano_py.plugins.predicates.devices.cel.programs import compile_cel
 from volcano_py.plugins.predicates.devices.cel.verdicts import CelError
-from volcano_py.state.devices.picture import Device, Version
+from volcano_py.state.devices.device import Device, Version
 
 _GPU = Device(
     "gpu.example.com",

@@ -8,7 +8,7 @@ import pytest
 
 from volcano_py.plugins.predicates.devices.cel import programs
 from volcano_py.plugins.predicates.devices.cel.verdicts import CelError
-from volcano_py.state.devices.picture import Device
+from volcano_py.state.devices.device import Device
 
 _ENGINE = "volcano_py.plugins.predicates.devices.cel.engine"
 
