@@ -136,7 +136,8 @@ class Choices:
             reach = np.zeros(len(self._ssn.nodes.nodes), dtype=np.bool_)
             reach[node] = True
         else:
-            reach = np.logical_and.reduce([self._places.reach(at) for _, at in picks])
+            everywhere = np.ones(len(self._ssn.nodes.nodes), dtype=np.bool_)
+            reach = np.logical_and.reduce([everywhere, *(self._places.reach(at) for _, at in picks)])
         return _Choice(allocation(self._picture, claim, picks, name), reach, is_promise)
 
     def _announce(self, row: int) -> None:

@@ -365,6 +365,13 @@ def test_of_pods_that_share_a_claim_the_first_brings_the_devices() -> None:
     assert second == DeviceBinding(first.claim)
 
 
+def test_pods_may_share_a_claim_that_asks_for_nothing() -> None:
+    empty = msgspec.structs.replace(device_claim("a"), spec=ResourceClaimSpec())
+    opened = session(two_devices(), empty, waiting("p", "a"), waiting("q", "a"))
+    opened.place("g", {"p": "n1"})
+    assert willing(opened, Predicates, "q") == ["n1", "n2"]
+
+
 def test_if_the_first_is_taken_back_the_other_brings_the_devices() -> None:
     opened = session(two_devices(), device_claim("a"), waiting("p", "a"), waiting("q", "a"))
     first = opened.place("g", {"p": "n1"})
