@@ -13,7 +13,7 @@ from typing import Final
 from e2e.conftest import Configure, SimulatedNodes
 from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
-from e2e.harness.devices import Driver, from_template
+from e2e.harness.devices import Driver, by_name, from_template
 from e2e.harness.install import SERVICE_ACCOUNT, SYSTEM_NAMESPACE
 from e2e.harness.jobs import Jobs, job, task
 from e2e.harness.namespace import Namespace
@@ -126,10 +126,16 @@ async def volumes(namespace: Namespace, node: str, selector: Mapping[str, str]) 
 
 
 async def devices(driver: Driver, namespace: Namespace, node: str, selector: Mapping[str, str]) -> None:
-    """One, for the claim that is generated for a pod."""
+    """One for the claim that is generated for a pod, and one for two pods: for the later one, the claim is read."""
     await driver.create_class()
-    await driver.publish(node, "gpu-0")
+    await driver.publish(node, "gpu-0", "gpu-1")
     await namespace.apply(driver.template("gpu"), pod("device", node_selector=selector, **from_template("gpu")))
+    first, later = (
+        pod(name, node_selector=selector, labels={"shares": name}, **by_name("shared")) for name in ("first", "later")
+    )
+    await namespace.apply(driver.claim("shared"), first)
+    await namespace.wait_phases(Running=1, selector="shares=first")
+    await namespace.apply(later)
 
 
 async def a_queue_that_is_closed(namespace: Namespace, create_queues: CreateQueues) -> None:
