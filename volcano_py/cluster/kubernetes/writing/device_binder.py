@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -32,10 +32,11 @@ from volcano_py.api.effects import Bind, DeviceBinding, ObjectRef, ReleaseDevice
 from volcano_py.api.json_values import Reader
 from volcano_py.api.objects import Pod
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
-from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, wait_at_most
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient, PatchType
 from volcano_py.cluster.kubernetes.http.errors import NotFoundError, RequestError, StoppedError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
+from volcano_py.cluster.kubernetes.writing.pod_tasks import PodTasks
 from volcano_py.cluster.kubernetes.writing.turns import Slots
 from volcano_py.cluster.kubernetes.writing.workers import LEASE_IS_OVER, Fence, always
 from volcano_py.cluster.protocol import BindOutcomes
@@ -105,10 +106,7 @@ class DeviceBinder:
         """By the claim's UID, those at which a pod is."""
         self._reserved: dict[str, Collection[ObjectRef]] = {}
         """Pod → claims that were reserved for it, until it is known what became of its binding."""
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._idle = asyncio.Event()
-        self._idle.set()
-        self._stopped = ""
+        self._tasks = PodTasks(clock)
 
     @property
     def waiting(self) -> int:
@@ -118,31 +116,24 @@ class DeviceBinder:
     def submit(self, binds: Iterable[Bind]) -> None:
         """Write the claims of these, then bind the pods. Once stopped, they are reported as failed at once."""
         for bind in binds:
-            if self._stopped:
-                self._fail(bind, StoppedError("claims", self._stopped))
+            if self._tasks.stopped:
+                self._fail(bind, StoppedError("claims", self._tasks.stopped))
             else:
-                self._begin(self._run(bind), f"devices of {bind.pod.key}")
+                self._tasks.begin(self._run(bind), f"devices of {bind.pod.key}")
 
     def release(self, releases: Iterable[ReleaseDevices]) -> None:
         """Clear the devices of these claims. Once stopped, that is left to the next leader."""
         for each in releases:
-            if not self._stopped:
-                self._begin(self._release(each), f"release of {each.claim.key}")
+            if not self._tasks.stopped:
+                self._tasks.begin(self._release(each), f"release of {each.claim.key}")
 
     def stop_new(self, why: str = LEASE_IS_OVER) -> None:
         """Write nothing any more, and take nothing back: what is written is the next leader's."""
-        self._stopped = self._stopped or why
-        for task in list(self._tasks):
-            # Not at once: one that has not begun yet would end without a report.
-            asyncio.get_running_loop().call_soon(task.cancel)
+        self._tasks.stop(why)
 
     async def drain(self, seconds: float) -> int:
         """Wait that long until all is written. Returns how many were given up."""
-        await wait_at_most(self._clock, seconds, self._idle)
-        tasks = list(self._tasks)
-        self.stop_new("the process ends")
-        await asyncio.gather(*tasks, return_exceptions=True)
-        return len(tasks)
+        return await self._tasks.drain(seconds, self._tasks.idle)
 
     # -- what became of the binding ----------------------------------------------------------------------------------
 
@@ -152,23 +143,12 @@ class DeviceBinder:
 
     def bind_failed(self, bind: Bind, error: Exception, *, gone: bool) -> None:
         claims = self._reserved.pop(bind.pod.uid, None)
-        if not claims or self._stopped or isinstance(error, StoppedError):
+        if not claims or self._tasks.stopped or isinstance(error, StoppedError):
             self._outcomes.bind_failed(bind, error, gone=gone)
         else:
-            self._begin(self._undo(bind, claims, error, gone=gone), f"devices back from {bind.pod.key}")
+            self._tasks.begin(self._undo(bind, claims, error, gone=gone), f"devices back from {bind.pod.key}")
 
     # -- one pod -----------------------------------------------------------------------------------------------------
-
-    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        self._idle.clear()
-        task = asyncio.create_task(work, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not self._tasks:
-            self._idle.set()
 
     async def _run(self, bind: Bind) -> None:
         written: dict[str, ObjectRef] = {}  # by UID
@@ -178,7 +158,7 @@ class DeviceBinder:
         except RequestError as error:
             await self._give_up(bind, written.values(), error)
         except asyncio.CancelledError:
-            self._fail(bind, StoppedError("claims", self._stopped))
+            self._fail(bind, StoppedError("claims", self._tasks.stopped))
             raise
         except Exception as error:
             # After a bug of ours the pod must not keep devices without a node.
@@ -374,7 +354,7 @@ class DeviceBinder:
         return _CLAIMS.decode(await self._client.patch(path, msgspec.json.encode(body), kind, within=_ANSWER_WITHIN))
 
     async def _insist(self, call: Callable[[], Awaitable[T]]) -> T:
-        return await retry(call, self._retries, self._clock, rng=self._rng, keep_trying=lambda: not self._stopped)
+        return await retry(call, self._retries, self._clock, rng=self._rng, keep_trying=lambda: not self._tasks.stopped)
 
 
 def _path(claim: ResourceClaim | ObjectRef) -> ApiPath:

@@ -26,11 +26,12 @@ from volcano_py.api.volumes import (
     PersistentVolumeClaim,
 )
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
-from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, wait_at_most, within
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, within
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import NotFoundError, RequestError, StoppedError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.kubernetes.watching.claim_updates import KIND, ClaimUpdates, LatestClaim
+from volcano_py.cluster.kubernetes.writing.pod_tasks import PodTasks
 from volcano_py.cluster.kubernetes.writing.turns import Slots
 from volcano_py.cluster.kubernetes.writing.workers import LEASE_IS_OVER, Fence, always
 from volcano_py.cluster.protocol import BindOutcomes
@@ -82,11 +83,10 @@ class VolumeBinder:
         self._retries, self._fence = retries, fence
         self._clock, self._rng = clock, rng or random.Random()
         self._slots = Slots(in_flight)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = PodTasks(clock)
         self._writing = 0
         self._written = asyncio.Event()
         self._written.set()
-        self._stopped = ""
 
     @property
     def waiting(self) -> int:
@@ -96,29 +96,20 @@ class VolumeBinder:
     def submit(self, binds: Iterable[Bind]) -> None:
         """Bind the claims of these, then the pods. Once stopped, they are reported as failed at once."""
         for bind in binds:
-            if self._stopped:
-                self._fail(bind, StoppedError("claims", self._stopped))
+            if self._tasks.stopped:
+                self._fail(bind, StoppedError("claims", self._tasks.stopped))
                 continue
             self._writing += 1
             self._written.clear()
-            task = asyncio.create_task(self._run(bind), name=f"claims of {bind.pod.key}")
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks.begin(self._run(bind), f"claims of {bind.pod.key}")
 
     def stop_new(self, why: str = LEASE_IS_OVER) -> None:
         """Write nothing any more, and wait no longer."""
-        self._stopped = self._stopped or why
-        for task in list(self._tasks):
-            # Not at once: one that has not begun yet would end without a report.
-            asyncio.get_running_loop().call_soon(task.cancel)
+        self._tasks.stop(why)
 
     async def drain(self, seconds: float) -> int:
         """Wait that long for pending writes, but not for claims to be bound. Returns how many were given up."""
-        await wait_at_most(self._clock, seconds, self._written)
-        tasks = list(self._tasks)
-        self.stop_new("the process ends")
-        await asyncio.gather(*tasks, return_exceptions=True)
-        return len(tasks)
+        return await self._tasks.drain(seconds, self._written)
 
     # -- one pod -----------------------------------------------------------------------------------------------------
 
@@ -133,7 +124,7 @@ class VolumeBinder:
         except RequestError as error:
             self._fail(bind, error)
         except asyncio.CancelledError:
-            self._fail(bind, StoppedError("claims", self._stopped))
+            self._fail(bind, StoppedError("claims", self._tasks.stopped))
             raise
         except Exception as error:
             # After a bug of ours the pod must not stay half bound.
@@ -273,7 +264,7 @@ class VolumeBinder:
             raise ClaimError(claim.key, f"cannot use volume {name}, which does not exist") from error
 
     async def _insist(self, call: Callable[[], Awaitable[T]]) -> T:
-        return await retry(call, self._retries, self._clock, rng=self._rng, keep_trying=lambda: not self._stopped)
+        return await retry(call, self._retries, self._clock, rng=self._rng, keep_trying=lambda: not self._tasks.stopped)
 
 
 def _path(binding: ClaimBinding) -> ApiPath:
