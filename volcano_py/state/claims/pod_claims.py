@@ -82,10 +82,10 @@ class PodClaims:
 
     def settle(self) -> Change:
         """Put pods into the classes that are right now, after anything has changed."""
-        if not (self._moved or self.volumes.have_changed or self.devices.have_changed):
+        if not (self._moved or self.volumes.changed or self.devices.changed):
             return Change.NONE
-        rows = self._moved | self._of_volumes.rows(self.volumes.take_changed())
-        rows |= self._of_devices.rows(self.devices.take_changed())
+        rows = self._moved | self._of_volumes.rows(self.volumes.changed.take())
+        rows |= self._of_devices.rows(self.devices.changed.take())
         self._moved = set()
         return self._reclassify(rows)
 

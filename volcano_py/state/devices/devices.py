@@ -13,6 +13,7 @@ from volcano_py.api.devices.claims import MOST_RESERVATIONS, Allocation, ClaimMe
 from volcano_py.api.devices.slices import ResourceSlice
 from volcano_py.api.effects import DeviceBinding
 from volcano_py.api.objects import NodeSelector, Pod
+from volcano_py.state.claims.changed import ChangedClaims
 from volcano_py.state.devices import wording
 from volcano_py.state.devices.claims import (
     Claim,
@@ -58,6 +59,7 @@ class Devices:
 
     Attributes:
         stores: by kind.
+        changed: claims whose meaning may be another one now.
     """
 
     def __init__(self, in_use: Callable[[], bool]) -> None:
@@ -70,7 +72,7 @@ class Devices:
         self._pools = Pools()
         self._decided = Decisions()
         self._holders = Holders()
-        self._changed: set[str] = set()
+        self.changed = ChangedClaims()
         self._infos: dict[str, ClaimInfo] = {}
         self._held = np.zeros(0, dtype=np.int32)
         """[D] how many of them have each device."""
@@ -96,17 +98,6 @@ class Devices:
         if pod.spec.node_name:
             return tuple(need for need in needs.values() if not isinstance(need, DeviceTrouble))
         return tuple(needs.values())
-
-    @property
-    def have_changed(self) -> bool:
-        """Whether the meaning of any claim may have changed since `take_changed` was called."""
-        return bool(self._changed)
-
-    def take_changed(self) -> frozenset[str]:
-        """Claims whose meaning may have changed since the last call."""
-        changed = frozenset(self._changed)
-        self._changed.clear()
-        return changed
 
     def _need(self, entry: Entry, pod: Pod, is_shared: Callable[[str], bool]) -> DeviceNeed:
         key = entry.claim
@@ -223,7 +214,7 @@ class Devices:
         if claim is None or allocation is None:
             self._left.pop(key, None)
         if self._standing(claim) != before:
-            self._changed.add(key)
+            self.changed.add(key)
         return self._holders.put(key, devices_of(allocation))
 
     def _standing(self, claim: Claim | None) -> _Standing | None:
@@ -249,7 +240,7 @@ class Devices:
 
     def _class_changed(self, name: str, _old: Class | None, _new: Class | None) -> Change:
         waiting = (each for each in self._claims.items() if self._allocation(each[1]) is None)
-        self._changed.update(key for key, claim in waiting if name in claim.classes)
+        self.changed.update(key for key, claim in waiting if name in claim.classes)
         self._configs = self._picture = None
         return Change.LATER  # (of what has become possible, the pods tell whose class is another now)
 

@@ -23,6 +23,7 @@ from volcano_py.api.volumes import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from volcano_py.state.claims.changed import ChangedClaims
 from volcano_py.state.table.change import Change
 from volcano_py.state.table.stores import DerivedStore, Store
 from volcano_py.state.volumes import wording as volume_words
@@ -58,6 +59,7 @@ class Volumes:
 
     Attributes:
         stores: by kind.
+        changed: claims whose meaning may be another one now.
     """
 
     def __init__(self, in_use: Callable[[], bool]) -> None:
@@ -84,7 +86,7 @@ class Volumes:
         self._named_by: dict[str, set[str]] = {}
         """Volume → claims that name it."""
         self._decided = Decisions()
-        self._changed: set[str] = set()
+        self.changed = ChangedClaims()
         self._storage: Storage | None = None
 
     # -- what pods need ----------------------------------------------------------------------------------------------
@@ -99,17 +101,6 @@ class Volumes:
         if pod.spec.node_name:
             return tuple(need for need in needs if not isinstance(need, Trouble))
         return tuple(needs)
-
-    @property
-    def have_changed(self) -> bool:
-        """Whether the meaning of any claim may have changed since `take_changed` was called."""
-        return bool(self._changed)
-
-    def take_changed(self) -> frozenset[str]:
-        """Claims whose meaning may have changed since the last call."""
-        changed = frozenset(self._changed)
-        self._changed.clear()
-        return changed
 
     def _need(self, key: str, pod: Pod, *, shared: bool, own: bool) -> Need:
         claim = self._claims.get(key)
@@ -229,7 +220,7 @@ class Volumes:
         return self._decisive() if grown or (old and new and new.largest > old.largest) else self._nothing()
 
     def _claim_means_something_else(self, key: str) -> None:
-        self._changed.add(key)
+        self.changed.add(key)
         self._storage = None
 
     def _decisive(self) -> Change:
