@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from volcano_py.framework.calls.dispatch import Dispatch
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.state.classes.unsupported import not_chosen
-from volcano_py.state.task_class import TaskClass
+from volcano_py.state.task_class import Refusal, TaskClass
 
 
 def admit(cluster: ClusterCopy, dispatch: Dispatch) -> None:
@@ -22,15 +22,16 @@ def admit(cluster: ClusterCopy, dispatch: Dispatch) -> None:
     if not cards and not devices:
         return
     classes = cluster.snapshot.classes
-    admitted = [None if each is None else _admitted(each, cards, devices=devices) for each in classes]
-    if any(now is not before for now, before in zip(admitted, classes, strict=True)):
-        cluster.split_classes(admitted)
+    admitted = {
+        each.row: _admitted(each, each.problem, cards, devices=devices)
+        for each in classes
+        if each is not None and each.problem is not None  # (of few classes)
+    }
+    if any(now is not classes[row] for row, now in admitted.items()):
+        cluster.split_classes([admitted.get(row, each) for row, each in enumerate(classes)])
 
 
-def _admitted(task_class: TaskClass, cards: frozenset[str], *, devices: bool) -> TaskClass:
-    problem = task_class.problem
-    if problem is None:
-        return task_class
+def _admitted(task_class: TaskClass, problem: Refusal, cards: frozenset[str], *, devices: bool) -> TaskClass:
     asked = frozenset[str]() if task_class.cards is None else frozenset(task_class.cards.resources)
     uses_devices = bool(task_class.devices)
     if problem.message != not_chosen(asked, uses_devices=uses_devices):

@@ -19,18 +19,21 @@ SHOWS_WITHIN: Final = 30.0
 
 
 class ClaimUsers:
-    """Of one cycle. Claims that only one pod uses, which most are, are not looked at one by one: there may be many
-    thousands."""
+    """Of one cycle: `ssn.shared` has it. Claims that only one pod uses, which most are, are not looked at one by one:
+    there may be many thousands."""
 
     def __init__(self, cluster: ClusterCopy) -> None:
         self._cluster = cluster
         self._sharers: dict[str, list[int]] = {}
         """Claim that several pods use → rows of the classes of these."""
         self.classes: list[int] = []
-        """Rows of all classes with claims."""
+        """Rows of all classes with claims; `given`: of those with a claim that has its devices."""
+        self.given: list[int] = []
         for each in cluster.snapshot.classes:
             if each is not None and each.devices:
                 self.classes.append(each.row)
+                if any(isinstance(need, GivenDevices) for need in each.devices):
+                    self.given.append(each.row)
                 for need in each.devices:
                     if isinstance(need, (OpenDevices, GivenDevices)) and need.claim:
                         self._sharers.setdefault(need.claim, []).append(each.row)

@@ -16,7 +16,6 @@ import numpy as np
 
 from volcano_py.api.effects import ObjectRef, ReleaseDevices
 from volcano_py.framework.devices.claim_users import RELEASES, SHOWS_WITHIN, ClaimUsers
-from volcano_py.state.devices.needs import GivenDevices
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.table import Rows
 
@@ -40,7 +39,7 @@ def released_devices(ssn: Session) -> Iterator[ReleaseDevices]:
 
 def _released_of(ssn: Session, rows: Sequence[int], released: dict[str, float]) -> Iterator[ReleaseDevices]:
     """Of claims of these tasks; `released` gets them."""
-    claim_users, claims = ClaimUsers(ssn), ssn.snapshot.devices.claims
+    claim_users, claims = ssn.shared(ClaimUsers), ssn.snapshot.devices.claims
     used = {claim: row for row in rows for claim in ssn.task_info(row).device_claims}
     for key, row in used.items():
         claim = claims.get(key)
@@ -58,13 +57,8 @@ def _released_of(ssn: Session, rows: Sequence[int], released: dict[str, float]) 
 def _in_vain(ssn: Session) -> list[int]:
     """Rows of pods that have devices and got no place in this cycle, although they or their jobs were looked at."""
     tasks, findings = ssn.ledger.tasks, ssn.findings
-    classes = [
-        each.row
-        for each in ssn.snapshot.classes
-        if each is not None and any(isinstance(need, GivenDevices) for need in each.devices)
-    ]
     waiting = (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0) & ~tasks.gated & (tasks.retry_at <= ssn.now)
-    rows = np.flatnonzero(waiting & np.isin(tasks.task_class, classes))
+    rows = np.flatnonzero(waiting & np.isin(tasks.task_class, ssn.shared(ClaimUsers).given))
     refused = (job for job, errors in findings.fit_errors.items() if errors)
     incomplete = tasks.job[list(findings.tentative)].tolist()
     jobs = {*findings.notes, *refused, *incomplete, *ssn.resting}

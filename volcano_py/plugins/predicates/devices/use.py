@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.devices.claim_users import ClaimUsers
+from volcano_py.framework.session import Session
 from volcano_py.state.devices.counters import Amounts
 from volcano_py.state.devices.picture import ClaimInfo, DevicePicture
 from volcano_py.state.nodes.terms import Mask
@@ -63,19 +63,17 @@ class DeviceUse:
     """Counts, so that what is undone leaves no trace. Of the claims that have devices, only those are looked at one by
     one whose pods leave or are moved in the cycle: there may be many thousands."""
 
-    def __init__(self, cluster: ClusterCopy) -> None:
-        self._cluster, self._tasks = cluster, cluster.ledger.tasks
-        self._picture = cluster.snapshot.devices
-        picture = self._picture
+    def __init__(self, ssn: Session) -> None:
+        self._ssn, self._tasks = ssn, ssn.ledger.tasks
+        picture = self._picture = ssn.snapshot.devices
         self._now, self._then = picture.held.copy(), picture.held - picture.going
         self._taken_now, self._taken_then = picture.taken.copy(), picture.taken - picture.going_taken
         self._shared = np.zeros(len(picture.devices), dtype=np.bool_)
         self._shared[picture.shares.positions] = True
         self._claims: dict[str, _Claim] = {}
-        self._users = ClaimUsers(cluster)
-        if self._users.classes:
+        if picture.claims:
             leaving = np.flatnonzero(self._tasks.status == TaskStatus.RELEASING)
-            for row in leaving[np.isin(self._tasks.task_class[leaving], self._users.classes)].tolist():
+            for row in leaving[np.isin(self._tasks.task_class[leaving], ssn.shared(ClaimUsers).classes)].tolist():
                 self.follow(row)
 
     def free(self, *, released: bool) -> Free:
@@ -87,11 +85,11 @@ class DeviceUse:
     def choose(self, claim: str, row: int, devices: Sequence[int], taken: Mapping[int, int]) -> None:
         """The claim (namespace/name) of that task gets these devices, each once, and so much of the shared ones, by
         column. That counts as soon as a task of it has a place (`follow`)."""
-        self._claims[claim] = _claim(devices, taken, self._users.rows(claim, row))
+        self._claims[claim] = _claim(devices, taken, self._ssn.shared(ClaimUsers).rows(claim, row))
 
     def follow(self, row: int) -> None:
         """The task has another status."""
-        for claim in self._cluster.task_info(row).device_claims:
+        for claim in self._ssn.task_info(row).device_claims:
             if (known := self._claims.get(claim) or self._given(claim, row)) is not None:
                 self._claims[claim] = known
                 self._count(known)
@@ -121,13 +119,13 @@ class DeviceUse:
         info = self._picture.claims.get(claim)
         if info is None or not info.is_given:
             return None
-        rows = self._users.rows(claim, row)
+        rows = self._ssn.shared(ClaimUsers).rows(claim, row)
         found = _claim(info.devices, info.taken, rows)
         found.is_given, found.has_strangers, found.counted = True, self._has_strangers(info, rows), (True, True)
         return found
 
     def _has_strangers(self, claim: ClaimInfo, rows: Rows) -> bool:
-        return not claim.users <= {self._cluster.task_info(row).ref.uid for row in rows.tolist()}
+        return not claim.users <= {self._ssn.task_info(row).ref.uid for row in rows.tolist()}
 
 
 def _claim(devices: Sequence[int], taken: Mapping[int, int], rows: Rows) -> _Claim:
