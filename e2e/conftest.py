@@ -20,6 +20,7 @@ import pytest_asyncio
 
 from e2e.harness.cluster import EXTERNAL_BINARIES, Cluster, external_cluster, local_cluster
 from e2e.harness.daemon import Daemon, daemon_kubeconfig
+from e2e.harness.devices import Driver
 from e2e.harness.install import CONFIG_KEY, CONFIG_MAP_PATH, deployment_at_rest, give_lease_back, install
 from e2e.harness.namespace import Namespace
 from e2e.harness.networks import rack
@@ -257,6 +258,15 @@ async def simulated_nodes(cluster: Cluster) -> AsyncIterator[SimulatedNodes]:
     yield create
     for name in created:
         await cluster.delete(f"/api/v1/nodes/{name}")
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def driver(installed: Cluster) -> AsyncIterator[Driver]:
+    """A driver of devices and its class; the class and the slices are deleted after the test."""
+    driver = Driver(installed)
+    await driver.create_class()
+    yield driver
+    await driver.remove()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-
-import pytest_asyncio
+from collections.abc import Awaitable, Callable
 
 from e2e.conftest import SimulatedNodes
 from e2e.harness.cluster import Cluster
@@ -13,14 +11,6 @@ from e2e.harness.devices import Driver, claims_in, from_template
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import gang, pod, pod_group
 from e2e.harness.preemption import PREEMPTING, URGENT
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def driver(installed: Cluster) -> AsyncIterator[Driver]:
-    driver = Driver(installed)
-    await driver.create_class()
-    yield driver
-    await driver.remove()
 
 
 async def test_an_urgent_gang_gets_the_devices_of_one_of_lower_priority(

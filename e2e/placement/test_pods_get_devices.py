@@ -6,10 +6,6 @@ Kubernetes' own controller.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
-import pytest_asyncio
-
 from e2e.conftest import SimulatedNodes, StartDaemon
 from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
@@ -18,14 +14,6 @@ from e2e.harness.namespace import Namespace
 from e2e.harness.objects import gang, pod
 
 _PROTECTED = "resource.kubernetes.io/delete-protection"
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def driver(installed: Cluster) -> AsyncIterator[Driver]:
-    driver = Driver(installed)
-    await driver.create_class()
-    yield driver
-    await driver.remove()
 
 
 async def devices_of(namespace: Namespace) -> dict[str, set[tuple[str, str]]]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 
 import pytest_asyncio
 
 from e2e.conftest import SimulatedNodes, StartDaemon
-from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
 from e2e.harness.devices import Driver, by_name, from_template
 from e2e.harness.namespace import Namespace
@@ -25,14 +24,6 @@ tiers:
 async def hierarchical(configure: Callable[[str], Awaitable[None]], start_daemon: StartDaemon) -> Daemon:
     await configure(CONFIGURATION)
     return await start_daemon()
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def driver(installed: Cluster) -> AsyncIterator[Driver]:
-    driver = Driver(installed)
-    await driver.create_class()
-    yield driver
-    await driver.remove()
 
 
 async def test_a_department_has_so_many_devices_however_many_there_are(

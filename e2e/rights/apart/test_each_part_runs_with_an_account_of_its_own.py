@@ -127,7 +127,6 @@ async def volumes(namespace: Namespace, node: str, selector: Mapping[str, str]) 
 
 async def devices(driver: Driver, namespace: Namespace, node: str, selector: Mapping[str, str]) -> None:
     """One for the claim that is generated for a pod, and one for two pods: for the later one, the claim is read."""
-    await driver.create_class()
     await driver.publish(node, "gpu-0", "gpu-1")
     await namespace.apply(driver.template("gpu"), pod("device", node_selector=selector, **from_template("gpu")))
     first, later = (
@@ -174,6 +173,7 @@ async def test_every_account_uses_all_rights_that_it_has_and_asks_for_no_others(
     control_plane: ControlPlane,
     namespace: Namespace,
     simulated_nodes: SimulatedNodes,
+    driver: Driver,
     configure: Configure,
     create_queues: CreateQueues,
 ) -> None:
@@ -184,7 +184,7 @@ async def test_every_account_uses_all_rights_that_it_has_and_asks_for_no_others(
         pods_of_a_deployment(namespace, small.selector),
         a_pod_that_preempts(namespace, large.selector),
         volumes(namespace, small.names[0], small.selector),
-        devices(Driver(namespace.cluster), namespace, small.names[0], small.selector),
+        devices(driver, namespace, small.names[0], small.selector),
         a_queue_that_is_closed(namespace, create_queues),
         a_network(namespace.cluster, large.names[0]),
     )
