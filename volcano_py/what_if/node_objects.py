@@ -29,12 +29,12 @@ def like_those_of(items: Iterable[Stored], node: str, names: Sequence[str]) -> l
         elif isinstance(obj, ResourceSlice) and is_of(obj, node):
             slices.append(obj)
     slices = _newest(slices)
-    sizes = Counter((each.spec.driver, each.spec.pool.name) for each in slices)
+    sizes = Counter(each.pool_key for each in slices)
     found: list[Stored] = []
     for name in names:
         found += [("CSINode", replace(each, metadata=renamed(each.metadata, name))) for each in drivers]
         for each in slices:
-            count = sizes[each.spec.driver, each.spec.pool.name]
+            count = sizes[each.pool_key]
             pool = replace(each.spec.pool, name=f"{each.spec.pool.name}-{name}", resource_slice_count=count)
             metadata = renamed(each.metadata, f"{each.metadata.name}-{name}")
             spec = replace(each.spec, node_name=name, pool=pool)
@@ -50,7 +50,6 @@ def renamed(metadata: ObjectMeta, name: str) -> ObjectMeta:
 def _newest(slices: Sequence[ResourceSlice]) -> list[ResourceSlice]:
     """Those of the latest generation of each pool; others are about to go."""
     latest = {
-        (each.spec.driver, each.spec.pool.name): each.spec.pool.generation
-        for each in sorted(slices, key=lambda each: each.spec.pool.generation)
+        each.pool_key: each.spec.pool.generation for each in sorted(slices, key=lambda each: each.spec.pool.generation)
     }
-    return [each for each in slices if each.spec.pool.generation == latest[each.spec.driver, each.spec.pool.name]]
+    return [each for each in slices if each.spec.pool.generation == latest[each.pool_key]]

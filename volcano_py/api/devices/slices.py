@@ -103,3 +103,8 @@ class ResourceSlice(ApiObject, frozen=True):
 
     metadata: ObjectMeta
     spec: ResourceSliceSpec = ResourceSliceSpec()
+
+    @property
+    def pool_key(self) -> tuple[str, str]:
+        """Driver and name of its pool."""
+        return self.spec.driver, self.spec.pool.name

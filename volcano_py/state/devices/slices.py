@@ -63,7 +63,7 @@ def read_slice(obj: ResourceSlice) -> Slice:
     spec = obj.spec
     return Slice(
         name=obj.metadata.name,
-        pool=(spec.driver, spec.pool.name),
+        pool=obj.pool_key,
         generation=spec.pool.generation,
         count=spec.pool.resource_slice_count,
         content=Content(

@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from volcano_py.api.devices.claims import MOST_DEVICES
 from volcano_py.framework.views import Counts
 from volcano_py.plugins.predicates.devices.counting import affordable, can_be_used_together, consuming, set_count
+from volcano_py.plugins.predicates.devices.places import NETWORK
 from volcano_py.plugins.predicates.devices.sharing import UNBOUNDED
 from volcano_py.plugins.predicates.devices.use import Free
 from volcano_py.state.devices.counters import Amounts, Counters
 from volcano_py.state.devices.needs import ALL, OpenDevices
 from volcano_py.state.nodes.terms import Mask
 
-NETWORK: Final = -1
-"""As the node of a device: it can be used from all nodes."""
 _MOST_SETS: Final = 6
 """Sets of candidates whose unions are all looked at: 64 sums a node."""
 

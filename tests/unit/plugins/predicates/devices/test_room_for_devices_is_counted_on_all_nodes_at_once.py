@@ -5,7 +5,8 @@ import pytest
 
 from tests.support.placement.devices import consumes, counter_set, device
 from tests.support.placement.free_devices import only_free, wishes
-from volcano_py.plugins.predicates.devices.rooms import NETWORK, Rooms, is_simple, rooms_of
+from volcano_py.plugins.predicates.devices.places import NETWORK
+from volcano_py.plugins.predicates.devices.rooms import Rooms, is_simple, rooms_of
 from volcano_py.state.devices.counters import Counters, joined, read_counters
 from volcano_py.state.devices.needs import ALL, Ask, Constraint, OpenDevices, Request
 from volcano_py.state.nodes.terms import Mask

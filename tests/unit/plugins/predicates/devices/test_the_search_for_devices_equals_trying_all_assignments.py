@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from tests.support.placement.devices import consumes, counter_set, device
 from volcano_py.plugins.predicates.devices.counting import Counting
-from volcano_py.plugins.predicates.devices.rooms import NETWORK, Wish, is_simple, rooms_of
+from volcano_py.plugins.predicates.devices.places import NETWORK
+from volcano_py.plugins.predicates.devices.rooms import Wish, is_simple, rooms_of
 from volcano_py.plugins.predicates.devices.search import Chosen, NotChosen, Pick, Problem, Why
 from volcano_py.plugins.predicates.devices.sharing import UNBOUNDED, Takings
 from volcano_py.plugins.predicates.devices.use import Free
