@@ -85,7 +85,7 @@ class Pools:
         return taken
 
     def have_counters_for(self, devices: Collection[DeviceKey], is_held: Callable[[DeviceKey], bool]) -> bool:
-        """Whether what these devices consume is still there, beside what the devices consume that are held."""
+        """Whether what these devices consume is left by the devices that are held."""
         return all(self._has_counters_for(devices, is_held, pool) for pool in {device[:2] for device in devices})
 
     def _has_counters_for(
