@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import compileall
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -31,7 +33,7 @@ _FIELD: Final = re.compile(r"\{(kubeconfig|configuration|directory|port)\}")
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """How to start one scheduler, and with which `kubeconfig`.
+    """How to start one scheduler, and how it logs in: with a kubeconfig, or with `variables` of its environment.
 
     `command` may have {kubeconfig}, {configuration}, {directory} and {port} in it. `rehearsal` is a command that reads
     the files which the scheduler loads; without one that is its program alone. `folder` is one of its own, with its
@@ -41,9 +43,10 @@ class Contender:
     name: str
     scheduler_name: str
     command: tuple[str, ...]
-    kubeconfig: Path
+    kubeconfig: Path | None = None
     rehearsal: tuple[str, ...] = ()
     folder: Path | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def warm_up(self) -> None:
         """Have what it loads in the system's cache: whose files happen to be there already is not what is compared."""
@@ -61,11 +64,12 @@ class Contender:
             "port": str(free_port(set())),
         }
         command = [_FIELD.sub(lambda found: values[found[1]], part) for part in self.command]
-        return ManagedProcess(self.name, command, directory / f"{self.name}.log")
+        return ManagedProcess(self.name, command, directory / f"{self.name}.log", {**os.environ, **self.variables})
 
 
-def ours(kubeconfig: Path) -> Contender:
-    """This scheduler, as a cluster runs it: compiled, as pip leaves what it installs; a checkout may not be."""
+def ours(variables: Mapping[str, str]) -> Contender:
+    """This scheduler, as a cluster runs it: logged in as in a pod, and compiled, as pip leaves what it installs; a
+    checkout may not be."""
     compileall.compile_dir(Path(__file__).parents[1], quiet=2)
     return Contender(
         "volcano-py",
@@ -75,13 +79,12 @@ def ours(kubeconfig: Path) -> Contender:
             "-m",
             "volcano_py",
             "run",
-            "--kubeconfig={kubeconfig}",
             f"--listen-address={LOOPBACK}:{{port}}",
             "--leader-elect=false",
             f"--kube-api-qps={QPS}",
             f"--kube-api-burst={BURST}",
         ),
-        kubeconfig,
+        variables=variables,
         rehearsal=(sys.executable, "-c", "import volcano_py.cli.processes.run, volcano_py.daemon.daemon, uvloop"),
     )
 

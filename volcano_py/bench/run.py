@@ -15,7 +15,7 @@ from volcano_py.bench.loads.workload import Workload
 from volcano_py.bench.logins import as_kube_scheduler
 from volcano_py.bench.peers import Peers
 from volcano_py.local.binaries.binaries import ensure_binaries
-from volcano_py.local.install import daemon_kubeconfig
+from volcano_py.local.install import daemon_environment
 
 LOADS: Final = ("backlog", MIXED, "arrival", "bare", "restart", "rest")
 
@@ -104,7 +104,7 @@ async def compare(
 
 async def _contenders(cluster: BenchCluster, peers: Peers, with_kube_scheduler: bool) -> list[Contender]:
     plane = cluster.plane
-    contenders = [ours(await daemon_kubeconfig(plane))]
+    contenders = [ours(await daemon_environment(plane))]
     if with_kube_scheduler:
         binary = ensure_binaries(("kube-scheduler",))["kube-scheduler"]
         contenders.insert(0, kube_scheduler(as_kube_scheduler(plane), binary, plane.work_dir))

@@ -137,7 +137,9 @@ class CycleLoop:
 
     async def _run_cycles(self, executor: ThreadPoolExecutor) -> None:
         pause = 0.0
-        while await self._woken(pause):
+        is_due = self._wakeup.event.is_set() and not self._stopping  # what was listed before is all there
+        while is_due or await self._woken(pause):
+            is_due = False
             configuration = self._configuration()
             if configuration is None or not self._active() or not self._current():
                 # Whatever makes one of them true wakes us; a cycle that was asked for stays asked for.

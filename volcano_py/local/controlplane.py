@@ -17,7 +17,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.parse import urlsplit
 
+from volcano_py.cluster.kubernetes.http.logins import ACCOUNT_VARIABLE
 from volcano_py.local import components, nodes
 from volcano_py.local.binaries.binaries import CONTROL_PLANE_BINARIES, ensure_binaries
 from volcano_py.local.binaries.progress import Progress
@@ -211,6 +213,16 @@ class ControlPlane:
         """A kubeconfig with a token of an existing service account, made by the TokenRequest API, good for a day."""
         token = await service_account_token(self.client, namespace, name)
         return self.layout.token_kubeconfig(f"{namespace}-{name}", token)
+
+    async def pod_environment(self, namespace: str, name: str) -> dict[str, str]:
+        """The variables by which a process logs in as in a pod of an existing service account, good for a day."""
+        token = await service_account_token(self.client, namespace, name)
+        server = urlsplit(self.server)
+        return {
+            "KUBERNETES_SERVICE_HOST": str(server.hostname),
+            "KUBERNETES_SERVICE_PORT": str(server.port),
+            ACCOUNT_VARIABLE: str(self.layout.mounted_account(f"{namespace}-{name}", token)),
+        }
 
     # How it comes up and goes down.
 

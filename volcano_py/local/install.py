@@ -37,6 +37,11 @@ async def daemon_kubeconfig(plane: ControlPlane) -> Path:
     return await plane.kubeconfig_for_service_account(SYSTEM_NAMESPACE, SERVICE_ACCOUNT)
 
 
+async def daemon_environment(plane: ControlPlane) -> dict[str, str]:
+    """The variables with which the daemon logs in as its Deployment does, in a pod of the shipped ServiceAccount."""
+    return await plane.pod_environment(SYSTEM_NAMESPACE, SERVICE_ACCOUNT)
+
+
 async def install(kubectl: Kubectl, configuration: str | None = None) -> None:
     """Install CRDs, namespace, RBAC, priority classes and configuration; the CRDs are served when it returns.
 

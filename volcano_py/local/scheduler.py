@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import site
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from volcano_py.local.processes.ports import LOOPBACK, free_port
@@ -23,25 +23,30 @@ _STOP_SECONDS = 20.0
 
 
 class SchedulerProcess:
-    """One `volcano-py run`, listening on a free port of the loopback interface; its log goes to `directory`."""
+    """One `volcano-py run`, listening on a free port of the loopback interface; its log goes to `directory`.
+
+    It logs in with a kubeconfig, or with `variables` of its environment, as in a pod.
+    """
 
     def __init__(
         self,
         name: str,
-        kubeconfig: Path,
+        kubeconfig: Path | None,
         directory: Path,
         arguments: Sequence[str] = (),
         *,
         command: Sequence[str] = _COMMAND,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         address = f"{LOOPBACK}:{free_port(set())}"
         self.name = name
         self.url = f"http://{address}"
+        login = () if kubeconfig is None else (f"--kubeconfig={kubeconfig}",)
         self.process = ManagedProcess(
             name,
-            [*command, f"--kubeconfig={kubeconfig}", f"--listen-address={address}", *arguments],
+            [*command, *login, f"--listen-address={address}", *arguments],
             directory / f"{name}.log",
-            _environment(directory),
+            {**_environment(directory), **(variables or {})},
         )
 
     async def start(self, *, ready: bool = True) -> None:

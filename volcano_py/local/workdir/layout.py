@@ -128,6 +128,14 @@ class Layout:
             self.kubeconfig_path(user), self.server, self.authority.certificate, Credentials(token=token)
         )
 
+    def mounted_account(self, user: str, token: str) -> Path:
+        """Write the files of a service account that a kubelet mounts into a pod, and return their folder."""
+        directory = self.root / "accounts" / user
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_private(directory / "ca.crt", self.authority.certificate)
+        write_private(directory / "token", token.encode())
+        return directory
+
     def kubeconfig_path(self, user: str) -> Path:
         return self.root / "kubeconfigs" / f"{user.replace(':', '-').replace('/', '-')}.kubeconfig"
 

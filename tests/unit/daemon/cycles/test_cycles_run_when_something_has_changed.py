@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from structlog.testing import capture_logs
 
 from tests.support.placement.neighbours import apart, term
-from tests.support.sessions import gang, node, pod, pod_group, priority_class
+from tests.support.sessions import gang, node, pod, pod_group, priority_class, queue
 from tests.unit.daemon.cycling import REGISTRY, Bench, phases
 from tests.unit.state.watched import on, with_meta, with_status
 from volcano_py.api.effects import Bind, Evict, PodCondition
@@ -25,6 +27,17 @@ LONG = 11.0
 
 async def test_with_no_change_there_is_no_cycle(bench: Bench) -> None:
     assert await bench.after(24 * 3600) == 0
+
+
+async def test_what_was_listed_before_is_decided_at_once() -> None:
+    bench = Bench()
+    bench.put(queue("default"), node("n1", cpu="4"), *gang("g", pods=2, cpu="1"))
+    task = asyncio.create_task(bench.loop.run())
+    assert await bench.after(0) == 1
+    assert bench.binds == {"g-0": "n1", "g-1": "n1"}
+    bench.loop.stop()
+    await bench.after(DECISIVE_PAUSE)
+    await task
 
 
 async def test_a_decisive_change_is_decided_a_moment_later(bench: Bench) -> None:

@@ -9,7 +9,8 @@ Limits:
 - Requests under way: one on each connection, and so many connections at most. Further requests wait, without a limit.
 - Answer: the caller's limit, 1 MiB for a binding (`answers.BINDING`), for everything that comes on the wire, headers
   included, and once more for what it unpacks to. Beyond that `BeyondLimitError`.
-- Connections that are being opened: 16 (`OPENED_AT_ONCE`). Other requests wait for these, or for one that is free.
+- Connections that are being opened: one more than are open, and 16 at most (`OPENED_AT_ONCE`). Other requests wait for
+  these, or for one that is free.
 - Time: 10 s to connect (`connections.CONNECT_WITHIN`), another address of the same name is tried after 250 ms. The
   caller limits the time for an answer. An idle connection is closed after 75 s (`connections.KEEP_ALIVE`).
 - Encodings: identity, gzip and deflate; any other is an error.
@@ -40,7 +41,8 @@ from volcano_py.cluster.kubernetes.http.heads import Head
 _NEXT_ADDRESS_AFTER: Final = 0.25
 
 # A new connection takes a millisecond of CPU on both sides. When all are opened at once, the first request goes out
-# when the last handshake is about to end; one after the other would wait for the network each time.
+# when the last handshake is about to end; one after the other would wait for the network each time. So there are 1, 2,
+# 4, 8 and then 16 at a time.
 OPENED_AT_ONCE: Final = 16
 
 
@@ -88,15 +90,20 @@ class Http1Pool:
     async def _connection(self, server: Server) -> _Connection:
         """One that is kept, at once or as soon as there is one, or a new one when it is its turn to be opened."""
         while (connection := self._kept(server)) is None:
-            if self._opening < OPENED_AT_ONCE:
+            if self._may_open > 0:
                 self._opening += 1
                 try:
                     return await self._connect(server)
                 finally:
                     self._opening -= 1
-                    self._wake_one()
+                    self._wake(self._may_open)
             await self._woken()
         return connection
+
+    @property
+    def _may_open(self) -> int:
+        """So many more connections may be opened now."""
+        return min(1 + len(self._open), OPENED_AT_ONCE) - self._opening
 
     async def _woken(self) -> None:
         """Wait for a connection that becomes idle, or has been opened."""
@@ -106,15 +113,16 @@ class Http1Pool:
             await waiter
         except asyncio.CancelledError:
             if not waiter.cancelled():  # it was our turn
-                self._wake_one()
+                self._wake(1)
             raise
 
-    def _wake_one(self) -> None:
-        while self._waiting:
+    def _wake(self, count: int) -> None:
+        """Let so many of the requests that wait look again."""
+        while self._waiting and count > 0:
             waiter = self._waiting.popleft()
             if not waiter.done():  # it is when its request was given up
                 waiter.set_result(None)
-                return
+                count -= 1
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -141,7 +149,7 @@ class Http1Pool:
         if connection.reusable and connection.server == self._server:
             connection.idle_since = self._loop.time()
             self._idle.append(connection)
-            self._wake_one()
+            self._wake(1)
             if self._sweeping is None:
                 self._sweeping = self._loop.call_later(KEEP_ALIVE, self._sweep)
         else:

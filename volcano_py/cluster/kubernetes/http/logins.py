@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 MOUNTED_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where the kubelet mounts a pod's token and the cluster's CA."""
 
+ACCOUNT_VARIABLE: Final = "VOLCANO_PY_SERVICE_ACCOUNT"
+"""The folder with these two files, where it is another one."""
+
 
 class Login:
     """A server, and what to show to it. The names are those that the loader of kubernetes_asyncio sets."""
@@ -32,8 +35,8 @@ class Login:
         return self.api_key.get("BearerToken")
 
 
-def read_in_cluster(directory: Path = MOUNTED_ACCOUNT) -> Login:
-    """The login of the pod that this process runs in.
+def read_in_cluster() -> Login:
+    """The login of the pod that this process runs in, from its variables and mounted files.
 
     Raises:
         OSError: a file cannot be read.
@@ -42,6 +45,7 @@ def read_in_cluster(directory: Path = MOUNTED_ACCOUNT) -> Login:
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
         raise ValueError("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not both set")
+    directory = Path(os.environ.get(ACCOUNT_VARIABLE) or MOUNTED_ACCOUNT)
     login = Login()
     login.host = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     login.ssl_ca_cert = str(directory / "ca.crt")

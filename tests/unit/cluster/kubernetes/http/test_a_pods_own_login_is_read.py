@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from volcano_py.cluster.kubernetes.http.logins import read_in_cluster
+from volcano_py.cluster.kubernetes.http.logins import ACCOUNT_VARIABLE, read_in_cluster
 
 
 @pytest.fixture
@@ -18,11 +18,12 @@ def mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "ca.crt").write_text("a certificate")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    monkeypatch.setenv(ACCOUNT_VARIABLE, str(tmp_path))
     return tmp_path
 
 
 def test_server_token_and_ca_are_those_of_the_pod(mounted: Path) -> None:
-    login = read_in_cluster(mounted)
+    login = read_in_cluster()
 
     assert (login.host, login.authorization) == ("https://10.0.0.1:443", "Bearer abc")
     assert (login.ssl_ca_cert, login.cert_file, login.key_file) == (str(mounted / "ca.crt"), None, None)
@@ -32,18 +33,18 @@ def test_server_token_and_ca_are_those_of_the_pod(mounted: Path) -> None:
 def test_an_ipv6_address_is_put_in_brackets(mounted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
 
-    assert read_in_cluster(mounted).host == "https://[fd00::1]:443"
+    assert read_in_cluster().host == "https://[fd00::1]:443"
 
 
 @pytest.mark.parametrize("name", ["token", "ca.crt"])
 def test_a_file_that_is_missing_or_empty_is_named(name: str, mounted: Path) -> None:
     (mounted / name).write_text("")
     with pytest.raises(ValueError, match=f"{name} is empty"):
-        read_in_cluster(mounted)
+        read_in_cluster()
 
     (mounted / name).unlink()
     with pytest.raises(FileNotFoundError, match=name):
-        read_in_cluster(mounted)
+        read_in_cluster()
 
 
 @pytest.mark.parametrize("port", ["", None])
@@ -53,7 +54,7 @@ def test_host_and_port_must_both_be_set(port: str | None, mounted: Path, monkeyp
     )
 
     with pytest.raises(ValueError, match="KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not both set"):
-        read_in_cluster(mounted)
+        read_in_cluster()
 
 
 def test_a_pod_does_without_the_kubeconfig_loader() -> None:
