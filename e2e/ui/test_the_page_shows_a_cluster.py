@@ -9,7 +9,7 @@ from pathlib import Path
 
 from e2e.harness.cluster import Cluster
 from e2e.harness.namespace import Namespace
-from e2e.harness.objects import gang
+from e2e.harness.objects import gang, pod
 from e2e.ui.conftest import OpenTab
 from e2e.ui.page import picture_in
 
@@ -127,6 +127,19 @@ async def test_a_form_tries_changes_and_shows_what_differs(open_tab: OpenTab, tm
         assert "2 placed" in await work.inner_text()
         assert "addNodes=rack-b-0%3D1" in tab.page.url
         await picture_in(tab, tmp_path, "what-if.png")
+
+
+async def test_a_pod_without_a_pod_group_goes_by_its_own_name(open_tab: OpenTab, shown: Cluster) -> None:
+    shop = Namespace(shown, "shop")
+    await shop.apply(pod("alone", cpu="100"))
+    async with open_tab() as tab:
+        await tab.go("#/jobs?text=shop/alone", "Jobs")
+        await tab.page.get_by_role("link", name="shop/alone (Pod)").click()
+        await tab.page.get_by_role("heading", level=1, name="shop/alone (Pod)").wait_for()
+        await tab.says("PodGroup podgroup-")
+        await shop.delete_pod("alone")
+        await tab.go("#/jobs", "Jobs")
+        await tab.says("7 jobs")
 
 
 async def test_the_timeline_has_shares_and_waits(open_tab: OpenTab, tmp_path: Path) -> None:

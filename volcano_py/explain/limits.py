@@ -14,6 +14,7 @@ from volcano_py.explain.model import Limit, Nodes, Now
 from volcano_py.explain.target import Target, queue_of, queues_above
 from volcano_py.explain.world import World
 from volcano_py.jobs.refusal import INVALID, REFUSED
+from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.state.queues.quotas import resource_of
 
 _BINDS: Final[Mapping[str, str]] = {
@@ -100,10 +101,24 @@ def _quotas(world: World, target: Target) -> Iterator[Limit]:
 
 
 def _queues(world: World, target: Target, asked: Amounts, excess: Callable[[Limit], float]) -> Iterator[Limit]:
-    """The queue and, where a plugin has queues in a tree, each queue above it."""
+    """The queue and, where a plugin has queues in a tree, each queue above it. What the workload itself was promised is
+    not promised to others."""
+    own = _promised_to(world, target)
     for name in queues_above(world, queue_of(world, target)):
         report = world.report.queues.get(name)
-        yield Limit("queue", name, note="does not exist") if report is None else _queue(world, report, asked, excess)
+        if report is None:
+            yield Limit("queue", name, note="does not exist")
+            continue
+        promised = {each: amount - own.get(each, 0) for each, amount in report.inqueue.items()}
+        yield _queue(world, replace(report, inqueue=promised), asked, excess)
+
+
+def _promised_to(world: World, target: Target) -> Amounts:
+    """What the workload may still use since it was admitted."""
+    job, promises = world.jobs.get(target.group), InqueueRequests(world.session)
+    if job is None or job.row not in promises.rows:
+        return {}
+    return world.amounts(promises.outstanding(promises.rows)[promises.rows == job.row][0])
 
 
 def _queue(world: World, report: QueueReport, asked: Amounts, excess: Callable[[Limit], float]) -> Limit:

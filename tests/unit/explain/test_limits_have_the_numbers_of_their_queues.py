@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.unit.explain.causes import CAPACITY, explained, gang, node, queue
+import pytest
+
+from tests.unit.explain.causes import CAPACITY, DEFAULT, explained, gang, node, queue
 
 TWO = node("n1") + node("n2")
 
@@ -59,6 +61,16 @@ status: {phase: Inqueue}
     found = explained(TWO + queue("q", "capability: {cpu: '4'}") + admitted + waits, CAPACITY)
     binding = next(limit for limit in found.limits if limit.binding)
     assert (binding.used, binding.promised, binding.asked, binding.limit) == (0, 3000, 2000, 4000)
+
+
+@pytest.mark.parametrize("plugins", [DEFAULT, CAPACITY])
+def test_what_the_workload_itself_was_promised_counts_once(plugins: str) -> None:
+    """It was admitted, and nodes take two of its three pods."""
+    waits = gang(3, "5", group='queue: q, minResources: {cpu: "15"}')
+    found = explained(TWO + queue("q") + waits, plugins)
+    of_queue = next(limit for limit in found.limits if (limit.kind, limit.name) == ("queue", "q"))
+    assert found.now.reason == "NodesRefuse"
+    assert (of_queue.resource, of_queue.used, of_queue.promised, of_queue.asked) == ("cpu", 0, 0, 15000)
 
 
 DEVICES = """

@@ -4,7 +4,8 @@ import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { cluster, tables } from "../parts/store.js";
 import { amounts, counted, duration, moment, number } from "../parts/amounts.js";
 import { usage } from "../parts/bar.js";
-import { jobLink, nodeLink, queueLink, link } from "../parts/places.js";
+import { jobName, jobNamed } from "../parts/job-name.js";
+import { nodeLink, queueLink, link } from "../parts/places.js";
 import { asked, drawn } from "../parts/ask.js";
 
 const NUMBERLESS = new Set(["gang", "nodes", "object"]);
@@ -13,8 +14,8 @@ const NUMBERLESS = new Set(["gang", "nodes", "object"]);
 function sums(each, resource) {
   const shown = (value, what) => (value === undefined || value === null ? [] : [`${what} ${number(resource, value)}`]);
   return [
-    `${number(resource, each.used ?? 0)} used${each.promised ? ` + ${number(resource, each.promised)} promised` : ""} + ${number(resource, each.asked ?? 0)} asked`,
-    each.limit === undefined || each.limit === null ? "unlimited" : `at most ${number(resource, each.limit)} ${resource}`,
+    `${resource}: ${number(resource, each.used ?? 0)} used${each.promised ? ` + ${number(resource, each.promised)} promised` : ""} + ${number(resource, each.asked ?? 0)} asked`,
+    each.limit === undefined || each.limit === null ? "unlimited" : `at most ${number(resource, each.limit)}`,
     ...shown(each.deserved, "deserves"),
     ...shown(each.keptForOthers || undefined, "kept for others"),
   ];
@@ -69,7 +70,7 @@ function position(found) {
         (priority ${found.priority}); its queue is number ${found.queuePlace} of ${found.queues} (share ${found.queueShare.toFixed(2)}).</p>
       ${found.ahead?.length
         ? html`<p>Ahead of it, asking for ${amounts(found.before)}:</p><ol>${found.ahead.map(
-            (each) => html`<li><a href=${jobLink(each.name)}>${each.name}</a> (priority ${each.priority}, ${counted(each.pods, "pod")})</li>`,
+            (each) => html`<li>${jobNamed(each.name)} (priority ${each.priority}, ${counted(each.pods, "pod")})</li>`,
           )}${more > 0 ? html`<li>and ${more} more</li>` : nothing}</ol>`
         : nothing}`,
   );
@@ -82,7 +83,7 @@ const holders = (found) =>
       <thead><tr><th scope="col">Job</th><th scope="col">Queue</th><th scope="col" class="number">Priority</th><th scope="col">Holds</th>
         <th scope="col">Its queue holds</th><th scope="col">of deserved</th><th scope="col">Why it stays</th></tr></thead>
       <tbody>${found.map(
-        (each) => html`<tr><th scope="row"><a href=${jobLink(each.job)}>${each.job}</a></th>
+        (each) => html`<tr><th scope="row">${jobNamed(each.job)}</th>
           <td><a href=${queueLink(each.queue)}>${each.queue}</a></td><td class="number">${each.priority}</td>
           <td>${amounts(each.holds)}</td><td>${amounts(each.queueAllocated)}</td><td>${amounts(each.queueDeserved)}</td>
           <td class="sentence">${each.stays || "It may be evicted, but that would not make enough room."}</td></tr>`,
@@ -143,10 +144,10 @@ export function job(key) {
   const row = tables.jobs.get(key);
   const path = key.split("/").map(encodeURIComponent).join("/");
   const title = html`<p class="crumbs"><a href=${link(["jobs"])}>Jobs</a></p>
-    <h1>${key} ${row ? html`<span class=${`tag ${row.state.toLowerCase().replace(" ", "-")}`}>${row.state}</span>` : nothing}</h1>`;
+    <h1>${jobName(key)} ${row ? html`<span class=${`tag ${row.state.toLowerCase().replace(" ", "-")}`}>${row.state}</span>` : nothing}</h1>`;
   if (!row) return html`${title}<p class="problem" role="alert">There is no job ${key} any more.</p>`;
   return html`${title}
-    <p>${row.owner ? `${row.owner}, ` : ""}queue <a href=${queueLink(row.queue)}>${row.queue}</a>, priority ${row.priority ?? 0},
+    <p>PodGroup ${key.split("/")[1]}, queue <a href=${queueLink(row.queue)}>${row.queue}</a>, priority ${row.priority ?? 0},
       at least ${counted(row.minimum ?? 0, "pod")} at once. Holds ${amounts(row.allocated)}.</p>
     ${drawn(asked(`/api/explain/podgroup/${path}`, row), explained)}
     <section><h2>Gang</h2>${drawn(asked(`/api/pods/${path}`, row), gang, "Loading …")}</section>`;

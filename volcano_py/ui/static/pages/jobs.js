@@ -4,7 +4,8 @@ import { html } from "../vendor/lit-html/lit-html.js";
 import { live } from "../vendor/lit-html/directives/live.js";
 import { cluster, rows, tables } from "../parts/store.js";
 import { age, counted } from "../parts/amounts.js";
-import { jobLink, queueLink, set } from "../parts/places.js";
+import { jobName, jobNamed } from "../parts/job-name.js";
+import { queueLink, set } from "../parts/places.js";
 import { list } from "../parts/list.js";
 import { job } from "./job.js";
 
@@ -32,14 +33,14 @@ function kept(query) {
       (!space || namespace(each) === space) &&
       (!reason || each.reason === reason) &&
       (!state || (state === "waits" ? Boolean(each.reason) : each.state === state)) &&
-      (!text || each.key.toLowerCase().includes(text) || (each.owner ?? "").toLowerCase().includes(text)),
+      (!text || each.key.toLowerCase().includes(text) || jobName(each.key).toLowerCase().includes(text)),
   ).sort((a, b) => ORDER[a.state] - ORDER[b.state] || (b.priority ?? 0) - (a.priority ?? 0) || (a.created ?? 0) - (b.created ?? 0));
 }
 
 const now = () => (cluster().live === false ? cluster().moment : undefined);
 
 const row = (each) => html`
-  <td><a href=${jobLink(each.key)}>${each.key}</a></td>
+  <td>${jobNamed(each.key)}</td>
   <td><span class=${`tag ${each.state.toLowerCase().replace(" ", "-")}`}>${each.state}</span></td>
   <td><a href=${queueLink(each.queue)}>${each.queue}</a></td>
   <td class="number">${each.placed ?? 0}/${(each.placed ?? 0) + (each.waiting ?? 0)}</td>

@@ -4,7 +4,8 @@ import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { cluster, rows, tables } from "../parts/store.js";
 import { amounts, counted, number, ordered, percent, resourcesOf } from "../parts/amounts.js";
 import { usage } from "../parts/bar.js";
-import { jobLink, link, nodeLink, set } from "../parts/places.js";
+import { jobNamed } from "../parts/job-name.js";
+import { link, nodeLink, set } from "../parts/places.js";
 import { asked, drawn } from "../parts/ask.js";
 
 const STEPS = 5;
@@ -66,7 +67,7 @@ const taken = (found) => html`<p>${found.closed ? `It takes no pods: ${found.clo
   <h2>What is there</h2>
   ${Object.keys(found.pods ?? {}).length
     ? html`<ul>${Object.entries(found.pods).map(
-        ([name, count]) => html`<li>${tables.jobs.has(name) ? html`<a href=${jobLink(name)}>${name}</a>` : name}: ${counted(count, "pod")}</li>`,
+        ([name, count]) => html`<li>${tables.jobs.has(name) ? jobNamed(name) : name}: ${counted(count, "pod")}</li>`,
       )}</ul>`
     : html`<p>${usesShown() ? "No pods." : "No pods that are yours to see."}</p>`}`;
 

@@ -4,7 +4,8 @@ import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { cluster, rows } from "../parts/store.js";
 import { amounts, counted, number, ordered, percent } from "../parts/amounts.js";
 import { legend, standing, standingText, usage } from "../parts/bar.js";
-import { jobLink, link, queueLink } from "../parts/places.js";
+import { jobNamed } from "../parts/job-name.js";
+import { link, queueLink } from "../parts/places.js";
 
 const resources = (all) => ordered(Object.keys(all.allocatable)).filter((name) => name !== "pods");
 
@@ -37,7 +38,7 @@ const reason = ([name, jobs]) => html`<tr>
   <th scope="row"><a href=${link(["jobs"], { reason: name })}>${name}</a></th>
   <td class="number">${jobs.length}</td>
   <td class="number">${pods(jobs)}</td>
-  <td class="sentence"><a href=${jobLink(jobs[0].key)}>${jobs[0].key}</a>: ${jobs[0].message}</td>
+  <td class="sentence">${jobNamed(jobs[0].key)}: ${jobs[0].message}</td>
 </tr>`;
 
 function queue(each, all, names) {

@@ -2,7 +2,8 @@
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { readable } from "./amounts.js";
-import { jobLink, queueLink } from "./places.js";
+import { jobNamed } from "./job-name.js";
+import { queueLink } from "./places.js";
 
 const state = (one) =>
   [one.placed ? `${one.placed} placed` : "", one.waiting ? `${one.waiting} wait${one.reason ? `: ${one.reason}` : ""}` : ""].filter(Boolean).join(", ") || "–";
@@ -15,7 +16,7 @@ const table = (title, headings, rows) =>
     : nothing;
 
 const work = (each) => html`<tr>
-  <th scope="row"><a href=${jobLink(each.podGroup)}>${each.podGroup}</a></th>
+  <th scope="row">${jobNamed(each.podGroup)}</th>
   <td>${state(each.before)}</td><td>${state(each.after)}</td><td class="sentence">${each.after.message ?? ""}</td></tr>`;
 
 const evicted = (each) => html`<tr><th scope="row">${each.pod}</th><td>${each.action}</td><td class="sentence">${each.why}</td></tr>`;
