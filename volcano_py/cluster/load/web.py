@@ -6,6 +6,7 @@ Addresses may contain a login (`https://name:password@host`); no message shows i
 from __future__ import annotations
 
 import asyncio
+import base64
 import ssl
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
@@ -13,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 import aiohttp
 
 from volcano_py.cluster.bounded_body import BodyTooLargeError, bounded_body
-from volcano_py.cluster.load.source import LoadError, LoadSettings
+from volcano_py.cluster.load.source import LoadError, LoadSettings, Login
 
 
 class Web:
@@ -37,7 +38,7 @@ class Web:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(ssl=_trust(settings), limit=2),
             timeout=aiohttp.ClientTimeout(total=None),
-            auth=aiohttp.BasicAuth(settings.login.name, settings.login.password) if settings.login else None,
+            headers=_authorization(settings.login),
         )
 
     async def ask(self, verb: str, **content: Any) -> tuple[int, bytes]:
@@ -79,6 +80,13 @@ def _without_login(address: str) -> str:
     except ValueError:
         pass
     return address.rpartition("@")[2][:_LONGEST]
+
+
+def _authorization(login: Login | None) -> dict[str, str]:
+    """The header of basic authentication (RFC 7617)."""
+    if login is None:
+        return {}
+    return {"Authorization": "Basic " + base64.b64encode(f"{login.name}:{login.password}".encode()).decode()}
 
 
 def _is_url(address: str) -> bool:
