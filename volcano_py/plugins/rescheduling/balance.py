@@ -58,7 +58,6 @@ class Balance:
         ordered: list[int] = rows[np.lexsort((rank[rows], -parts))].tolist()
         return ordered
 
-    @property
     def is_spent(self) -> bool:
         """Whether the nodes with a low load have no room any more."""
         return bool((self.budget <= 0).any())

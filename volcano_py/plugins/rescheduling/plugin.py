@@ -143,13 +143,13 @@ class _Run:
         """At most so many of the pods, each with the reason."""
         balance, chosen = self._balance, dict[int, str]()
         sources = np.flatnonzero(balance.high & ~self._waits)
-        if not len(sources) or not balance.low.any() or balance.is_spent:
+        if not len(sources) or not balance.low.any() or balance.is_spent():
             return chosen
         movable, on = Movable(self._ssn, running), self._ssn.ledger.tasks.node[running]
         with elsewhere(self._ssn, balance.low) as places:
             for node in balance.most_loaded_first(sources, self._ssn.nodes.name_rank):
                 for row in movable.ordered(running[on == node]):
-                    if len(chosen) >= most or balance.is_spent or not balance.too_much(node).any():
+                    if len(chosen) >= most or balance.is_spent() or not balance.too_much(node).any():
                         break
                     self._try(row, node, movable, places, chosen)
         return chosen
@@ -206,7 +206,7 @@ class _Run:
             return f"none of {counted(measured, 'measured node')} is schedulable and uses less than {thresholds}"
         if not (balance.high & ~self._waits).any():
             return "the measured load does not show the last evictions yet"
-        if balance.is_spent and not self._stay:
+        if balance.is_spent() and not self._stay:
             return f"nodes with a low load have no room below targetThresholds, {targets}"
         return f"{counted(high, 'node')} above targetThresholds, {low} below thresholds; {summary(self._stay)}"
 
