@@ -61,13 +61,14 @@ def test_room_minimums_and_the_limit_of_a_run_hold(
         prepare=lambda state: state.measured(loads),
     )
     ssn, tasks, jobs = opened.ssn, opened.ssn.ledger.tasks, opened.ssn.ledger.jobs
-    before = tasks.status.copy(), tasks.node.copy(), ssn.ledger.nodes.used.copy(), jobs.counts.copy()
+    before: tuple[Any, ...] = tasks.status.copy(), tasks.node.copy(), ssn.ledger.nodes.used.copy(), jobs.counts.copy()
     running = np.flatnonzero((tasks.status == TaskStatus.RUNNING) & (tasks.job >= 0))
 
     victims = list(opened.plugin(Rescheduling).victim_tasks(running))
 
-    after = tasks.status, tasks.node, ssn.ledger.nodes.used, jobs.counts
-    assert all([np.array_equal(one, other) for one, other in zip(before, after, strict=True)])
+    after: tuple[Any, ...] = tasks.status, tasks.node, ssn.ledger.nodes.used, jobs.counts
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_array_equal(one, other)
     assert ssn.ledger.drift() == 0
     assert not ssn.findings.tentative
     assert len(victims) <= MOST
