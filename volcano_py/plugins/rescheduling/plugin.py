@@ -38,7 +38,7 @@ _RAN_AT: Final = "ran at"
 _LEFT_AT: Final = "left at"
 """Node → when pods were last evicted from it."""
 _GOES_ON: Final = "goes on"
-"""Whether the last run evicted anything."""
+"""Whether the last run evicted anything, or has not been yet."""
 _SAID: Final = "said"
 _NAMES: Final = ("CPU", "memory")
 _ALL: Final = 100
@@ -76,7 +76,7 @@ class Rescheduling(Plugin):
         if _RAN_AT not in self.memory:
             if not _is_anything_new(self._ssn, now - interval):
                 return True
-            self.memory[_RAN_AT] = now
+            self.memory[_RAN_AT], self.memory[_GOES_ON] = now, True
         due = self.memory[_RAN_AT] + interval
         if now < due:
             self._next_at(due)
@@ -89,7 +89,7 @@ class Rescheduling(Plugin):
         self._next_at(now + interval)
 
     def _next_at(self, moment: float) -> None:
-        """A simulation waits for the next run only if the last one evicted anything."""
+        """A simulation waits for the first run, and for others only if the last one evicted anything."""
         ask = self._ssn.wakeups.progress_at if self.memory.get(_GOES_ON) else self._ssn.wakeups.recheck_at
         ask(moment)
 
@@ -216,9 +216,9 @@ def _used(part: float, name: str) -> str:
 
 
 def _is_anything_new(ssn: Session, since: float) -> bool:
-    """Whether a pod of ours was created or scheduled since then, or is leaving: an earlier process may have moved pods,
-    and the measured load does not show that yet."""
+    """Whether a pod of ours was scheduled since then, was created and waits, or is leaving: an earlier process may have
+    moved pods, and the measured load does not show that yet."""
     tasks = ssn.ledger.tasks
-    of_ours = (tasks.job >= 0) & (tasks.status != TaskStatus.FREE)
-    is_new = (tasks.created > since) | (tasks.scheduled_at > since) | (tasks.status == TaskStatus.RELEASING)
-    return bool((of_ours & is_new).any())
+    waits = (tasks.status == TaskStatus.PENDING) & (tasks.created > since)
+    is_new = waits | (tasks.scheduled_at > since) | (tasks.status == TaskStatus.RELEASING)
+    return bool((is_new & (tasks.job >= 0)).any())

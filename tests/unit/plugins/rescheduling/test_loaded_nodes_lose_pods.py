@@ -367,12 +367,22 @@ def test_a_node_that_lost_pods_is_left_alone_until_it_is_measured_again() -> Non
     assert said(opened) == "the measured load does not show the last evictions yet"
 
 
-def test_after_a_start_with_new_pods_the_first_run_waits_for_an_interval() -> None:
+@pytest.mark.parametrize("what", ["scheduled", "waiting", "leaving"])
+def test_after_a_start_the_first_run_waits_if_pods_may_have_been_moved_before(what: str) -> None:
     """An earlier process may have moved them, which the averages do not show."""
-    new = owned(gang("new", cpu="1", age=-86_390))
-    opened = opened_with(web(), new, interval="1m")
+    if what == "scheduled":
+        condition = Condition(type="PodScheduled", status="True", last_transition_time=NOW - timedelta(seconds=30))
+        group, new = owned(gang("new", cpu="1", running_on=["a"]))
+        assert isinstance(new, Pod)
+        news = [group, msgspec.structs.replace(new, status=msgspec.structs.replace(new.status, conditions=[condition]))]
+    elif what == "waiting":
+        news = gang("new", cpu="100", age=-86_390)
+    else:
+        news = gang("new", cpu="1", running_on=["a"], deleting=True)
+    loads = {"a": load(0.1, age=-60), "b": load(0.8, 0.3, age=-60)}
+    opened = opened_with(web(), news, loads=loads, interval="1m")
     assert shuffled(opened) == []
-    assert opened.ssn.wakeups.next_recheck == MOMENT + 60
+    assert opened.ssn.wakeups.next_progress == MOMENT + 60
     opened.ssn.now = MOMENT + 60
     assert len(shuffled(opened)) == 3
 
