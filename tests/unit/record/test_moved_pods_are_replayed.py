@@ -29,12 +29,13 @@ tiers:
       maxVictims: 2
       strategies: [{name: lowNodeUtilization, params: {thresholds: {cpu: 20}, targetThresholds: {cpu: 60}}}]
 """
+EACH_CYCLE = Limits(size=10**9, segments=10**9)
+"""A segment ends with each cycle, and plugins forget what they remembered."""
 OWNER = OwnerReference(api_version="apps/v1", kind="ReplicaSet", name="web", uid="web", controller=True)
 
 
-@pytest.mark.parametrize("segment", [None, 90.0])
-async def test_the_same_pods_are_moved_at_the_same_time(tmp_path: Path, segment: float | None) -> None:
-    limits = None if segment is None else Limits(age=8 * segment)
+@pytest.mark.parametrize("limits", [Limits(), EACH_CYCLE])
+async def test_the_same_pods_are_moved_at_the_same_time(tmp_path: Path, limits: Limits) -> None:
     async with recorded(tmp_path, RESCHEDULING, limits) as (bench, _):
         bench.put(queue("default"), node("a", cpu="10"), node("b", cpu="10"))
         for each in gang("web", pods=6, min_member=1, cpu="1", running_on=["b"] * 6):
@@ -47,7 +48,7 @@ async def test_the_same_pods_are_moved_at_the_same_time(tmp_path: Path, segment:
         evicted = [effect.pod.name for effect in bench.sent if isinstance(effect, Evict)]
     assert sorted(evicted)[-1] == "web-5"
     assert len(evicted) >= 2
-    assert (len([*segments(tmp_path)]) > 1) is (segment is not None)
+    assert (len([*segments(tmp_path)]) > 1) is (limits is EACH_CYCLE)
     cycles = [*replay(segments(tmp_path), REGISTRY)]
     assert [cycle.difference for cycle in cycles if cycle.difference] == []
     assert sum(cycle.report.evictions for cycle in cycles) == len(evicted)
