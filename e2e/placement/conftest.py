@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from e2e.harness.prometheus import Prometheus, serving
+from e2e.placement.prometheus import Prometheus, serving
 
 
 @pytest_asyncio.fixture(loop_scope="session")

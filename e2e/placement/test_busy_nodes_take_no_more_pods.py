@@ -8,7 +8,7 @@ from e2e.conftest import SimulatedNodes
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import gang
-from e2e.harness.prometheus import Prometheus
+from e2e.placement.prometheus import Prometheus
 
 USAGE = """
 actions: "enqueue, allocate, backfill"

@@ -8,7 +8,7 @@ from e2e.conftest import SimulatedNodes
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import deployment, pod, volcano_job
-from e2e.harness.prometheus import Prometheus
+from e2e.placement.prometheus import Prometheus
 
 RESCHEDULING = """
 actions: "enqueue, allocate, backfill, shuffle"

@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
-import structlog
 
 from volcano_py.api.wording.summarize import counted
 from volcano_py.framework.eviction.elsewhere import Elsewhere, elsewhere
@@ -32,14 +31,11 @@ from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.axis import CPU, MEMORY
 from volcano_py.state.table.table import Rows
 
-log = structlog.get_logger(__name__)
-
 _RAN_AT: Final = "ran at"
 _LEFT_AT: Final = "left at"
 """Node → when pods were last evicted from it."""
 _GOES_ON: Final = "goes on"
 """Whether the last run evicted anything, or has not been yet."""
-_SAID: Final = "said"
 _NAMES: Final = ("CPU", "memory")
 _ALL: Final = 100
 
@@ -61,12 +57,12 @@ class Rescheduling(Plugin):
             return {}
         load = MeasuredLoad.of(self._ssn)
         if not np.isfinite(load.moments).any():
-            self._say("the load of no node was measured within the last five minutes")
+            self._ssn.findings.remark(self.name, "the load of no node was measured within the last five minutes")
             return {}
         run = _Run(self._ssn, strategy, load, self.memory.get(_LEFT_AT, {}))
         victims = run.victims(running, self.arguments.most_victims)
         self._ran(run, evicts=bool(victims))
-        self._say("" if victims else run.why_nothing())
+        self._ssn.findings.remark(self.name, "" if victims else run.why_nothing())
         return victims
 
     # -- when ------------------------------------------------------------------------------------------------------
@@ -92,12 +88,6 @@ class Rescheduling(Plugin):
         """A simulation waits for the first run, and for others only if the last one evicted anything."""
         ask = self._ssn.wakeups.progress_at if self.memory.get(_GOES_ON) else self._ssn.wakeups.recheck_at
         ask(moment)
-
-    def _say(self, why: str) -> None:
-        """Log why nothing is evicted, once until it changes."""
-        if why and why != self.memory.get(_SAID):
-            log.info("rescheduling evicts nothing", why=why)
-        self.memory[_SAID] = why
 
 
 class _Run:

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from structlog.testing import capture_logs
 
 from tests.support.sessions import NAMESPACE, NOW, Opened, gang, node, open_session, pod_group
 from tests.support.sessions import pod as plain_pod
@@ -89,9 +88,8 @@ def shuffled(opened: Opened) -> list[str]:
 
 def said(opened: Opened) -> str:
     """Why nothing is evicted."""
-    with capture_logs() as logs:
-        assert shuffled(opened) == []
-    return "".join(entry["why"] for entry in logs if entry["event"] == "rescheduling evicts nothing")
+    assert shuffled(opened) == []
+    return opened.ssn.findings.remarks["rescheduling"]
 
 
 # -- how many ------------------------------------------------------------------------------------------------------
@@ -184,7 +182,9 @@ def test_what_came_to_a_node_since_it_was_measured_counts_there() -> None:
         ),
     ],
 )
-def test_without_both_sorts_of_nodes_nothing_happens_and_the_log_says_why(loads: dict[str, Load], why: str) -> None:
+def test_without_both_sorts_of_nodes_nothing_happens_and_the_reason_is_reported(
+    loads: dict[str, Load], why: str
+) -> None:
     assert said(opened_with(web(), loads=loads)) == why
 
 
@@ -253,7 +253,7 @@ def shuffled_order(opened: Opened) -> list[str]:
         pytest.param(web(pods=1, on="a"), "no pods of this scheduler run there", id="none"),
     ],
 )
-def test_pods_that_may_not_go_stay_and_the_log_says_why(objects: list[ApiObject], why: str) -> None:
+def test_pods_that_may_not_go_stay_and_the_reason_is_reported(objects: list[ApiObject], why: str) -> None:
     assert said(opened_with(objects)).partition("; ")[2].removeprefix("pods: ") == why
 
 
@@ -391,9 +391,3 @@ def test_a_run_without_measurements_does_not_count() -> None:
     opened = opened_with(web(), loads={})
     assert shuffled(opened) == []
     assert "ran at" not in opened.plugin(Rescheduling).memory
-
-
-def test_the_same_reason_is_logged_once() -> None:
-    opened = opened_with(web(), loads={})
-    assert said(opened)
-    assert said(opened) == ""
