@@ -8,17 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.job import Job
-from volcano_py.framework.placement.variants import variant_of
+from volcano_py.framework.placement.variants import Variant, variant_of
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Statement
+from volcano_py.state.table.table import NOWHERE
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.terms.profiles import Profile
+
+# Kinds of pods that find no node, in one round: each costs a look at all nodes.
+_MOST_FAILURES: Final = 500
+_Kind = tuple[int, int, int]
+"""Row of a class, of the node that its pod leaves, and of its job, each NOWHERE where it does not matter."""
+
+
+_Classes = dict[tuple[int, Variant, Profile], TaskClass]
+
+
+def _classes(_ssn: Session) -> _Classes:
+    """One for the session: what plugins know of a class, they keep by its row."""
+    return {}
 
 
 @contextmanager
@@ -39,10 +54,10 @@ class Elsewhere:
         self._ssn = ssn
         self._statement = statement
         self._allowed = allowed
-        self._classes: dict[tuple[int, tuple[tuple[str, str], ...], Profile], TaskClass] = {}
-        self._nowhere: set[int] = set()
-        """Rows of classes that found no node, and will find none: there is less room with each pod that is moved."""
-        self._holds_more = False
+        self._classes = ssn.shared(_classes)
+        self._nowhere: set[_Kind] = set()
+        """What found no node, and will find none: there is less room with each pod that is moved."""
+        self._has_moved_more = False
 
     def move(self, job: Job, row: int) -> int | None:
         """The best of the nodes for the running task of the job, which then counts there; None when none takes it.
@@ -51,24 +66,29 @@ class Elsewhere:
         what another one would find is not known.
         """
         task_class = self._class_as_if_pending(job, row)
-        needs_more = not task_class.uses_amounts_only
-        if task_class.row in self._nowhere or task_class.problem is not None or (needs_more and self._holds_more):
+        kind, uses_more = self._kind_of(job, row, task_class), not task_class.uses_amounts_only
+        if kind in self._nowhere or len(self._nowhere) >= _MOST_FAILURES or (uses_more and self._has_moved_more):
             return None
         rows, mark = np.array([row], dtype=np.intp), self._statement.checkpoint()
         self._statement.evict(job, self._ssn.task_class(row), rows)
         node = self._best_node(job, row, task_class)
         if node is None:
             self._statement.rollback(mark)
-            if _looks_at_no_pods(task_class) and job.info.topology is None:
-                self._nowhere.add(task_class.row)
-        elif needs_more:
-            self._holds_more = True
+            self._nowhere.add(kind)
+        elif uses_more:
+            self._has_moved_more = True
         else:
             self._statement.allocate(job, self._ssn.task_class(row), rows, np.array([node], dtype=np.intp))
         return node
 
+    def _kind_of(self, job: Job, row: int, task_class: TaskClass) -> _Kind:
+        """What the answer follows from: if the class looks at other pods, also the node that the pod leaves."""
+        looks_at_pods = task_class.affinity_terms or task_class.spreads or task_class.profile
+        node = int(self._ssn.ledger.tasks.node[row]) if looks_at_pods else NOWHERE
+        return task_class.row, node, NOWHERE if job.info.topology is None else job.row
+
     def _best_node(self, job: Job, row: int, task_class: TaskClass) -> int | None:
-        if self._ssn.ask.pre_predicate(task_class) is not None:
+        if task_class.problem is not None or self._ssn.ask.pre_predicate(task_class) is not None:
             return None
         feasible = self._ssn.placer.feasible(task_class, self._ssn.topology.confinement(job, row))
         feasible = feasible[self._allowed[feasible]]
@@ -87,8 +107,3 @@ class Elsewhere:
                 origin, row=-1 - len(self._classes), variant=dict(key[1]), profile=profile, spread_among=None
             )
         return made
-
-
-def _looks_at_no_pods(task_class: TaskClass) -> bool:
-    """Whether the nodes that take the class do not depend on where other pods are."""
-    return not (task_class.affinity_terms or task_class.spreads or task_class.profile)

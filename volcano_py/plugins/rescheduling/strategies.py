@@ -117,7 +117,7 @@ def _percents(value: object, place: str, remarks: list[str]) -> Percents:
 
 
 def _percent(value: object, place: str) -> int:
-    text = value.strip().removesuffix("%") if isinstance(value, str) else ""
+    text = value.strip().removesuffix("%").strip() if isinstance(value, str) else ""
     number = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(_ALL)) else value
     if isinstance(number, float) and number.is_integer():
         number = int(number)
