@@ -26,11 +26,8 @@ def tried(opened: Opened, *pods: str, to: tuple[str, ...]) -> list[str | None]:
     ssn = opened.ssn
     allowed = np.zeros(ssn.ledger.nodes.size, dtype=np.bool_)
     allowed[[opened.node_row(name) for name in to]] = True
-    before: tuple[Any, ...] = (
-        ssn.ledger.tasks.status.copy(),
-        ssn.ledger.nodes.used.copy(),
-        ssn.ledger.jobs.counts.copy(),
-    )
+    tasks, nodes, jobs = ssn.ledger.tasks, ssn.ledger.nodes, ssn.ledger.jobs
+    before: tuple[Any, ...] = tasks.status.copy(), nodes.used.copy(), jobs.counts.copy()
     found: list[str | None] = []
     with elsewhere(ssn, allowed) as places:
         for name in pods:
@@ -65,7 +62,8 @@ def with_group(name: str, group: str) -> Any:
 def test_classes_are_the_same_whenever_pods_are_tried() -> None:
     """Small pods fit where large ones do not, in whatever order they are asked about."""
     jobs = [gang(f"g{size}", cpu=str(size), running_on=["b"]) for size in (1, 3)]
-    opened = open_session(node("a", cpu="2"), node("b"), *jobs, tiers=[[Predicates]])
+    others = [node(f"n{number}", cpu="2") for number in range(20)]  # (so that answers about most nodes are kept)
+    opened = open_session(node("a", cpu="2"), node("b"), *others, *jobs, tiers=[[Predicates]])
     for _ in range(2):
         assert tried(opened, "g1-0", to=("a",)) == ["a"]
         assert tried(opened, "g3-0", to=("a",)) == [None]
