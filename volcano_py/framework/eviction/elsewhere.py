@@ -22,8 +22,8 @@ from volcano_py.state.table.table import NOWHERE
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.terms.profiles import Profile
 
-# Kinds of pods that find no node, in one round: each costs a look at all nodes.
-_MOST_FAILURES: Final = 500
+# Kinds of pods that find no node, in one round: each costs a look at all nodes (a millisecond with 1,000 of them).
+_MOST_FAILURES: Final = 100
 _Kind = tuple[int, int, int]
 """Row of a class, of the node that its pod leaves, and of its job, each NOWHERE where it does not matter."""
 
@@ -59,6 +59,11 @@ class Elsewhere:
         """What found no node, and will find none: there is less room with each pod that is moved."""
         self._has_moved_more = False
 
+    @property
+    def has_given_up(self) -> bool:
+        """Whether so many different pods have found no node that no other one is tried."""
+        return len(self._nowhere) >= _MOST_FAILURES
+
     def move(self, job: Job, row: int) -> int | None:
         """The best of the nodes for the running task of the job, which then counts there; None when none takes it.
 
@@ -67,7 +72,7 @@ class Elsewhere:
         """
         task_class = self._class_as_if_pending(job, row)
         kind, uses_more = self._kind_of(job, row, task_class), not task_class.uses_amounts_only
-        if kind in self._nowhere or len(self._nowhere) >= _MOST_FAILURES or (uses_more and self._has_moved_more):
+        if kind in self._nowhere or self.has_given_up or (uses_more and self._has_moved_more):
             return None
         rows, mark = np.array([row], dtype=np.intp), self._statement.checkpoint()
         self._statement.evict(job, self._ssn.task_class(row), rows)

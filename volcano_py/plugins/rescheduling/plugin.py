@@ -13,7 +13,8 @@ it is not known when pods were moved last: if any pod is new or is leaving, the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -38,6 +39,8 @@ _GOES_ON: Final = "goes on"
 """Whether the last run evicted anything, or has not been yet."""
 _NAMES: Final = ("CPU", "memory")
 _ALL: Final = 100
+_MOST_LOOKED_AT: Final = 10_000
+"""Pods in one run; each takes some 40 µs if it may not go."""
 
 
 class Rescheduling(Plugin):
@@ -135,14 +138,21 @@ class _Run:
         sources = np.flatnonzero(balance.high & ~self._waits)
         if not len(sources) or not balance.low.any() or balance.is_spent():
             return chosen
-        movable, on = Movable(self._ssn, running), self._ssn.ledger.tasks.node[running]
+        movable = Movable(self._ssn, running)
         with elsewhere(self._ssn, balance.low) as places:
-            for node in balance.most_loaded_first(sources, self._ssn.nodes.name_rank):
-                for row in movable.ordered(running[on == node]):
-                    if len(chosen) >= most or balance.is_spent() or not balance.too_much(node).any():
-                        break
+            for row, node in islice(self._in_order(sources, running, movable), _MOST_LOOKED_AT):
+                if len(chosen) >= most or balance.is_spent() or places.has_given_up:
+                    break
+                if balance.too_much(node).any():
                     self._try(row, node, movable, places, chosen)
         return chosen
+
+    def _in_order(self, sources: Rows, running: Rows, movable: Movable) -> Iterator[tuple[int, int]]:
+        """Pods with their nodes: of the most loaded node first."""
+        on = self._ssn.ledger.tasks.node[running]
+        for node in self._balance.most_loaded_first(sources, self._ssn.nodes.name_rank):
+            for row in movable.ordered(running[on == node]):
+                yield row, node
 
     def _try(self, row: int, node: int, movable: Movable, places: Elsewhere, chosen: dict[int, str]) -> None:
         """Choose the pod, if it may go and another node takes it; otherwise count why it stays."""

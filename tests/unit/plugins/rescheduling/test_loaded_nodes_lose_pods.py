@@ -31,6 +31,7 @@ from volcano_py.plugins.conformance import Conformance
 from volcano_py.plugins.pdb import Pdb
 from volcano_py.plugins.predicates.plugin import Predicates
 from volcano_py.plugins.rescheduling import Rescheduling
+from volcano_py.plugins.rescheduling import plugin as module
 from volcano_py.state.nodes.loads import FRESH_FOR, Load
 
 MOMENT = NOW.timestamp()
@@ -134,6 +135,14 @@ def test_what_came_to_a_node_since_it_was_measured_counts_there() -> None:
     arrived = owned(gang("new", cpu="1", running_on=["a"], phase="Pending"))
     why = said(opened_with(web(), arrived))
     assert why == "none of 2 measured nodes is schedulable and uses less than cpu 20 % and memory 20 %"
+
+
+def test_no_more_pods_are_looked_at_than_a_cycle_can_bear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two that would come first may not go; the others are left for a later run."""
+    kept = gang("kept", pods=2, cpu="1", running_on=["b"] * 2, min_member=1, priority=1)
+    assert len(shuffled(opened_with(kept, web(priority=2)))) == 3
+    monkeypatch.setattr(module, "_MOST_LOOKED_AT", 3)
+    assert len(shuffled(opened_with(kept, web(priority=2)))) == 1
 
 
 # -- which nodes ---------------------------------------------------------------------------------------------------
