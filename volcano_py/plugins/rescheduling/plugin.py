@@ -35,8 +35,6 @@ from volcano_py.state.table.table import Rows
 _RAN_AT: Final = "ran at"
 _LEFT_AT: Final = "left at"
 """Node → when pods were last evicted from it."""
-_GOES_ON: Final = "goes on"
-"""Whether the last run evicted anything, or has not been yet."""
 _NAMES: Final = ("CPU", "memory")
 _ALL: Final = 100
 _MOST_LOOKED_AT: Final = 10_000
@@ -64,33 +62,30 @@ class Rescheduling(Plugin):
             return {}
         run = _Run(self._ssn, strategy, load, self.memory.get(_LEFT_AT, {}))
         victims = run.victims(running, self.arguments.most_victims)
-        self._ran(run, evicts=bool(victims))
+        self._ran(run)
         self._ssn.findings.remark(self.name, "" if victims else run.why_nothing())
         return victims
 
     # -- when ------------------------------------------------------------------------------------------------------
 
     def _is_due(self) -> bool:
+        """If not, a cycle is requested for then. No simulation waits for that: its loads stay as they are."""
         now, interval = self._ssn.now, self.arguments.interval.total_seconds()
         if _RAN_AT not in self.memory:
             if not _is_anything_new(self._ssn, now - interval):
                 return True
-            self.memory[_RAN_AT], self.memory[_GOES_ON] = now, True
+            self.memory[_RAN_AT] = now
+            self._ssn.findings.remark(self.name, "pods are new or leaving, so the first run is an interval later")
         due = self.memory[_RAN_AT] + interval
         if now < due:
-            self._next_at(due)
+            self._ssn.wakeups.recheck_at(due)
         return bool(now >= due)
 
-    def _ran(self, run: _Run, *, evicts: bool) -> None:
+    def _ran(self, run: _Run) -> None:
         now, interval = self._ssn.now, self.arguments.interval.total_seconds()
-        self.memory[_RAN_AT], self.memory[_GOES_ON] = now, evicts
+        self.memory[_RAN_AT] = now
         self.memory[_LEFT_AT] = {**run.not_measured_since, **dict.fromkeys(run.left, now)}
-        self._next_at(now + interval)
-
-    def _next_at(self, moment: float) -> None:
-        """A simulation waits for the first run, and for others only if the last one evicted anything."""
-        ask = self._ssn.wakeups.progress_at if self.memory.get(_GOES_ON) else self._ssn.wakeups.recheck_at
-        ask(moment)
+        self._ssn.wakeups.recheck_at(now + interval)
 
 
 class _Run:

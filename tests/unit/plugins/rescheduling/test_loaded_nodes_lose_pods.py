@@ -363,10 +363,10 @@ def test_a_pod_in_its_cool_down_stays() -> None:
 def test_runs_are_an_interval_apart_and_ask_for_the_next_one() -> None:
     opened = opened_with(web(), interval="2m", maxVictims=1)
     assert len(shuffled(opened)) == 1
-    assert opened.ssn.wakeups.next_progress == MOMENT + 120
+    assert opened.ssn.wakeups.next_recheck == MOMENT + 120
     opened.ssn.now = MOMENT + 119
     assert shuffled(opened) == []
-    assert opened.ssn.wakeups.next_progress == MOMENT + 120
+    assert opened.ssn.wakeups.next_recheck == MOMENT + 120
 
 
 def test_a_node_that_lost_pods_is_left_alone_until_it_is_measured_again() -> None:
@@ -391,7 +391,8 @@ def test_after_a_start_the_first_run_waits_if_pods_may_have_been_moved_before(wh
     loads = {"a": load(0.1, age=-60), "b": load(0.8, 0.3, age=-60)}
     opened = opened_with(web(), news, loads=loads, interval="1m")
     assert shuffled(opened) == []
-    assert opened.ssn.wakeups.next_progress == MOMENT + 60
+    assert opened.ssn.wakeups.next_recheck == MOMENT + 60
+    assert "the first run is an interval later" in opened.ssn.findings.remarks["rescheduling"]
     opened.ssn.now = MOMENT + 60
     assert len(shuffled(opened)) == 3
 
