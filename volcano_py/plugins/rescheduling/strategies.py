@@ -47,6 +47,12 @@ class LowNodeUtilization(msgspec.Struct, frozen=True):
     thresholds: Percents = Percents()
     targets: Percents = Percents()
 
+    def __str__(self) -> str:
+        """As in a configuration."""
+        if self == LowNodeUtilization():
+            return f"[{{name: {LOW_NODE_UTILIZATION}}}]"
+        return str(self.as_written())
+
     def as_written(self) -> list[dict[str, Any]]:
         """The list that means the same."""
         params = {
