@@ -259,6 +259,7 @@ class Scheduler:
             pipelined_tasks=_pipelined(ssn),
             look_again_at=self._look_again_at,
             recheck_at=self._recheck_at,
+            remarks=dict(ssn.findings.remarks),
         )
 
     def _index(self, snapshot: Snapshot) -> NodeIndex:

@@ -256,14 +256,14 @@ async def test_what_stands_in_the_way_is_found_on_a_real_cluster(
         "--type=json",
         '--patch=[{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Fail"}]',
     )
-    configuration = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: rescheduling\n"
+    configuration = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: homemade\n"
     path = "/api/v1/namespaces/volcano-system/configmaps/volcano-scheduler-configmap"
     shipped_text = (await cluster.client.get(path))["data"]
     await cluster.client.merge_patch(path, {"data": {"volcano-scheduler.conf": configuration}})
     found = "\n".join(await program.blocking())
     assert "nothing answers for volcano-system/volcano-admission-service" in found
     assert "line 5: " in found
-    assert "rescheduling" in found
+    assert "homemade" in found
     await cluster.client.merge_patch(path, {"data": shipped_text})
     text = await program("migrate", "check", status=BLOCKED)
     assert text.startswith("Blocks\n"), text

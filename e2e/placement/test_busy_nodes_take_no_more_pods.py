@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-
-import pytest_asyncio
-from aiohttp import web
+from collections.abc import Awaitable, Callable
 
 from e2e.conftest import SimulatedNodes
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import gang
+from e2e.placement.prometheus import Prometheus
 
 USAGE = """
 actions: "enqueue, allocate, backfill"
@@ -23,35 +20,6 @@ metrics:
   address: ADDRESS
   interval: 1s
 """
-
-
-class Prometheus:
-    """Answers queries with the load of nodes, the same for CPU and memory."""
-
-    def __init__(self) -> None:
-        self.load: dict[str, float] = {}
-        self.asked = 0
-        self.address = ""
-
-    async def query(self, _request: web.Request) -> web.Response:
-        self.asked += 1
-        now = time.time()
-        result = [{"metric": {"instance": name}, "value": [now, str(part)]} for name, part in self.load.items()]
-        return web.json_response({"status": "success", "data": {"resultType": "vector", "result": result}})
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def prometheus() -> AsyncIterator[Prometheus]:
-    """A server on a free port of this machine."""
-    made = Prometheus()
-    app = web.Application()
-    app.router.add_get("/api/v1/query", made.query)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    made.address = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield made
-    await runner.cleanup()
 
 
 async def test_a_busy_node_takes_pods_once_it_is_idle_again(

@@ -19,6 +19,7 @@ manifests as they are.
 A job is a PodGroup and `pods` pods called NAME-0, NAME-1, …: `min` (default 1), `min_resources`, `namespace` (default
 `default`), `topology` (its networkTopology), `priority_class`, `request`, `running_on` (node of pods that run already;
 a list names one node a pod, or null for a pod that waits), `running_since` (when these were scheduled),
+`controller` (the name of a ReplicaSet that owns its pods; the simulation does not run it),
 `annotations` and `labels` of its pods, and `spec` (further fields of the pods' spec). `parts` are its sub-groups: how
 many pods are in each, or the part of each pod (null: none), by the label `volcano.sh/partition-id`; `policy` are their
 `size`, `min` and `topology`. A node is what it has to
@@ -72,6 +73,7 @@ _JOB = frozenset(
         "request",
         "running_on",
         "running_since",
+        "controller",
         "spec",
         "annotations",
         "labels",
@@ -276,6 +278,15 @@ def _pod(job: Object, namespace: str, index: int) -> Object:
         },
         "spec": spec,
     }
+    if controller := job.get("controller"):
+        owner = {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "name": controller,
+            "uid": controller,
+            "controller": True,
+        }
+        pod["metadata"]["ownerReferences"] = [owner]
     nodes = job.get("running_on")
     if node := nodes[index] if isinstance(nodes, list) else nodes:
         spec["nodeName"] = node

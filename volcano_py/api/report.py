@@ -123,3 +123,5 @@ class CycleReport(msgspec.Struct, frozen=True):
     """When an answer changes by the clock (a window opens), in the same unit. Simulations do not wait for it."""
     seed: int = 0
     """Seed of the random order among equal nodes; replay needs it."""
+    remarks: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """Plugin name → why it has done nothing in this cycle, "" if it has done something; of those that say so."""

@@ -24,10 +24,11 @@ from volcano_py.cluster.kubernetes.http.paths import SERVER_VERSION, ApiPath
 from volcano_py.cluster.kubernetes.http.unreadable import identify
 from volcano_py.cluster.kubernetes.watching.decoding import Decoder
 from volcano_py.cluster.kubernetes.watching.kinds import POD, PRIORITY_CLASS, VOLCANO_JOB, ConfigMap, Kind
-from volcano_py.cluster.load.source import METRICS_SERVER, PROMETHEUS
+from volcano_py.cluster.load.source import METRICS_SERVER
 from volcano_py.cluster.manifests import Stored
 from volcano_py.config import default_configuration_text, parse_configuration
 from volcano_py.config.config_key import config_key, no_config_key
+from volcano_py.config.metrics import without_secrets
 from volcano_py.scheduler import builtin_registry
 
 _BUILT_IN_COUNTS: Final = "decisions follow from the built-in configuration"
@@ -93,7 +94,7 @@ async def of_cluster(
     return Capture(
         taken=taken,
         items=tuple(items),
-        configuration=configuration.text,
+        configuration=without_secrets(configuration.text),
         source=configuration.source,
         scheduler_names=scheduled_by,
         default_queue=default_queue,
@@ -184,8 +185,8 @@ async def _load(client: KubernetesClient, configuration: str) -> _Listed:
     if source == METRICS_SERVER:
         listed = await _list(client, NODE_METRICS, "")
         return _Listed(listed.objects, listed.unread)  # its versions are no revisions of the API server's
-    if source == PROMETHEUS:
-        return _unread(NODE_METRICS, "the configuration measures load with Prometheus, which is not asked")
+    if source:
+        return _unread(NODE_METRICS, f"the configuration measures load with {source}, which is not asked")
     return _Listed()
 
 

@@ -157,6 +157,17 @@ def _print_tables(result: SimulationResult) -> None:
     evicted = f", {len(result.evictions)} evictions: {', '.join(result.evictions)}" if result.evictions else ""
     counts = f"{result.cycles} cycles, {len(result.binds)} bindings, {len(result.unschedulable)} waiting"
     out.print(Text(plain(counts + evicted)))
+    for plugin, why in _remarks(result).items():
+        out.print(Text(plain(f"{plugin} did nothing: {why}")))
+
+
+def _remarks(result: SimulationResult) -> dict[str, str]:
+    """Plugin → why it did nothing, of those that never did anything."""
+    said: dict[str, list[str]] = {}
+    for report in result.reports:
+        for plugin, remark in report.remarks.items():
+            said.setdefault(plugin, []).append(remark)
+    return {plugin: remarks[-1] for plugin, remarks in said.items() if all(remarks)}
 
 
 def _print_play(played: PlayResult) -> None:

@@ -50,6 +50,7 @@ _VOTES: Final = {
 }
 # These keep a plugin's books, and decide nothing.
 _EVENTS: Final = frozenset({"on_allocate", "on_deallocate"})
+_LOAD_AWARE: Final = ("usage", "rescheduling")
 _HIERARCHICAL_PLUGINS: Final = frozenset({"drf", "capacity", "proportion", "nodegroup"})
 # drf fills these with enableHierarchy only.
 _DRF_HIERARCHY_POINTS: Final = frozenset({"queue_order", "reclaimable", "job_enqueueable"})
@@ -339,10 +340,23 @@ def _nothing_is_shuffled(subject: _Subject) -> None:
 def _load_is_not_read(subject: _Subject) -> None:
     if subject.config.metrics.get("type"):
         return  # what is wrong with it is reported there
-    for entry in subject.entries("usage"):
+    for name in _LOAD_AWARE:
+        for entry in subject.entries(name):
+            message = (
+                f"{name} knows no load, because `metrics` names no source; add `metrics:` with `type: prometheus` or "
+                "`type: metrics-server`"
+            )
+            subject.contradiction(subject.origins.at(entry.path), message)
+
+
+def _moved_pods_may_come_back(subject: _Subject) -> None:
+    """Without a plugin that looks at load, the node that a pod was evicted from is as good as any other."""
+    if subject.entries("usage") or "usage" not in subject.catalogue.plugins:
+        return
+    for entry in subject.entries("rescheduling"):
         message = (
-            "usage knows no load, because `metrics` names no source; add `metrics:` with `type: prometheus` or "
-            "`type: metrics-server`"
+            "pods that rescheduling evicts may come back to the same node, because no plugin prefers nodes with a "
+            "lower load; add the plugin usage"
         )
         subject.contradiction(subject.origins.at(entry.path), message)
 
@@ -387,5 +401,6 @@ _CONTRADICTIONS: Final[tuple[_Check, ...]] = (
     _hierarchy_without_queue_order,
     _nothing_is_shuffled,
     _load_is_not_read,
+    _moved_pods_may_come_back,
     _switches_without_effect,
 )

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
+
+import yaml
 
 from volcano_py.api.go_values import parse_bool, parse_duration
 from volcano_py.config.text.problems import Code, Problems, Where, quoted
 from volcano_py.config.text.tree import MappingNode, ScalarNode
 
-SOURCES: Final = ("prometheus", "metrics-server")
-# Volcano reads these, too.
-_SOURCES_OF_VOLCANO: Final = ("prometheus_adaptor", "elasticsearch")
+SOURCES: Final = ("prometheus", "metrics-server", "prometheus_adaptor", "elasticsearch")
+# What Volcano's documentation calls prometheus_adaptor.
+_OTHER_NAMES: Final = ("prometheus_adapt",)
 
-# Asked over HTTP at `address`; metrics-server is reached through the API server.
-_NEED_ADDRESS: Final = frozenset({"prometheus"})
+# Asked over HTTP at `address`; the others are reached through the API server.
+_NEED_ADDRESS: Final = frozenset({"prometheus", "elasticsearch"})
+SECRETS: Final = frozenset({"elasticsearch.password"})
+"""Keys whose values are shown nowhere."""
+_LOGIN: Final = re.compile(r"//[^/?#]*@")
+_SECRET_LINE: Final = re.compile(r"(password[^:\n]{0,40}:\s*)\S.*", re.IGNORECASE)
 _BOOLEANS: Final = ("tls.insecureSkipVerify",)
 
 
 def check_metrics(node: MappingNode, where: Where, problems: Problems) -> None:
     """Checks the keys that every source has; the others are the source's own (credentials, TLS, index names)."""
     kind = _text(node, "type")
-    if kind in _SOURCES_OF_VOLCANO:
-        message = f"{kind} is not read by this scheduler, so no load is read; use one of: "
-        problems.warning(Code.INVALID_VALUE, _at(node, "type", where), message + ", ".join(SOURCES))
-    elif kind and kind not in SOURCES:
+    if kind and kind not in (*SOURCES, *_OTHER_NAMES):
         message = f"unknown source {quoted(kind)}{problems.suggestion(kind, SOURCES)}, so no load is read; known: "
         problems.warning(Code.INVALID_VALUE, _at(node, "type", where), message + ", ".join(SOURCES))
     if kind in _NEED_ADDRESS and not _text(node, "address"):
@@ -40,6 +44,28 @@ def check_metrics(node: MappingNode, where: Where, problems: Problems) -> None:
             parse_duration(interval)
         except ValueError as refused:
             problems.error(Code.INVALID_VALUE, _at(node, "interval", where), str(refused))
+
+
+def without_login(address: str) -> str:
+    """An address without what stands between `//` and `@`."""
+    return _LOGIN.sub("//", address)
+
+
+def without_secrets(text: str) -> str:
+    """A configuration without passwords, for files that others read: as it is, if it has none."""
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return _SECRET_LINE.sub(r"\1***", text)
+    section = content.get("metrics") if isinstance(content, dict) else None
+    if not isinstance(section, dict):
+        return text
+    kept = {
+        key: without_login(value) if isinstance(value, str) else value
+        for key, value in section.items()
+        if key not in SECRETS
+    }
+    return text if kept == section else yaml.safe_dump({**content, "metrics": kept}, sort_keys=False)
 
 
 def _text(node: MappingNode, key: str) -> str:

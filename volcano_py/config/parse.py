@@ -16,7 +16,7 @@ from volcano_py.config.checks import Origins, check_conflicts, check_contradicti
 from volcano_py.config.fields.coercion import found
 from volcano_py.config.fields.reading import read_model
 from volcano_py.config.flags import Flags
-from volcano_py.config.metrics import check_metrics
+from volcano_py.config.metrics import SECRETS, check_metrics, without_login
 from volcano_py.config.model import PluginEntry, SchedulerConfiguration, Tier
 from volcano_py.config.text.document import read_document
 from volcano_py.config.text.problems import Code, Position, Problem, Problems, Severity, Where, quoted
@@ -310,12 +310,13 @@ def _digest(
     configurations: Mapping[str, BaseModel],
     metrics: Mapping[str, str],
 ) -> str:
-    """SHA-256 over what the configuration means: comments, order of keys and written defaults do not count."""
+    """SHA-256 over what the configuration means: comments, order of keys and written defaults do not count, nor do
+    passwords, which could be guessed from it."""
     meaning = {
         "actions": actions,
         "tiers": [[_entry_meaning(entry) for entry in tier.plugins] for tier in tiers],
         "configurations": {name: _meaning(model) for name, model in configurations.items()},
-        "metrics": dict(metrics),
+        "metrics": {key: without_login(text) for key, text in metrics.items() if key not in SECRETS},
     }
     return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 

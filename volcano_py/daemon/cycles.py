@@ -112,6 +112,7 @@ class CycleLoop:
         self.first_ended = asyncio.Event()
         """Set once a cycle has run, with success."""
         self.last_report: CycleReport | None = None
+        self._remarks: dict[str, str] = {}
         self.running_since: float | None = None
         """Monotonic time at which the running cycle began, None between cycles."""
         state.on_change = wakeup.wake
@@ -228,6 +229,7 @@ class CycleLoop:
         if self._witness is not None:
             self._witness.ended(report)
         self._on_report(report)
+        self._log_remarks(report)
         if report.binds or report.evictions:
             log.info(
                 "cycle",
@@ -239,6 +241,13 @@ class CycleLoop:
                 snapshot_seconds=round(taken, 4),
                 seed=report.seed,
             )
+
+    def _log_remarks(self, report: CycleReport) -> None:
+        """Why plugins have done nothing, once until that changes."""
+        for plugin, remark in report.remarks.items():
+            if remark and remark != self._remarks.get(plugin):
+                log.info("plugin did nothing", plugin=plugin, why=remark)
+            self._remarks[plugin] = remark
 
     async def _settle_state(self) -> None:
         """Do the work that a snapshot needs done, in slices, so that the event loop has its turns."""

@@ -14,12 +14,22 @@ import structlog
 
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.load.custom_metrics import CustomMetrics
+from volcano_py.cluster.load.elasticsearch import Elasticsearch
 from volcano_py.cluster.load.metrics_server import MetricsServer
 from volcano_py.cluster.load.prometheus import Prometheus
-from volcano_py.cluster.load.source import METRICS_SERVER, LoadError, LoadSettings, LoadSink, LoadSource
+from volcano_py.cluster.load.source import (
+    ELASTICSEARCH,
+    METRICS_SERVER,
+    PROMETHEUS_ADAPTOR,
+    LoadError,
+    LoadSettings,
+    LoadSink,
+    LoadSource,
+)
 from volcano_py.config import SchedulerConfiguration
 from volcano_py.observe.metrics.intake import IntakeMetrics
-from volcano_py.plugins.usage.plugin import FRESH_FOR
+from volcano_py.state.nodes.loads import FRESH_FOR
 
 log = structlog.get_logger(__name__)
 
@@ -91,7 +101,7 @@ class NodeLoad:
     async def _read(self, settings: LoadSettings) -> None:
         try:
             if self._source is None:
-                self._source = MetricsServer(self._client) if settings.type == METRICS_SERVER else Prometheus(settings)
+                self._source = self._source_of(settings)
             self._nodes = await self._source.read(self._sink)
         except LoadError as error:
             self._failed(str(error))
@@ -101,6 +111,13 @@ class NodeLoad:
         self._problem, self._reported_stale = "", False
         self._read_at = self._clock.now().timestamp()
         self._metrics.load_read(self._read_at)
+
+    def _source_of(self, settings: LoadSettings) -> LoadSource:
+        if settings.type == METRICS_SERVER:
+            return MetricsServer(self._client)
+        if settings.type in PROMETHEUS_ADAPTOR:
+            return CustomMetrics(self._client)
+        return Elasticsearch(settings) if settings.type == ELASTICSEARCH else Prometheus(settings)
 
     def _failed(self, problem: str) -> None:
         self._metrics.load_failed()

@@ -52,6 +52,7 @@ class Findings:
         """Rows of jobs whose entry in `_no_evictions` is about victims."""
         self._conditions: dict[int, dict[str, Condition]] = {}
         self._keepers: set[int] = set()
+        self._remarks: dict[str, str] = {}
         self.nodes_held: NodesHeld | None = None
         """Set as sessions open. The job's promise need not keep other jobs off these nodes, too: then pods that end in
         time, or fit alongside it, could not use them."""
@@ -115,6 +116,15 @@ class Findings:
     def conditions(self) -> Mapping[int, Mapping[str, Condition]]:
         """Job row → conditions that plugins give its PodGroup, by type."""
         return self._conditions
+
+    @property
+    def remarks(self) -> Mapping[str, str]:
+        """Plugin name → what it says about the cycle as a whole."""
+        return self._remarks
+
+    def remark(self, plugin: str, text: str) -> None:
+        """The plugin has done nothing, for this reason, which the daemon logs until it changes; "": it has."""
+        self._remarks[plugin] = text
 
     # -- why jobs wait ---------------------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ DIFFERENT: Final[Mapping[str, str]] = {
     "nodegroup": _NODES,
     "tdm": _NODES,
     "usage": _NODES,
+    "rescheduling": _NODES,
     "sla": _NODES,
     "resourcequota": _NODES,
     "network-topology-aware": f"{_DIFFERENCES}#the-network",

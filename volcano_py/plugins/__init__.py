@@ -15,6 +15,7 @@ from volcano_py.plugins.pdb import Pdb
 from volcano_py.plugins.predicates.plugin import Predicates
 from volcano_py.plugins.priority import Priority
 from volcano_py.plugins.proportion import Proportion
+from volcano_py.plugins.rescheduling import Rescheduling
 from volcano_py.plugins.reservation import Reservation
 from volcano_py.plugins.resource_strategy_fit.plugin import ResourceStrategyFit
 from volcano_py.plugins.resourcequota import ResourceQuota
@@ -46,4 +47,5 @@ BUILTIN_PLUGINS = (
     Reservation,
     NetworkTopologyAware,
     DeviceShare,
+    Rescheduling,
 )

@@ -38,6 +38,9 @@ class Cdp(Plugin):
         return tuple(row for row, info in with_cooldown if tasks.scheduled_at.item(row) + info.cooldown > now)
 
     def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
+        return ~self._protected(candidates)
+
+    def _protected(self, candidates: Rows) -> NDArray[np.bool_]:
         for row in candidates[np.isnan(self._cooldown[candidates])].tolist():
             self._cooldown[row] = self._ssn.task_info(row).cooldown
         until = self._tasks.scheduled_at[candidates] + self._cooldown[candidates]
@@ -46,7 +49,7 @@ class Cdp(Plugin):
         spared: NDArray[np.bool_] = running & known & (until > self._ssn.now)
         if spared.any():
             self._ssn.wakeups.recheck_at(float(until[spared].min()))
-        return ~spared
+        return spared
 
     def protected_by(self, rows: Rows) -> str:
         until = float((self._tasks.scheduled_at[rows] + self._cooldown[rows]).max())
@@ -54,6 +57,9 @@ class Cdp(Plugin):
 
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         return self.preemptable(reclaimer, candidates)
+
+    def spared_tasks(self, victims: Rows) -> NDArray[np.bool_]:
+        return self._protected(victims)
 
     def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
         return self.preemptable(task, candidates)

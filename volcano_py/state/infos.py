@@ -55,6 +55,8 @@ class TaskInfo(msgspec.Struct, frozen=True, gc=False):
     """Millicores and bytes that its containers may use at most, 0 where one of them has no limit."""
     priority: int = 1
     """Its place in the order of its job's pods: `volcano.sh/task-priority`, else the pod's priority, else 1."""
+    has_controller: bool = False
+    """Another object owns it as its controller, and will create a pod in its place."""
     unreadable: tuple[Unreadable, ...] = ()
     """What of its annotations and labels cannot be read."""
 

@@ -111,6 +111,7 @@ def task_info(pod: Pod, *, ours: bool) -> TaskInfo:
         named_queue=annotations.get(names.QUEUE_NAME, ""),
         limits=pod_limits(pod.spec),
         priority=said.priority if said.priority is not None else 1 if priority is None else priority,
+        has_controller=meta.controller is not None,
         unreadable=said.unreadable,
     )
 

@@ -22,6 +22,7 @@ from volcano_py.cluster.kubernetes.http.paths import ApiPath, field_selector
 from volcano_py.cluster.kubernetes.watching.informers import Informers
 from volcano_py.cluster.kubernetes.watching.kinds import VOLCANO_JOB, ConfigMap, Kind, config_map
 from volcano_py.config import default_configuration_text, parse_configuration
+from volcano_py.config.metrics import without_secrets
 from volcano_py.framework.registry import Registry
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.ui.board.board import Seen
@@ -128,8 +129,8 @@ class Cluster:
         self.changed.set()
 
     def _configured(self, text: str, source: str) -> None:
-        self.text = text
-        self.parsed = parse_configuration(text, self.registry.catalogue(), source=source)
+        self.text = without_secrets(text)
+        self.parsed = parse_configuration(self.text, self.registry.catalogue(), source=source)
         if self.parsed.config is not None:
             self.configuration = self.parsed.config
 

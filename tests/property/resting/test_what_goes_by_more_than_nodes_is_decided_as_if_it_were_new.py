@@ -31,12 +31,17 @@ _EVICT: Final = "enqueue, allocate, preempt, reclaim, backfill"
 _TDM: Final = 'name: tdm, arguments: {tdm.revocable-zone.z0: "0:00-11:30", tdm.revocable-zone.z1: "12:10-13:00"}'
 _LATE: Final = "name: sla, arguments: {sla-waiting-time: 3m}"
 _HELD: Final = "name: reservation, arguments: {after: 2m, holdFor: 20m, maxIdle: 0.5}"
+_MOVED: Final = (
+    "name: rescheduling, arguments: {interval: 1m, strategies: [{name: lowNodeUtilization, "
+    "params: {thresholds: {cpu: 50}, targetThresholds: {cpu: 60}}}]}"
+)
 _TOPOLOGY: Final = "name: network-topology-aware"
 BY_THE_CLOCK: Final = {
     "zones": (_ALLOCATE, "", [_TDM]),
     "zones, with evictions": ("enqueue, allocate, preempt, backfill, shuffle", "", [_TDM, "name: drf"]),
     "loads": (_ALLOCATE, "", ["name: usage", "name: nodeorder"]),
     "loads, with evictions": (_EVICT, "", ["name: usage"]),
+    "loads, with pods that are moved": ("enqueue, allocate, preempt, backfill, shuffle", "", ["name: usage", _MOVED]),
     "waiting times": (_ALLOCATE, _LATE, ["name: binpack"]),
     "waiting times, with evictions": (_EVICT, _LATE, []),
     "waiting times behind gangs, with evictions": (_EVICT, "", [_LATE]),

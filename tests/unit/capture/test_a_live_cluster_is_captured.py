@@ -203,7 +203,7 @@ async def test_load_is_read_where_the_configuration_has_it_measured_by_metrics_s
     api.on("GET", CONFIG_MAP, config_map(f"{CONF}metrics:\n  type: prometheus\n  address: http://prometheus\n"))
     (missing,) = (await of_cluster(client)).unread
     assert str(missing) == (
-        "NodeMetrics not read: the configuration measures load with Prometheus, which is not asked; "
+        "NodeMetrics not read: the configuration measures load with prometheus, which is not asked; "
         "the load of nodes counts as unknown"
     )
 

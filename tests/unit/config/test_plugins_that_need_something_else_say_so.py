@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.support.registries import checked_registry
+from volcano_py.config.catalogue import Catalogue
 from volcano_py.config.parse import parse_configuration
 
 
@@ -37,9 +38,18 @@ def test_usage_without_a_source_of_load() -> None:
     assert messages("allocate", "{name: usage}", "metrics: {type: metrics-server}") == []
 
 
+def test_rescheduling_without_a_source_of_load_or_without_a_preference_for_idle_nodes() -> None:
+    of_load, of_return = messages("allocate, shuffle", "{name: rescheduling}")
+    assert of_load.startswith("rescheduling knows no load, because `metrics` names no source")
+    assert of_return.endswith(
+        "may come back to the same node, because no plugin prefers nodes with a lower load; add the plugin usage"
+    )
+    assert messages("allocate, shuffle", "{name: rescheduling}, {name: usage}", "metrics: {type: metrics-server}") == []
+
+
 def test_plugins_of_volcano_that_are_not_there_are_named() -> None:
-    for name in ("extender", "rescheduling"):
-        text = f"actions: allocate\ntiers:\n- plugins: [{{name: {name}}}]\n"
-        result = parse_configuration(text, checked_registry().catalogue())
-        assert result.config is None
-        assert result.errors[0].message == (f"the plugin {name} exists in Volcano but not in this scheduler; remove it")
+    name, actions = "usage", checked_registry().catalogue().actions
+    text = f"actions: allocate\ntiers:\n- plugins: [{{name: {name}}}]\n"
+    result = parse_configuration(text, Catalogue({}, actions))
+    assert result.config is None
+    assert result.errors[0].message == f"the plugin {name} exists in Volcano but not in this scheduler; remove it"

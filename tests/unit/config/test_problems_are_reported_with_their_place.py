@@ -335,7 +335,7 @@ def test_metrics_that_read_no_load_are_reported(parse: Parse) -> None:
     unknown = parse(base + "metrics:\n  type: promethius\n")
     assert only(unknown)[-1] == (
         'unknown source "promethius" (did you mean "prometheus"?), so no load is read; '
-        "known: prometheus, metrics-server"
+        "known: prometheus, metrics-server, prometheus_adaptor, elasticsearch"
     )
     addressless = parse(base + "metrics:\n  type: prometheus\n")
     assert only(addressless)[-1] == "prometheus needs an address, so no load is read; add `address:`"
@@ -343,10 +343,9 @@ def test_metrics_that_read_no_load_are_reported(parse: Parse) -> None:
     assert addressless.config is not None
     assert parse(base + "metrics:\n").problems == ()
     assert parse(base + "metrics:\n  type: metrics-server\n  interval: 1m\n").problems == ()
-    elsewhere = parse(base + "metrics:\n  type: prometheus_adaptor\n")
-    assert only(elsewhere)[-1] == (
-        "prometheus_adaptor is not read by this scheduler, so no load is read; use one of: prometheus, metrics-server"
-    )
+    for name in ("prometheus_adaptor", "prometheus_adapt"):
+        assert parse(base + f"metrics:\n  type: {name}\n").problems == ()
+    assert only(parse(base + "metrics: {type: elasticsearch}\n"))[-1].startswith("elasticsearch needs an address")
     crooked = parse(base + "metrics: {type: metrics-server, tls.insecureSkipVerify: maybe}\n")
     assert "write true or false" in only(crooked)[-1]
 

@@ -15,6 +15,8 @@ from tests.support.registries import checked_registry
 from tests.support.sessions import node
 from tests.unit.cluster.fakes import PATIENCE, FakeApi, FakeClock, Reply, kubeconfig, page, refusal
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.http.paths import metric_of_nodes
+from volcano_py.cluster.load.custom_metrics import CPU, MEMORY
 from volcano_py.cluster.load.metrics_server import PATH
 from volcano_py.config import SchedulerConfiguration
 from volcano_py.config.defaults import default_configuration_text
@@ -150,6 +152,30 @@ async def test_another_source_is_asked_at_once_and_not_when_the_old_one_is_due(b
     assert bench.state.snapshot(0).loads["n1"].cpu == 0.5
     await bench.after(20)
     assert bench.count("read") == 3
+
+
+@pytest.mark.parametrize("name", ["prometheus_adaptor", "prometheus_adapt"])
+async def test_both_names_of_the_adaptor_mean_the_custom_metrics_api(bench: Bench, name: str) -> None:
+    bench.configuration = configured(f"{{type: {name}}}")
+    item = {"describedObject": {"name": "n1"}, "timestamp": "2026-11-21T09:30:00Z", "value": "250m"}
+    for metric in (CPU, MEMORY):
+        bench.api.on("GET", metric_of_nodes("v1beta2", metric), page(1, item))
+    await bench.after(0)
+    assert bench.state.snapshot(0).loads["n1"].cpu == 0.25
+    status = bench.load.status()
+    assert status is not None
+    assert (status["source"], status["problem"]) == (name, "")
+
+
+async def test_no_password_is_in_the_log_or_the_status(bench: Bench) -> None:
+    address = "http://127.0.0.1:9"  # nothing answers there
+    bench.configuration = configured(
+        f"{{type: elasticsearch, address: '{address}', elasticsearch.username: me, elasticsearch.password: hunter2}}"
+    )
+    with capture_logs() as logs:
+        await bench.after(0)
+    assert bench.count("failed") == 1
+    assert "hunter2" not in str(logs) + str(bench.load.status())
 
 
 async def test_a_source_that_cannot_be_used_is_reported_and_tried_again(bench: Bench) -> None:

@@ -15,10 +15,10 @@ from volcano_py.migrate.model import Level, Unread
 
 
 def test_what_is_unknown_here_blocks_with_its_line() -> None:
-    text = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: rescheduling\n"
+    text = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: homemade\n"
     (message,) = blocking(lambda stock: stock.configure(text))
     assert message.startswith("ConfigMap volcano-system/volcano-scheduler-configmap: line 5: ")
-    assert "rescheduling" in message
+    assert "homemade" in message
 
 
 def test_what_decides_otherwise_is_named_with_the_page() -> None:

@@ -35,8 +35,11 @@ _TOP_KEYS: Final = (
         "metrics",
         "mapping",
         (
-            "Where the load of nodes is read for the plugin `usage`: `type` (`prometheus` or `metrics-server`), for "
-            "Prometheus `address`, `tls.insecureSkipVerify` and `tls.caFile`, and `interval` (30s)."
+            "Where the load of nodes is read for the plugins `usage` and `rescheduling`: `type` (`prometheus`, "
+            "`metrics-server`, `prometheus_adaptor` or `elasticsearch`), `interval` (30s); for Prometheus and "
+            "Elasticsearch `address`, `tls.insecureSkipVerify` and `tls.caFile`; and for Elasticsearch "
+            "`elasticsearch.index` (`metricbeat-*`), `elasticsearch.hostnameFieldName` (`host.hostname`), "
+            "`elasticsearch.username` and `elasticsearch.password`."
         ),
     ),
 )

@@ -13,6 +13,7 @@ from volcano_py.config.text.problems import Problem, Severity
 _LINE_BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _WIDTH: Final = 100
 # Credentials of metrics sources and extenders stand in this file; problems go to logs and Events.
+_LOGIN: Final = re.compile(r"//[^/?#\s]*@")
 _SECRET: Final = re.compile(r"((?:password|token|secret|credential)[^:]{0,40}:\s*)\S.*", re.IGNORECASE)
 
 
@@ -59,7 +60,8 @@ def _paragraph(problem: Problem, lines: list[str], source: str) -> str:
     head = f"{place}: {problem.severity}: {subject}{problem.message}"
     if not 0 < problem.line <= len(lines):
         return head
-    line, before = _window(_SECRET.sub(r"\1***", lines[problem.line - 1]), max(problem.column - 1, 0))
+    shown = _LOGIN.sub("//***@", _SECRET.sub(r"\1***", lines[problem.line - 1]))
+    line, before = _window(shown, max(problem.column - 1, 0))
     margin = f"{problem.line:>5} | "
     return f"{head}\n{margin}{line}\n{' ' * (len(margin) - 2)}| {before}^"
 

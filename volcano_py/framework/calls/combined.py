@@ -282,8 +282,16 @@ class CombinedAnswers:
         for calls in self._dispatch.by_tier("victim_tasks"):
             named = {row: why for call in calls for row, why in call(running).items()}
             rows = np.array(sorted(named), dtype=np.intp)
-            for guard in self._dispatch.calls("spared_tasks"):
-                rows = rows[~guard(rows)]
+            rows = rows[~self.spared_tasks(rows)]
             if len(rows):
                 return {row: named[row] for row in rows.tolist()}
         return {}
+
+    def spared_tasks(self, victims: Rows) -> NDArray[np.bool_]:
+        """[K] which victims of shuffle any plugin protects, if all of them are to go, one after the other."""
+        left = np.arange(len(victims))
+        for guard in self._dispatch.calls("spared_tasks"):
+            left = left[~guard(victims[left])]
+        spared = np.ones(len(victims), dtype=np.bool_)
+        spared[left] = False
+        return spared

@@ -19,13 +19,13 @@ from volcano_py.state.table.ledger import Ledger
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
-_Variant = tuple[tuple[str, str], ...]
+Variant = tuple[tuple[str, str], ...]
 """(plugin name, its text) for each plugin that gives one."""
 
 
 def tell_apart(cluster: ClusterCopy, dispatch: Dispatch) -> None:
     """Give each variant of a class among pending tasks a class of its own."""
-    calls = [call for call in dispatch.calls("task_variants") if call.ask("has_variants", cluster, otherwise=True)]
+    calls = _calls(cluster, dispatch)
     if not calls:
         return
     tasks = cluster.ledger.tasks
@@ -39,7 +39,16 @@ def tell_apart(cluster: ClusterCopy, dispatch: Dispatch) -> None:
     cluster.split_classes(split.classes)
 
 
-def _variants(cluster: ClusterCopy, calls: list[Call], job: int, rows: Rows) -> list[_Variant]:
+def variant_of(cluster: ClusterCopy, dispatch: Dispatch, job: int, row: int) -> Variant:
+    """The variant that a task of the job would have if it were pending."""
+    return _variants(cluster, _calls(cluster, dispatch), job, np.array([row], dtype=np.intp))[0]
+
+
+def _calls(cluster: ClusterCopy, dispatch: Dispatch) -> list[Call]:
+    return [call for call in dispatch.calls("task_variants") if call.ask("has_variants", cluster, otherwise=True)]
+
+
+def _variants(cluster: ClusterCopy, calls: list[Call], job: int, rows: Rows) -> list[Variant]:
     """[K] the variant of each task."""
     said: list[list[tuple[str, str]]] = [[] for _ in rows]
     for call in calls:
@@ -58,16 +67,16 @@ class _Splitting:
     def __init__(self, ledger: Ledger, classes: list[TaskClass | None]) -> None:
         self._ledger = ledger
         self.classes = classes.copy()
-        self._made: dict[tuple[int, _Variant], int] = {}
+        self._made: dict[tuple[int, Variant], int] = {}
 
-    def take(self, rows: Rows, variants: list[_Variant]) -> None:
+    def take(self, rows: Rows, variants: list[Variant]) -> None:
         """Put each task into the class of its variant."""
         column = self._ledger.tasks.change(rows).task_class
         for row, variant in zip(rows.tolist(), variants, strict=True):
             if variant:
                 column[row] = self._row(int(column[row]), variant)
 
-    def _row(self, base: int, variant: _Variant) -> int:
+    def _row(self, base: int, variant: Variant) -> int:
         made = self._made.get((base, variant))
         if made is None:
             made = self._made[base, variant] = self._add(base, dict(variant))

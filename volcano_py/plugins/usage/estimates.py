@@ -16,8 +16,6 @@ from volcano_py.state.table.axis import CPU, MEMORY, IntVector
 
 Amounts = NDArray[np.int64]
 """[2] or [K, 2]: CPU in millicores, memory in bytes. Whole numbers, so that taking one back restores the sum."""
-Parts = NDArray[np.float64]
-"""[2] or [K, 2]: parts of what a node has of both."""
 
 
 class Estimate(msgspec.Struct, frozen=True, eq=False):

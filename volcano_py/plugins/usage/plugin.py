@@ -20,16 +20,15 @@ from volcano_py.framework.job import Placement
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, NodeView, Scores
+from volcano_py.plugins.amounts.measured_load import MeasuredLoad, Parts
 from volcano_py.plugins.refusals import refusal_for_good
 from volcano_py.plugins.usage.arguments import UsageArguments
-from volcano_py.plugins.usage.estimates import Amounts, Estimator, Parts
-from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
+from volcano_py.plugins.usage.estimates import Amounts, Estimator
+from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.axis import CPU, MEMORY
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
-FRESH_FOR: Final = 300.0
-"""Seconds for which a measurement counts (Volcano's)."""
 _HIGHEST: Final = 100.0
 _NO_LIMITS: Final = "0/0"
 
@@ -56,15 +55,8 @@ class Usage(Plugin):
         self._ssn = ssn
         nodes = ssn.ledger.nodes
         self._capacity: Parts = np.maximum(nodes.allocatable[: nodes.size, [CPU, MEMORY]], 1).astype(np.float64)
-        self._load: Parts = np.full((nodes.size, 2), np.nan)
-        """[N, 2] parts of the node in use, NaN where that is not known."""
-        self._measured = np.full(nodes.size, -np.inf)
-        for name, load in ssn.snapshot.loads.items():
-            row = ssn.nodes.rows.get(name)
-            if row is not None and load.measured > ssn.now - FRESH_FOR:
-                self._load[row] = [np.nan if part is None else part for part in (load.cpu, load.memory)]
-                self._measured[row] = load.measured
-                ssn.wakeups.recheck_at(load.measured + FRESH_FOR)
+        measured = MeasuredLoad.of(ssn)
+        self._load, self._measured = measured.parts, measured.moments
         self._codes = self._answers()
         self._shadow: Amounts = np.zeros((nodes.size, 2), dtype=np.int64)
         """[N, 2] estimates of pods that were placed and not measured yet."""
@@ -72,7 +64,7 @@ class Usage(Plugin):
         """Task row → its part of them."""
         self._lifted: dict[int, Amounts] = {}
         """The same of pods that were there and are evicted in this cycle."""
-        for row in self._unmeasured().tolist():
+        for row in measured.without(ssn).tolist():
             node = int(ssn.ledger.tasks.node[row])
             self._count(row, node, self._estimate(row, node))
 
@@ -171,17 +163,6 @@ class Usage(Plugin):
         estimate = self._estimator.of(self._ssn.task_class(row).request, self._ssn.task_info(row).limits)
         amounts: Amounts = estimate.on(risky, self.arguments.risk_factor)[0]
         return amounts
-
-    def _unmeasured(self) -> Rows:
-        """Tasks that were scheduled after their node was measured; where that is not known, those that do not run."""
-        tasks = self._ssn.ledger.tasks
-        rows = np.flatnonzero(ON_NODE_STATUSES[tasks.status] & (tasks.status != TaskStatus.RELEASING))
-        rows = rows[tasks.node[rows] >= 0]
-        measured = self._measured[tasks.node[rows]]
-        when = tasks.scheduled_at[rows]
-        young = np.where(when > 0, when > measured, tasks.status[rows] != TaskStatus.RUNNING)
-        unmeasured: Rows = rows[young & np.isfinite(measured)]
-        return unmeasured
 
 
 def _limits(variant: str) -> tuple[int, int]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+FRESH_FOR: Final = 300.0
+"""Seconds for which a measurement counts (Volcano's)."""
 _COUNTED: Final = ("cpu", "memory")
 
 

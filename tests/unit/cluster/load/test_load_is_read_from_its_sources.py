@@ -20,7 +20,7 @@ from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.load import prometheus as prometheus_module
 from volcano_py.cluster.load.metrics_server import PATH, MetricsServer
 from volcano_py.cluster.load.prometheus import CPU_QUERY, MEMORY_QUERY, Prometheus
-from volcano_py.cluster.load.source import LoadError, LoadSettings
+from volcano_py.cluster.load.source import LoadError, LoadSettings, Login
 from volcano_py.state.nodes.loads import Load
 
 Answer = Callable[[str], tuple[int, Any]]
@@ -149,6 +149,24 @@ async def test_a_cancellation_is_not_lost_when_the_time_limit_ends_in_the_same_t
         await source.aclose()
 
 
+async def test_messages_show_no_login() -> None:
+    async with prometheus(lambda _query: (400, {"status": "error", "error": "no"})) as address:
+        with_login = address.replace("//", "//me:hidden@")
+        source = Prometheus(LoadSettings("prometheus", with_login))
+        with pytest.raises(LoadError) as refused:
+            await source.read(Kept())
+        await source.aclose()
+    gone = Prometheus(LoadSettings("prometheus", with_login))
+    with pytest.raises(LoadError) as missing:
+        await gone.read(Kept())
+    await gone.aclose()
+    with pytest.raises(LoadError) as wrong:
+        Prometheus(LoadSettings("prometheus", "ftp://me:hidden@prometheus"))
+    for each in (refused, missing, wrong):
+        assert "hidden" not in str(each.value)
+    assert "/prefix/api/v1/query" in str(refused.value)
+
+
 @pytest.mark.parametrize(
     "address",
     ["prometheus:9090", "ftp://prometheus", "http://", "/etc/passwd", "http://[p:9090", "http://p:90900", "http://p:a"],
@@ -199,7 +217,23 @@ async def test_an_api_server_that_refuses_is_reported(
     ("section", "settings"),
     [
         ({}, None),
-        ({"type": "elasticsearch", "address": "http://e"}, None),
+        ({"type": "elasticsearch"}, None),
+        (
+            {"type": "elasticsearch", "address": "http://e"},
+            LoadSettings("elasticsearch", "http://e", index="metricbeat-*", node_field="host.hostname"),
+        ),
+        (
+            {
+                "type": "elasticsearch",
+                "address": "http://e",
+                "elasticsearch.index": "beats",
+                "elasticsearch.hostnameFieldName": "node",
+                "elasticsearch.username": "u",
+                "elasticsearch.password": "p",
+            },
+            LoadSettings("elasticsearch", "http://e", index="beats", node_field="node", login=Login("u", "p")),
+        ),
+        ({"type": "prometheus_adapt"}, LoadSettings("prometheus_adapt")),
         ({"type": "prometheus"}, None),
         ({"type": "prometheus", "address": "http://p"}, LoadSettings("prometheus", "http://p", 30.0)),
         ({"type": "metrics-server", "interval": "1m30s"}, LoadSettings("metrics-server", "", 90.0)),

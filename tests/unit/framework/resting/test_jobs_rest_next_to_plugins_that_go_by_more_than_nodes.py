@@ -10,8 +10,7 @@ from tests.support.sessions import gang, node, pod
 from tests.unit.framework.resting.watched_scheduler import Cluster, Watcher
 from tests.unit.state.watched import with_meta
 from volcano_py.api.objects import ApiObject, PodGroup
-from volcano_py.plugins.usage.plugin import FRESH_FOR
-from volcano_py.state.nodes.loads import Load
+from volcano_py.state.nodes.loads import FRESH_FOR, Load
 
 EVICTING = "enqueue, allocate, preempt, reclaim"
 ACTIONS = ["enqueue, allocate, backfill", EVICTING]

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from volcano_py.cluster.load.custom_metrics import CPU, MEMORY
+
 MANIFESTS = Path(__file__).resolve().parents[4] / "manifests"
 DAEMON = {"kind": "ServiceAccount", "name": "volcano-scheduler", "namespace": "volcano-system"}
 
@@ -21,6 +23,15 @@ def documents(folder: str) -> dict[str, dict[str, Any]]:
     ("folder", "kind", "expected"),
     [
         ("node-load", "ClusterRole", {"apiGroups": ["metrics.k8s.io"], "resources": ["nodes"], "verbs": ["list"]}),
+        (
+            "node-load-custom-metrics",
+            "ClusterRole",
+            {
+                "apiGroups": ["custom.metrics.k8s.io"],
+                "resources": [f"nodes/{CPU}", f"nodes/{MEMORY}"],
+                "verbs": ["get"],
+            },
+        ),
         ("overlays/queue-gates", "ClusterRole", {"apiGroups": [""], "resources": ["pods"], "verbs": ["patch"]}),
         (
             "ufm",

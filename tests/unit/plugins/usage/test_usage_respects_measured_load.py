@@ -22,10 +22,9 @@ from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.usage import Usage
 from volcano_py.plugins.usage.arguments import UsageArguments
 from volcano_py.plugins.usage.estimates import Estimator
-from volcano_py.plugins.usage.plugin import FRESH_FOR
 from volcano_py.state.classes.limits import pod_limits
 from volcano_py.state.cluster_state import ClusterState
-from volcano_py.state.nodes.loads import Load
+from volcano_py.state.nodes.loads import FRESH_FOR, Load
 from volcano_py.state.table.change import Change
 
 MOMENT = NOW.timestamp()

@@ -136,6 +136,26 @@ data:
     assert any("colour" in each["message"] + each["path"] for each in found["findings"])
 
 
+def test_the_configuration_is_shown_without_passwords() -> None:
+    text = (
+        OBJECTS
+        + """
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: volcano-scheduler-configmap, namespace: volcano-system}
+data:
+  volcano-scheduler.conf: |
+    actions: "enqueue, allocate"
+    tiers: [{plugins: [{name: gang}]}]
+    metrics: {type: elasticsearch, address: "https://e", elasticsearch.username: me, elasticsearch.password: hunter2}
+"""
+    )
+    found = row("configuration", "configuration", text)
+    assert "elasticsearch.username" in str(found)
+    assert "hunter2" not in str(found)
+
+
 def test_the_board_is_shown_by_the_last_valid_configuration() -> None:
     shown = cluster()
     broken = ConfigMap(

@@ -19,6 +19,8 @@ from volcano_py.cluster.kubernetes.http.errors import InvalidRequestError
 
 Params = Mapping[str, str | int]
 
+CUSTOM_METRICS: Final = "custom.metrics.k8s.io"
+_METRIC: Final = re.compile(r"[a-z_]{1,100}", re.ASCII)
 # Of a key and of a value of a label, as the API server has it: letters, digits and these, no comma and no operator.
 _LABEL_TEXT: Final = re.compile(r"[A-Za-z0-9_./-]*", re.ASCII)
 
@@ -83,6 +85,29 @@ class ApiPath(msgspec.Struct, frozen=True):
 class _OfServer(ApiPath, frozen=True):
     def __str__(self) -> str:
         return "/version"
+
+
+class MetricOfNodes(ApiPath, frozen=True):
+    """A metric of all nodes in the custom metrics API, where `*` stands for all names.
+
+    Raises:
+        InvalidRequestError: the metric has no name that a metric can have.
+    """
+
+    metric: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not _METRIC.fullmatch(self.metric):
+            self._refuse("metric", self.metric, "the name of a metric")
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}/*/{self.metric}"
+
+
+def metric_of_nodes(version: str, metric: str) -> MetricOfNodes:
+    """The metric in that version of the API, such as `v1beta2`."""
+    return MetricOfNodes(f"{CUSTOM_METRICS}/{version}", "nodes", metric=metric)
 
 
 SERVER_VERSION: Final = _OfServer("v1")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import volcano_py
 from volcano_py.cluster.kubernetes.http.errors import InvalidRequestError
-from volcano_py.cluster.kubernetes.http.paths import ApiPath, field_selector, label_selector, target
+from volcano_py.cluster.kubernetes.http.paths import ApiPath, field_selector, label_selector, metric_of_nodes, target
 
 SMUGGLED = "x HTTP/1.1\r\nHost: h\r\n\r\nDELETE /api/v1/namespaces/victim/pods/v1"
 
@@ -28,6 +28,14 @@ def test_a_path_is_that_of_the_api() -> None:
     assert str(ApiPath("apps/v1", "replicasets")) == "/apis/apps/v1/replicasets"
     assert str(ApiPath("v1", "namespaces", name="ns")) == "/api/v1/namespaces/ns"
     assert str(ApiPath("scheduling.volcano.sh/v1beta1")) == "/apis/scheduling.volcano.sh/v1beta1"
+
+
+def test_a_metric_of_nodes_has_the_path_of_the_custom_metrics_api() -> None:
+    path = metric_of_nodes("v1beta2", "node_cpu_usage_avg")
+    assert str(path) == "/apis/custom.metrics.k8s.io/v1beta2/nodes/*/node_cpu_usage_avg"
+    for name in ("", "../x", SMUGGLED, "a/b", "A"):
+        with pytest.raises(InvalidRequestError, match="is not the name of a metric"):
+            metric_of_nodes("v1beta2", name)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,60 @@
+"""The password of a source of load: not in problems, not in digests, not in files that others read."""
+
+from __future__ import annotations
+
+import yaml
+
+from tests.support.registries import checked_registry
+from volcano_py.config import format_problems, parse_configuration
+from volcano_py.config.metrics import without_secrets
+
+TEXT = """\
+actions: "enqueue, allocate"
+tiers:
+- plugins: [{name: gang}, {name: predicates}, {name: usage}]
+metrics:
+  type: elasticsearch
+  address: https://me:tellnobody@es:9200
+  interval: 30s
+  elasticsearch.username: reader
+  elasticsearch.password: hunter2
+"""
+
+
+def digest(text: str) -> str:
+    config = parse_configuration(text, checked_registry().catalogue()).config
+    assert config is not None
+    assert "hunter2" not in repr(config)
+    return config.digest
+
+
+def test_a_digest_does_not_follow_from_it() -> None:
+    assert digest(TEXT) == digest(TEXT.replace("hunter2", "other").replace("tellnobody", "else"))
+    assert digest(TEXT) != digest(TEXT.replace("reader", "writer"))
+
+
+def test_lines_that_are_shown_with_a_problem_hide_it() -> None:
+    for text in (
+        TEXT.replace("https://me", "[https://me").replace("es:9200", "es:9200]"),
+        TEXT.replace("hunter2", "[hunter2]"),
+        TEXT.replace("30s", "30"),
+    ):
+        problems = parse_configuration(text, checked_registry().catalogue()).problems
+        shown = format_problems(problems, text)
+        assert "metrics" in shown
+        assert "hunter2" not in shown
+        assert "tellnobody" not in shown
+
+
+def test_a_copy_for_others_is_without_it_and_otherwise_the_same() -> None:
+    copy = without_secrets(TEXT)
+    assert yaml.safe_load(copy)["metrics"] == {
+        "type": "elasticsearch",
+        "address": "https://es:9200",
+        "interval": "30s",
+        "elasticsearch.username": "reader",
+    }
+    assert digest(copy) == digest(TEXT)
+    plain = TEXT.replace("me:tellnobody@", "").replace("  elasticsearch.password: hunter2\n", "")
+    assert without_secrets(plain) is plain
+    assert "hunter2" not in without_secrets("metrics: [\n  elasticsearch.password: hunter2\n")
