@@ -15,8 +15,8 @@ NO_LAYOUT: Final = "node(s) had a Numatopology without CPUs"
 NONE_LISTED: Final = "node(s) had no CPU free for pods with CPUs of their own"
 TOO_SMALL: Final[Mapping[str, str]] = MappingProxyType(
     {
-        RESTRICTED: "node(s) had fewer CPUs than a container asks for",
-        SINGLE: "node(s) had smaller NUMA nodes than a container asks for",
+        RESTRICTED: "node(s) had too few CPUs",
+        SINGLE: "node(s) had too small NUMA nodes",
     }
 )
 TOO_FEW: Final[Mapping[str, str]] = MappingProxyType(

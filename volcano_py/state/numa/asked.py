@@ -6,14 +6,15 @@ ones. Init containers are left out: what they have is free again when the others
 
 from __future__ import annotations
 
-from fractions import Fraction
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 import msgspec
 
 from volcano_py.api.names import NUMA_POLICY
 from volcano_py.api.objects import Container, Pod, PodSpec, ResourceRequirements
-from volcano_py.api.quantity import QuantityError, parse_quantity
+from volcano_py.api.quantity import Nano, QuantityError, parse_nano
 
 BEST_EFFORT: Final = "best-effort"
 RESTRICTED: Final = "restricted"
@@ -22,6 +23,8 @@ POLICIES: Final = (BEST_EFFORT, RESTRICTED, SINGLE)
 """Those under which it matters where CPUs are, from the loosest to the strictest."""
 STRICT: Final = (RESTRICTED, SINGLE)
 """Those under which a node can turn a pod away; `best-effort` admits every pod."""
+
+_ONE: Final = parse_nano(1)
 
 
 class CpusAsked(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -39,21 +42,20 @@ def cpus_asked(pod: Pod) -> CpusAsked | None:
         policy = ""
     if not _is_guaranteed(pod.spec):
         return None
-    cores = () if _asks_as_a_whole(pod.spec) else tuple(filter(None, map(_whole_cpus, pod.spec.containers)))
+    cores = () if _asks_as_a_whole(pod.spec) else _whole_cpus(pod.spec.containers)
     return CpusAsked(policy, cores) if policy or cores else None
 
 
-def _whole_cpus(container: Container) -> int:
-    """0 for a part of a CPU, or none."""
-    resources = container.resources
-    amount = _amount(resources.requests.get("cpu", resources.limits.get("cpu", 0)))
-    return int(amount) if amount is not None and amount > 0 and amount.denominator == 1 else 0
+def _whole_cpus(containers: Sequence[Container]) -> tuple[int, ...]:
+    """Of containers of a Guaranteed pod: those that ask for a part of a CPU are left out."""
+    found = [_whole(each.resources.limits["cpu"]) for each in containers]
+    return tuple([cores for cores in found if cores])
 
 
 def _is_guaranteed(spec: PodSpec) -> bool:
     if _asks_as_a_whole(spec):
         return spec.resources is not None and _is_fixed(spec.resources)
-    return all(_is_fixed(container.resources) for container in (*spec.containers, *spec.init_containers))
+    return all(map(_is_fixed, [each.resources for each in (*spec.containers, *spec.init_containers)]))
 
 
 def _asks_as_a_whole(spec: PodSpec) -> bool:
@@ -63,16 +65,31 @@ def _asks_as_a_whole(spec: PodSpec) -> bool:
 
 def _is_fixed(resources: ResourceRequirements) -> bool:
     """Whether cpu and memory are limited to just what is asked for."""
-    for name in ("cpu", "memory"):
-        limit = resources.limits.get(name)
-        if limit is None or not _amount(limit) or _amount(resources.requests.get(name, limit)) != _amount(limit):
-            return False
-    return True
+    limits, requests = resources.limits, resources.requests
+    if "cpu" not in limits or "memory" not in limits:
+        return False
+    cpu, memory = limits["cpu"], limits["memory"]
+    return _is_same(cpu, requests.get("cpu", cpu)) and _is_same(memory, requests.get("memory", memory))
 
 
-def _amount(text: str | int | float) -> Fraction | None:
-    """None for what is reported as unreadable elsewhere."""
+def _is_same(limit: str | int | float, request: str | int | float) -> bool:
+    """Whether both are one amount, and not 0. Most are written alike."""
+    amount = _amount(limit)
+    return amount > 0 and (request == limit or _amount(request) == amount)
+
+
+# A cluster uses few distinct quantities, over and over.
+@lru_cache(maxsize=4096)
+def _whole(text: str | int | float) -> int:
+    """0 for a part of a CPU."""
+    amount = _amount(text)
+    return int(amount // _ONE) if amount % _ONE == 0 else 0
+
+
+@lru_cache(maxsize=4096)
+def _amount(text: str | int | float) -> Nano:
+    """0 for what is reported as unreadable elsewhere."""
     try:
-        return parse_quantity(text)
+        return parse_nano(text)
     except QuantityError:
-        return None
+        return 0

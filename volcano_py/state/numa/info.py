@@ -27,7 +27,7 @@ from volcano_py.state.numa.layout import Layout, Place, layout_of
 CPU: Final = "cpu"
 STATIC: Final = "static"
 """The CPU manager's policy under which pods get CPUs of their own."""
-_NO_PLACES: Final = "its pods count as if their CPUs could not be aligned"
+_NO_PLACES: Final = "no pod with a NUMA policy is placed there"
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -125,7 +125,8 @@ def _shown(allocations: Iterable[PodAllocation], layout: Layout, unreadable: lis
     for each in allocations:
         cpus = 0
         for container in each.container_allocations:
-            field = f"spec.podAllocations of {each.namespace}/{each.name}{each.uid if not each.name else ''}"
+            pod = f"{each.namespace}/{each.name}" if each.name else f"pod {each.uid}"
+            field = f"spec.podAllocations of {cut(pod)}"
             cpus |= _cpus(container.allocations.get(CPU, ""), field, unreadable) & layout.cpus
         yield Shown(each.uid, f"{each.namespace}/{each.name}" if each.name else "", cpus)
 
