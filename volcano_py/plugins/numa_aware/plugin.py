@@ -68,7 +68,7 @@ class NumaAware(Plugin):
         if asked is None:
             return codes
         if asked.policy:
-            self._refuse_others(codes, asked.policy, view.rows)
+            self._refuse_others(codes, asked.policy, view)
         examined = np.flatnonzero((codes == FITS) & self._nodes.is_kept[view.rows])
         if asked.cores and len(examined):
             self._refuse_full(codes, asked, view, examined)
@@ -168,15 +168,19 @@ class NumaAware(Plugin):
         asked = task_class.cpus
         return asked is not None and (bool(asked.policy) or (bool(asked.cores) and self._is_any_kept))
 
-    def _refuse_others(self, codes: Codes, policy: str, rows: Rows) -> None:
+    def _refuse_others(self, codes: Codes, policy: str, view: NodeView) -> None:
         """Nodes that are not for pods with this policy; the first reason counts."""
-        nodes, is_other = self._nodes, self._nodes.policy[rows] != POLICIES.index(policy)
+        nodes, rows = self._nodes, view.rows
+        is_other = nodes.policy[rows] != POLICIES.index(policy)
+        has_any = nodes.has_listed[rows]
+        if view.released:
+            has_any |= self._use.counts_of(rows, released=True).any(axis=1)
         for is_refused, message, can_change in (
             (~nodes.exists[rows], wording.NO_OBJECT, False),
             (~nodes.is_static[rows], wording.NOT_STATIC, False),
             *((is_other & where, message, False) for message, where in self._others(policy, rows)),
             (~nodes.has_layout[rows], wording.NO_LAYOUT, False),
-            (~nodes.has_listed[rows], wording.NONE_LISTED, True),
+            (~has_any, wording.NONE_LISTED, True),
         ):
             self._refuse(codes, is_refused, message, can_change=can_change)
 

@@ -134,6 +134,16 @@ class CpuUse:
         return found if found is not None else choose(info.layout, free, cores, "") or 0
 
 
+def free_by_numa_node(cluster: ClusterCopy, row: int) -> list[tuple[int, int, int]]:
+    """Of one node: id, free CPUs and all CPUs of each NUMA node; empty if that is not followed there."""
+    nodes = NumaNodes(cluster)
+    if not nodes.is_kept[row]:
+        return []
+    layout = nodes.layout(row)
+    counts = layout.counts(CpuUse(cluster, nodes).free(row, released=False))
+    return list(zip(layout.ids, counts, layout.sizes, strict=True))
+
+
 def _in_order(cluster: ClusterCopy, nodes: NumaNodes) -> list[int]:
     """Rows of tasks that have CPUs of their own on nodes that are kept, and that their objects may not show yet, in the
     order in which they were scheduled.

@@ -234,9 +234,12 @@ def test_cpus_of_leaving_pods_are_free_then_and_so_are_those_of_pods_that_are_go
 
 def test_evicted_pods_give_their_cpus_back_then() -> None:
     made = topology("n1", places(8), "", shown={"here": "0-7"})
-    opened = session(made, pinned("here", 8, on="n1"))
+    opened = session(made, pinned("here", 8, on="n1"), pinned("new", 8))
+    view = NodeView(opened.ssn.ledger.nodes, node_rows(opened), released=True)
+    assert opened.plugin(NumaAware).predicate(class_of(opened, "new"), view).all()
     statement = opened.evict("here")
     assert (free(opened), free(opened, released=True)) == ("", "0-7")
+    assert not opened.plugin(NumaAware).predicate(class_of(opened, "new"), view).any()
     statement.discard()
     assert (free(opened), free(opened, released=True)) == ("", "")
 
