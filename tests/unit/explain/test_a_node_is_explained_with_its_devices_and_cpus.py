@@ -69,9 +69,8 @@ def test_free_cpus_are_counted_by_numa_node(tmp_path: Path) -> None:
 
 
 def test_who_may_not_see_use_sees_what_is_there() -> None:
-    found = NodeExplanation(
-        "n1", {}, {}, {}, devices=(DevicesOfNode("gpu.example.com", 2, 1),), numa=(NumaNode(0, 8, 2),)
-    )
+    devices, numa = (DevicesOfNode("gpu.example.com", 2, 1),), (NumaNode(0, 8, 2),)
+    found = NodeExplanation("n1", {}, {}, {}, devices=devices, numa=numa)
     shown = reduced(found, Sight())
     assert isinstance(shown, NodeExplanation)
     assert shown.devices == (DevicesOfNode("gpu.example.com", 2, None),)
