@@ -56,6 +56,8 @@ class NumaAware(Plugin):
         self._nodes = NumaNodes(ssn)
         self._is_any_kept = bool(self._nodes.is_kept.any())
         self._use = CpuUse(ssn, self._nodes)
+        if (moment := ssn.snapshot.numa.awaited_until) and self._is_any_kept:
+            ssn.wakeups.recheck_at(moment)
 
     def evictions_follow_from(self) -> Hashable:
         return self._ssn.snapshot.numa.version

@@ -14,6 +14,7 @@ from volcano_py.plugins.numa_aware.hints import Counts, choose
 from volcano_py.plugins.numa_aware.nodes import NumaNodes
 from volcano_py.state.numa.asked import POLICIES
 from volcano_py.state.numa.info import NumaInfo
+from volcano_py.state.numa.topologies import LOST
 from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
 from volcano_py.state.table.table import NOWHERE, Rows
 
@@ -77,7 +78,7 @@ class CpuUse:
         """Pods of the node have other statuses, or other CPUs."""
         info, status = self._info(node), self._cluster.ledger.tasks.status
         held = self._held.get(node, {})
-        now, then = info.free, self._free_then(info)
+        now, then = info.free, self._free_then(node)
         for row, cpus in held.items():
             now &= ~cpus if _NOW[status[row]] else -1
             then &= ~cpus if _THEN[status[row]] else -1
@@ -85,14 +86,16 @@ class CpuUse:
         self._write(self.counts_then, node, then)
         self._write(self.counts, node, now & then)
 
-    @staticmethod
-    def _free_then(info: NumaInfo) -> int:
-        """With the CPUs of all pods that the object shows."""
-        assert info.layout is not None, "no layout"
-        found = info.listed
-        for each in info.shown:
-            found |= each.cpus
-        return found & ~info.layout.reserved
+    def _free_then(self, node: int) -> int:
+        """With the CPUs of all pods that the object shows, but for those of which it is not expected to follow."""
+        info, found = self._info(node), self._info(node).listed
+        for row, each in zip(self._holders(info), info.shown, strict=True):
+            found |= each.cpus if row != LOST else 0
+        return found & ~self._nodes.layout(node).reserved
+
+    def _holders(self, info: NumaInfo) -> tuple[int, ...]:
+        """Rows of the tasks that the object shows."""
+        return self._cluster.snapshot.numa.holders.get(info.ref.name, ())
 
     def _write(self, counts: Counts, row: int, cpus: int) -> None:
         found = self._nodes.layout(row).counts(cpus)
@@ -105,14 +108,13 @@ class CpuUse:
 
     def _take_shown(self, kept: list[int]) -> None:
         """The CPUs of pods that objects show."""
-        holders = self._cluster.snapshot.numa.holders
-        for node in kept if holders else ():
+        for node in kept if self._cluster.snapshot.numa.holders else ():
             info = self._info(node)
             if not info.shown:
                 continue
             held = self._held.setdefault(node, {})
-            for row, each in zip(holders[info.ref.name], info.shown, strict=True):
-                if row != NOWHERE:
+            for row, each in zip(self._holders(info), info.shown, strict=True):
+                if row not in (NOWHERE, LOST):
                     held[row] = held.get(row, 0) | each.cpus
             self.follow(node)
 
