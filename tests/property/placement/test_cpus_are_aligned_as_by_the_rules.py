@@ -135,7 +135,9 @@ def test_fit_choice_score_and_room_are_those_of_one_cpu_at_a_time(
         scored = batch_scores(opened, NumaAware, f"p{number}", ["n1"])
         assert scored in ({"n1": 0.0}, None), "the only node uses as many NUMA nodes as the most"
         assert (scored is None) is (not expected)
-        used = plugin._judged(class_of(opened, f"p{number}").cpus, rows).used.tolist()  # type: ignore[arg-type]
+        asked = class_of(opened, f"p{number}").cpus
+        assert asked is not None
+        used = plugin._verdicts.judged(asked, rows).used.tolist()
         assert used == [len({numa[cpu] for cpu in expected})]
         opened.place("g", {f"p{number}": "n1"})
         assert not opened.ssn.dispatch.failures.counts
