@@ -19,8 +19,11 @@ from volcano_py.api.numa.cpu_lists import each_cpu, read_cpus, write_cpus
 from volcano_py.config import parse_configuration
 from volcano_py.framework.views import NodeView
 from volcano_py.plugins.numa_aware import NumaAware
+from volcano_py.plugins.numa_aware.hints import Policies, judge
 from volcano_py.plugins.numa_aware.use import CpuUse
 from volcano_py.simulation import Simulation
+from volcano_py.state.numa.asked import CpusAsked
+from volcano_py.state.numa.layout import layout_of, take
 from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
 
 Place = tuple[int, int, int, int]
@@ -28,6 +31,9 @@ POLICIES = ["best-effort", "restricted", "single-numa-node"]
 
 policies = st.sampled_from(POLICIES)
 machines = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(0, 3)), min_size=1, max_size=12).map(
+    lambda found: [(cpu, numa, socket, core) for cpu, (numa, socket, core) in enumerate(found)]
+)
+crowded = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1), st.integers(0, 1)), min_size=4, max_size=10).map(
     lambda found: [(cpu, numa, socket, core) for cpu, (numa, socket, core) in enumerate(found)]
 )
 containers = st.lists(st.integers(1, 5), min_size=1, max_size=3)
@@ -146,6 +152,27 @@ def test_fit_choice_score_and_room_are_those_of_one_cpu_at_a_time(
         placed += 1
     if room is not None and policy != "best-effort":
         assert placed == min(int(room[0]), 5) or not listed
+
+
+@given(crowded, st.integers(0, 2**10 - 1), st.integers(0, 8))
+@settings(max_examples=500, deadline=None)
+def test_cpus_are_taken_as_one_by_one(cpus: list[Place], mask: int, wanted: int) -> None:
+    layout = layout_of(tuple(cpus), 0)
+    assert free_of(cpus, take(layout, mask & layout.cpus, wanted)) == taken_in_order(cpus, free_of(cpus, mask), wanted)
+
+
+@given(crowded, st.integers(0, 2**10 - 1), containers, policies)
+@settings(max_examples=500, deadline=None)
+def test_counts_say_the_same_as_cpus(cpus: list[Place], mask: int, cores: list[int], policy: str) -> None:
+    """On small NUMA nodes, so that containers need several."""
+    layout = layout_of(tuple(cpus), 0)
+    free, expected = mask & layout.cpus, oracle(cpus, free_of(cpus, mask), cores, policy)
+    strictness = Policies(np.array([policy != "best-effort"]), np.array([policy == "single-numa-node"]))
+    asked = CpusAsked(policy, tuple(cores))
+    found = judge(layout, np.array([layout.counts(free)]), asked, strictness, lambda _place: free)
+    assert found.is_admitted.tolist() == [expected is not None]
+    if expected is not None:
+        assert found.used.tolist() == [len({node_id for cpu, node_id, _, _ in cpus if cpu in expected})]
 
 
 @given(steps(["g"], most=12), st.booleans())

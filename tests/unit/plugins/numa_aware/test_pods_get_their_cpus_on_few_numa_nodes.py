@@ -130,6 +130,14 @@ def test_containers_are_aligned_one_by_one() -> None:
     assert says(pinned("new", 5, 5), topology("n1", places(8, 8), "0-6,8-11")) == ONE
 
 
+def test_a_container_sees_which_cpus_those_before_took_of_several_numa_nodes() -> None:
+    """Five CPUs take one NUMA node whole, and a CPU of the other one."""
+    made = topology("n1", places(4, 4), policy="restricted")
+    assert says(pinned("new", 5, 3, policy="restricted"), made) == ""
+    assert says(pinned("new", 5, 1, 3, policy="restricted"), made) == "node(s) had too few CPUs"
+    assert says(pinned("new", 5, 4, policy="restricted"), made) == "node(s) had too few CPUs"
+
+
 # -- scores ------------------------------------------------------------------------------------------------------------
 
 

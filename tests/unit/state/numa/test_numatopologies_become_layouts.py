@@ -27,6 +27,7 @@ from volcano_py.state.table.table import NOWHERE
         pytest.param("0-3,8-15", 4, "0-3", id="cores of the socket that has fewer"),
         pytest.param("0-15", 3, "0-2", id="a core, then a thread of the same socket"),
         pytest.param("1,4-7,8-15", 1, "1", id="a thread of a core that is used already"),
+        pytest.param("0-2,12", 3, "0-2", id="a thread of a socket that is used already"),
         pytest.param("1,3,9", 5, "1,3,9", id="all that there are"),
         pytest.param("0-15", 0, "", id="none"),
     ],
