@@ -254,5 +254,5 @@ class NodeExplanation(_Part, frozen=True):
     numa: tuple[NumaNode, ...] = ()
     """Where CPUs of pods are aligned."""
     ignored: tuple[str, ...] = ()
-    """Its annotations, labels and amounts that cannot be read."""
+    """Its annotations, labels and amounts that cannot be read, and what of its Numatopology cannot."""
     unread: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 
+from volcano_py.api.numa.topologies import NUMATOPOLOGY
 from volcano_py.api.objects import Node, Pod
 from volcano_py.cluster.memory_pods import group_of
 from volcano_py.explain.model import DevicesOfNode, NodeExplanation, NumaNode
@@ -43,7 +44,7 @@ def explain_node(world: World, name: str) -> NodeExplanation:
         pods=dict(sorted(pods.items())),
         devices=_devices(ssn.snapshot.devices, name),
         numa=tuple(NumaNode(number, cpus, free) for number, free, cpus in free_by_numa_node(ssn, row)),
-        ignored=(*world.ignored("Node", name), *amounts),
+        ignored=(*world.ignored("Node", name), *amounts, *world.ignored(NUMATOPOLOGY, name)),
     )
 
 

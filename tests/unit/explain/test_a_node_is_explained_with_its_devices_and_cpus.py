@@ -68,6 +68,13 @@ def test_free_cpus_are_counted_by_numa_node(tmp_path: Path) -> None:
     assert "8 of 8 CPUs of NUMA node 1 free" in output
 
 
+def test_a_numatopology_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    for number, obj in enumerate([node("n1"), topology("n1", places(2), "0-x")]):
+        (tmp_path / f"{number}.json").write_bytes(manifest(obj))
+    output = CliRunner().invoke(main, ["explain", "node", "n1", "--from", str(tmp_path)]).output
+    assert "spec.numares.cpu.allocatable is '0-x'" in output
+
+
 def test_who_may_not_see_use_sees_what_is_there() -> None:
     devices, numa = (DevicesOfNode("gpu.example.com", 2, 1),), (NumaNode(0, 8, 2),)
     found = NodeExplanation("n1", {}, {}, {}, devices=devices, numa=numa)
