@@ -70,6 +70,12 @@ CARDS: Final = Bound(
     "cards in the annotation `volcano.sh/node-vgpu-register` of a node",
     "The node offers no parts of GPUs; an event says so.",
 )
+CPUS: Final = Bound(
+    4_096,
+    "CPUs of a node, by the keys of `spec.cpuDetail` of its Numatopology",
+    "Its CPUs cannot be aligned; an event says so.",
+)
+NUMA_NODES: Final = Bound(8, "NUMA nodes of a node, by its Numatopology", "As above.")
 # A user who may create a pod can invent resource names; each costs a column in every table.
 RESOURCES_ASKED: Final = Bound(
     64,
@@ -105,6 +111,8 @@ ALL: Final = (
     CROWDED_TERMS,
     TERMS_IN_ALL,
     SERVICES,
+    CPUS,
+    NUMA_NODES,
     RESOURCES_ASKED,
     RESOURCES_LIMITED,
     RESOURCES,

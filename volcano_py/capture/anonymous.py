@@ -86,6 +86,7 @@ _AS_THEY_ARE: Final = frozenset(
         *("scopes", "scopeName", "networkTopology", "action", "event", "events", "timeout", "iteration"),
         *("topologyPolicy", "plugins", "runningEstimate", "runningDuration", "maximumVolumeSize", "hostIP", "mode"),
         *("allocationMode", "attributes", "expression", "matchAttribute", "distinctAttribute"),
+        *("policies", "resReserved", "numares", "cpuDetail", "allocations"),
         *("controlledResources", "reclaimPolicy", names.RESOURCE_STRATEGY_TYPE, names.RESOURCE_STRATEGY_WEIGHT),
         *(names.NUMA_POLICY, names.NETWORK_TOPOLOGY_MODE, names.NODE_GROUP_LIMITS),
     }

@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from volcano_py.api.numa.topologies import NUMATOPOLOGY
 from volcano_py.api.objects import NodeMetrics
 from volcano_py.api.wording.summarize import counted
 from volcano_py.capture.model import Unread
@@ -63,6 +64,7 @@ CONSEQUENCES: Final[Mapping[str, str]] = MappingProxyType(
         "DeviceClass": _DEVICES,
         "ResourceSlice": _DEVICES,
         "HyperNode": "jobs that ask for network topology wait, because no domain is known",
+        NUMATOPOLOGY: "pods with a NUMA policy wait, because no CPUs are known",
         "NodeShard": "no shard has nodes or queues",
         "CSINode": "nodes take any number of volumes",
         "CSIDriver": "capacities of storage do not count",

@@ -23,6 +23,7 @@ import yaml
 from volcano_py.api import hyper_nodes, objects, volumes, workloads
 from volcano_py.api.devices import claims, slices
 from volcano_py.api.json_values import is_deeper_than
+from volcano_py.api.numa.topologies import NUMATOPOLOGY, Numatopology
 from volcano_py.api.objects import ApiObject, ObjectMeta, PriorityClass, metadata_of
 from volcano_py.api.shards import node_shards
 from volcano_py.api.wording.summarize import counted
@@ -71,6 +72,7 @@ _OF_GROUP: Final[Mapping[str, Mapping[str, type[ApiObject]]]] = {
         "CSIStorageCapacity": volumes.CSIStorageCapacity,
     },
     "shard.volcano.sh": {"NodeShard": node_shards.NodeShard},
+    "nodeinfo.volcano.sh": {NUMATOPOLOGY: Numatopology},
     "topology.volcano.sh": {"HyperNode": hyper_nodes.HyperNode},
 }
 """API group → kind → what its objects are read as."""
@@ -91,6 +93,7 @@ _CLUSTER_SCOPED: Final = frozenset(
         "ResourceSlice",
         "NodeMetrics",
         "HyperNode",
+        NUMATOPOLOGY,
         "NodeShard",
     }
 )

@@ -229,6 +229,15 @@ class DevicesOfNode(_Part, frozen=True):
     used: int | None
 
 
+class NumaNode(_Part, frozen=True):
+    """A NUMA node by its `number`, and its CPUs. `free`: those that pods may get for themselves; None where that is not
+    for the reader."""
+
+    number: int
+    cpus: int
+    free: int | None
+
+
 class NodeExplanation(_Part, frozen=True):
     """One node. `free` is what it still takes, where it takes pods at all (`closed`: why not)."""
 
@@ -242,6 +251,8 @@ class NodeExplanation(_Part, frozen=True):
     """PodGroup, or pod without one → its pods there."""
     devices: tuple[DevicesOfNode, ...] = ()
     """Those that only its pods can use, where any pod has a ResourceClaim."""
+    numa: tuple[NumaNode, ...] = ()
+    """Where CPUs of pods are aligned."""
     ignored: tuple[str, ...] = ()
-    """Its annotations, labels and amounts that cannot be read."""
+    """Its annotations, labels and amounts that cannot be read, and what of its Numatopology cannot."""
     unread: tuple[str, ...] = ()

@@ -6,11 +6,13 @@ from collections import Counter
 
 import numpy as np
 
+from volcano_py.api.numa.topologies import NUMATOPOLOGY
 from volcano_py.api.objects import Node, Pod
 from volcano_py.cluster.memory_pods import group_of
-from volcano_py.explain.model import DevicesOfNode, NodeExplanation
+from volcano_py.explain.model import DevicesOfNode, NodeExplanation, NumaNode
 from volcano_py.explain.target import ExplainError
 from volcano_py.explain.world import World
+from volcano_py.plugins.numa_aware.use import free_by_numa_node
 from volcano_py.state.devices.picture import DevicePicture
 from volcano_py.state.readers import read_node
 from volcano_py.state.shards.shards import ShardView
@@ -41,7 +43,8 @@ def explain_node(world: World, name: str) -> NodeExplanation:
         taints=tuple(f"{taint.key}={taint.value}:{taint.effect}" for taint in info.taints),
         pods=dict(sorted(pods.items())),
         devices=_devices(ssn.snapshot.devices, name),
-        ignored=(*world.ignored("Node", name), *amounts),
+        numa=tuple(NumaNode(number, cpus, free) for number, free, cpus in free_by_numa_node(ssn, row)),
+        ignored=(*world.ignored("Node", name), *amounts, *world.ignored(NUMATOPOLOGY, name)),
     )
 
 

@@ -345,6 +345,15 @@ class Plugin:
         """
         return False
 
+    def aligns_cpus(self) -> bool:
+        """Whether the plugin sees to it that pods get their CPUs on few NUMA nodes: its `predicate` knows which nodes
+        have such CPUs free, its `on_allocate` takes them.
+
+        Not a point of its own. Pods whose NUMA policy a node can fail wait, Unsupported, unless a plugin says so. Asked
+        before the session opens.
+        """
+        return False
+
     def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
         """Why no node at all can take the class. The first refusal wins."""
         raise NotImplementedError

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from volcano_py.api.effects import Emit
 from volcano_py.config.model import SchedulerConfiguration
-from volcano_py.framework.calls.chosen_cards import admit
+from volcano_py.framework.calls.chosen import admit
 from volcano_py.framework.calls.combined import CombinedAnswers
 from volcano_py.framework.calls.dispatch import Dispatch
 from volcano_py.framework.cluster_copy import ClusterCopy

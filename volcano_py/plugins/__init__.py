@@ -10,6 +10,7 @@ from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.network_topology import NetworkTopologyAware
 from volcano_py.plugins.nodegroup import NodeGroup
 from volcano_py.plugins.nodeorder.plugin import NodeOrder
+from volcano_py.plugins.numa_aware import NumaAware
 from volcano_py.plugins.overcommit import Overcommit
 from volcano_py.plugins.pdb import Pdb
 from volcano_py.plugins.predicates.plugin import Predicates
@@ -48,4 +49,5 @@ BUILTIN_PLUGINS = (
     NetworkTopologyAware,
     DeviceShare,
     Rescheduling,
+    NumaAware,
 )

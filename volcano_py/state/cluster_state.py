@@ -22,6 +22,7 @@ from volcano_py.api.effects import (
     PodCondition,
     PodGroupStatusUpdate,
 )
+from volcano_py.api.numa.topologies import NUMATOPOLOGY
 from volcano_py.api.objects import ApiObject, Condition, Pod, metadata_of
 from volcano_py.api.shards.node_shards import NODE_SHARD
 from volcano_py.api.shards.sharding import Sharding
@@ -35,6 +36,7 @@ from volcano_py.state.infos import NodeInfo, QueueInfo
 from volcano_py.state.namespaces import Namespaces
 from volcano_py.state.nodes.loads import Load, Loads
 from volcano_py.state.nodes.nodes import Nodes
+from volcano_py.state.numa.topologies import Numatopologies
 from volcano_py.state.pods import Pods
 from volcano_py.state.queues.charges import Charges
 from volcano_py.state.queues.queues import Queues, Quotas
@@ -117,6 +119,7 @@ class ClusterState:
         self._put_off = (self._spread_defaults, self._classes, self._groups, self._terms)
         self._loads = Loads(self.ledger, self._nodes)
         self._hyper_nodes = HyperNodes()
+        self._numa = Numatopologies(self._pods.row_on, self._unreadable)
         owners, selections = self._groups.foreign.owners, self._spread_defaults.selections.stores
         self._stores: dict[str, Store] = {
             **self._claims.volumes.stores,
@@ -133,6 +136,7 @@ class ClusterState:
             "PodDisruptionBudget": self._budgets,
             "NodeMetrics": self._loads,
             "HyperNode": self._hyper_nodes,
+            NUMATOPOLOGY: self._numa,
             _PRIORITY_CLASS: priorities,
         }
         if self._shards is not None:
@@ -349,6 +353,7 @@ class ClusterState:
             left_queues=frozenset(left_queues),
             shard=None if self._shards is None else self._shards.view(),
             cards=self._cards.picture(None if former is None else former.cards),
+            numa=self._numa.picture(now),
         )
 
     def _own_queues(self, ledger: Ledger) -> tuple[dict[str, QueueInfo], int, list[int]]:

@@ -196,6 +196,12 @@ class Pods:
     def has(self, uid: str) -> bool:
         return uid in self._rows
 
+    def row_on(self, node: str, uid: str, key: str) -> int:
+        """The row of the pod of this UID, or this namespace/name if that is "", if it is on the node; else NOWHERE."""
+        row = self._rows.get(uid or self._uids.get(key, ""))
+        is_there = row is not None and self._ledger.tasks.node[row] == self._nodes.existing_row(node)
+        return row if row is not None and is_there else NOWHERE
+
     def is_shown_waiting(self, uid: str) -> bool:
         """Whether the API server shows this pod without a node, whatever was decided about it."""
         row = self._rows.get(uid)

@@ -15,6 +15,7 @@ from volcano_py.state.classes.class_split import split_by_company
 from volcano_py.state.devices.picture import NO_DEVICES, DevicePicture
 from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, TaskInfo
 from volcano_py.state.nodes.loads import Load
+from volcano_py.state.numa.topologies import NO_NUMA, NumaPicture
 from volcano_py.state.queues.quotas import Quota
 from volcano_py.state.shards.shards import ShardView
 from volcano_py.state.table.ledger import Ledger
@@ -108,7 +109,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     """Annotations and labels of our pods that cannot be read. `unreadable_jobs`: the same of PodGroups."""
     unreadable_jobs: Picture[int] = NOTHING_UNREADABLE
     unreadable_objects: Picture[tuple[str, str]] = NOTHING_UNREADABLE
-    """Values of nodes, ResourceQuotas, NodeShards and queues that cannot be read, by kind and name."""
+    """Values of nodes, ResourceQuotas, NodeShards, Numatopologies and queues that cannot be read, by kind and name."""
     left_queues: frozenset[str] = frozenset()
     """Queues with PodGroups of the scheduler `volcano`, where this is another one: that one writes what they hold."""
 
@@ -117,6 +118,9 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     cards: HeldTable | None = None
     """Which parts of cards placed pods hold; None: none do."""
+
+    numa: NumaPicture = NO_NUMA
+    """CPUs of nodes by NUMA node."""
 
     @property
     def hard_shard(self) -> str:

@@ -25,9 +25,10 @@ from volcano_py.api.objects import (
 from volcano_py.api.quantity import Nano, Rounding, from_nano, parse_nano
 from volcano_py.api.reasons import Reason
 from volcano_py.api.requests import PodRequests, RequestError
-from volcano_py.state.cards.asked import CardsAsked, cards_asked, wish_fault
-from volcano_py.state.classes.unsupported import unsupported
+from volcano_py.state.cards.asked import PARTS_OF_CARDS, CardsAsked, cards_asked, wish_fault
+from volcano_py.state.classes.unsupported import not_chosen, strict_policy
 from volcano_py.state.devices.needs import DeviceNeed
+from volcano_py.state.numa.asked import CpusAsked, cpus_asked
 from volcano_py.state.table.axis import CPU, MEMORY, IntVector
 from volcano_py.state.table.units import whole_units
 from volcano_py.state.terms.affinity import AffinityTerm, affinity_fault, affinity_terms
@@ -72,6 +73,7 @@ class Signature(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True
     disks: tuple[Disk, ...] = ()
     cards: CardsAsked | None = None
     devices: tuple[DeviceNeed, ...] = ()
+    cpus: CpusAsked | None = None
 
     def pod_terms(self) -> tuple[PodTerm, ...]:
         """All terms of these pods about other pods, each once: the term book holds them while there are such pods."""
@@ -158,6 +160,11 @@ class TaskClass(msgspec.Struct, frozen=True, eq=False):
         return self.signature.cards
 
     @property
+    def cpus(self) -> CpusAsked | None:
+        """CPUs of its own that such a pod asks for, and how they are to lie; None for none."""
+        return self.signature.cpus
+
+    @property
     def uses_amounts_only(self) -> bool:
         """Whether such a pod uses only amounts of its node: no host ports, disks, volumes, cards or devices."""
         signature = self.signature  # (asked in every turn of a series)
@@ -185,9 +192,9 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = (), devices: tuple[Device
     amounts, scored, unreadable = _amounts(pod)
     units, capped = whole_units(amounts, Rounding.UP)
     units["pods"] = 1
-    cards = cards_asked(pod)
+    cards, cpus = cards_asked(pod), cpus_asked(pod)
     requested = {name for name, value in units.items() if value}
-    problem = unreadable or _problem(pod, capped, requested, cards, uses_devices=bool(devices))
+    problem = unreadable or _problem(pod, capped, requested, cards, cpus, uses_devices=bool(devices))
     terms, spreads = affinity_terms(pod), spreads_of(pod)
     # Labels are left out: most would split classes for nothing. Those that some term looks at do so in class_split.
     return Signature(
@@ -207,6 +214,7 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = (), devices: tuple[Device
         disks=disks_of(pod),
         cards=cards,
         devices=devices,
+        cpus=cpus,
     )
 
 
@@ -223,7 +231,13 @@ def _amounts(pod: Pod) -> tuple[Mapping[str, Fraction], Mapping[str, Fraction], 
 
 
 def _problem(
-    pod: Pod, capped: str | None, requested: set[str], cards: CardsAsked | None, *, uses_devices: bool
+    pod: Pod,
+    capped: str | None,
+    requested: set[str],
+    cards: CardsAsked | None,
+    cpus: CpusAsked | None,
+    *,
+    uses_devices: bool,
 ) -> tuple[Reason, str] | None:
     """Why no pod like this can be placed as it is. `capped`: a resource of which it requests an absurd amount."""
     if capped is not None:
@@ -233,7 +247,7 @@ def _problem(
         return Reason.INVALID_POD, fault
     if cards is not None and (fault := wish_fault(pod)) is not None:
         return Reason.INVALID_POD, fault
-    feature = unsupported(pod, requested, uses_devices=uses_devices)
+    feature = not_chosen(PARTS_OF_CARDS.intersection(requested), uses_devices=uses_devices, policy=strict_policy(cpus))
     return None if feature is None else (Reason.UNSUPPORTED, feature)
 
 

@@ -1,4 +1,4 @@
-"""What belongs to one node: its storage drivers and its devices."""
+"""What belongs to one node: its storage drivers, its devices and its CPUs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from volcano_py.api.devices.slices import ResourceSlice
+from volcano_py.api.numa.topologies import NUMATOPOLOGY, Numatopology, ResourceOfNode
 from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.api.volumes import CSINode
 from volcano_py.cluster.manifests import Stored
@@ -17,22 +18,25 @@ def is_of(obj: ApiObject, node: str) -> bool:
     """Whether the object belongs to the node of that name alone."""
     if isinstance(obj, ResourceSlice):
         return obj.spec.node_name == node
-    return isinstance(obj, CSINode) and obj.metadata.name == node
+    return isinstance(obj, CSINode | Numatopology) and obj.metadata.name == node
 
 
 def like_those_of(items: Iterable[Stored], node: str, names: Sequence[str]) -> list[Stored]:
-    """The same for new nodes of these names. Their devices are in pools of their own."""
-    drivers, slices = list[CSINode](), list[ResourceSlice]()
+    """The same for new nodes of these names. Their devices are in pools of their own, and all their CPUs are free."""
+    drivers, slices, cpus = list[CSINode](), list[ResourceSlice](), list[Numatopology]()
     for _, obj in items:
         if isinstance(obj, CSINode) and is_of(obj, node):
             drivers.append(obj)
         elif isinstance(obj, ResourceSlice) and is_of(obj, node):
             slices.append(obj)
+        elif isinstance(obj, Numatopology) and is_of(obj, node):
+            cpus.append(obj)
     slices = _newest(slices)
     sizes = Counter(each.pool_key for each in slices)
     found: list[Stored] = []
     for name in names:
         found += [("CSINode", replace(each, metadata=renamed(each.metadata, name))) for each in drivers]
+        found += [(NUMATOPOLOGY, _unused(each, name)) for each in cpus]
         for each in slices:
             count = sizes[each.pool_key]
             pool = replace(each.spec.pool, name=f"{each.spec.pool.name}-{name}", resource_slice_count=count)
@@ -40,6 +44,16 @@ def like_those_of(items: Iterable[Stored], node: str, names: Sequence[str]) -> l
             spec = replace(each.spec, node_name=name, pool=pool)
             found.append(("ResourceSlice", replace(each, metadata=metadata, spec=spec)))
     return found
+
+
+def _unused(topology: Numatopology, name: str) -> Numatopology:
+    """The CPUs of another node of this name, without pods."""
+    free = {
+        "cpu": ResourceOfNode(allocatable=",".join(topology.spec.cpu_detail), capacity=len(topology.spec.cpu_detail))
+    }
+    numares = free if "cpu" in topology.spec.numares else {}
+    spec = replace(topology.spec, numares=numares, pod_allocations=[])
+    return replace(topology, metadata=renamed(topology.metadata, name), spec=spec)
 
 
 def renamed(metadata: ObjectMeta, name: str) -> ObjectMeta:

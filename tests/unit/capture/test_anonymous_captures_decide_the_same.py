@@ -311,6 +311,37 @@ def test_claims_to_devices_still_belong_to_them() -> None:
     assert of_bytes(written(other), "file").items == other.items
 
 
+NUMA = """
+kind: Numatopology
+metadata: {name: acme-node-1}
+spec:
+  policies: {CPUManagerPolicy: static, TopologyManagerPolicy: single-numa-node}
+  resReserved: {cpu: "1"}
+  numares: {cpu: {allocatable: "0-2", capacity: 4}}
+  cpuDetail: {"0": {}, "1": {numa: 1}, "2": {numa: 1}, "3": {numa: 1}}
+  podAllocations: [{namespace: rocket, name: payload-0, containerAllocations: [{name: main, allocations: {cpu: "3"}}]}]
+---
+kind: Node
+metadata: {name: acme-node-1}
+---
+kind: Pod
+metadata: {name: payload-0, namespace: rocket}
+spec: {nodeName: acme-node-1, containers: [{name: main}]}
+"""
+
+
+def test_cpus_still_belong_to_their_node_and_pods() -> None:
+    other = anonymized(of_manifests(read_text(NUMA)))
+    found: dict[str, Any] = dict(other.items)
+    numa, pod, spec = found["Numatopology"], found["Pod"], found["Numatopology"].spec
+    assert numa.metadata.name == found["Node"].metadata.name != "acme-node-1"
+    assert spec.policies == {"CPUManagerPolicy": "static", "TopologyManagerPolicy": "single-numa-node"}
+    assert (spec.res_reserved, spec.numares["cpu"].allocatable) == ({"cpu": "1"}, "0-2")
+    (shown,) = spec.pod_allocations
+    assert (shown.namespace, shown.name) == (pod.metadata.namespace, pod.metadata.name) != ("rocket", "payload-0")
+    assert shown.container_allocations[0].allocations == {"cpu": "3"}
+
+
 def test_the_command_line_writes_it(tmp_path: Path) -> None:
     (tmp_path / "cluster.yaml").write_text(CLUSTER, encoding="utf-8")
     path = tmp_path / "other.capture"

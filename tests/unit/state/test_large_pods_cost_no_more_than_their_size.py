@@ -15,7 +15,7 @@ from volcano_py.state.task_class import signature_of
 # A loop within a loop gives 4, and a sort a little more than 2.
 LINEAR = 2.6
 # Calls of functions, of Python and of C, for one container.
-FEW = 60
+FEW = 70
 
 
 def container(number: int, **fields: Any) -> dict[str, Any]:

@@ -6,12 +6,16 @@ import pytest
 from msgspec.structs import replace
 
 from tests.support.placement.devices import resource_slice
+from tests.support.placement.numa import places, topology
 from tests.support.sessions import node
 from tests.unit.what_if.clusters import NEW_JOB, captured, documents
 from volcano_py.api.devices.slices import ResourceSlice
+from volcano_py.api.numa.cpu_lists import write_cpus
+from volcano_py.api.numa.topologies import NUMATOPOLOGY, Numatopology
 from volcano_py.api.objects import Node, OwnerReference, Pod, PriorityClass, Queue, metadata_of
 from volcano_py.api.volumes import CSINode
 from volcano_py.cluster.manifests import Stored
+from volcano_py.state.numa.info import read_topology
 from volcano_py.what_if.changes import (
     AddNodes,
     Change,
@@ -64,6 +68,15 @@ def test_new_nodes_have_the_devices_of_the_one_that_is_named_in_complete_pools()
         ("gpu-1-new-1", "nics-gpu-1-new-1", 1),
     ]
     assert keys(RemoveNode("gpu-1").apply(items, NOW), "ResourceSlice") == ["gpu-2"]
+
+
+def test_new_nodes_have_the_cpus_of_the_one_that_is_named_all_of_them_free() -> None:
+    items = [*ITEMS, (NUMATOPOLOGY, topology("gpu-1", places(2, 2), "3", shown={"old-0": "0-2"}))]
+    changed = AddNodes("gpu-1=1").apply(items, NOW)
+    new = [obj for _, obj in changed if isinstance(obj, Numatopology)][1]
+    info = read_topology(new)
+    assert (info.ref.name, write_cpus(info.free), info.shown) == ("gpu-1-new-1", "0-3", ())
+    assert keys(RemoveNode("gpu-1").apply(items, NOW), NUMATOPOLOGY) == []
 
 
 def test_new_nodes_get_names_that_are_free() -> None:

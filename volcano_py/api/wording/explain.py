@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.api.names import GROUP_NAME, QUEUE_ALLOCATION_GATE, QUEUE_NAME
+from volcano_py.api.names import GROUP_NAME, NUMA_POLICY, QUEUE_ALLOCATION_GATE, QUEUE_NAME
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.summarize import plural, summarize
 
@@ -86,6 +86,14 @@ def cards_not_chosen(resources: str) -> str:
     return (
         f"the pod asks for {resources}, and no plugin chooses its GPUs: add the plugin deviceshare to the "
         "configuration, with deviceshare.VGPUEnable: true"
+    )
+
+
+def cpus_not_aligned(policy: str) -> str:
+    """`policy`: of the pod's annotation."""
+    return (
+        f"the pod has the annotation {NUMA_POLICY}: {policy}, and no plugin aligns its CPUs: add the plugin numa-aware "
+        "to the configuration"
     )
 
 

@@ -261,6 +261,8 @@ def _node(node: NodeExplanation) -> Iterator[str]:
     yield from _wrapped(f"{amounts(node.used)} of {amounts(node.allocatable)} in use")
     for each in node.devices:
         yield from _wrapped(f"{each.used} of {counted(each.count, 'device')} of {each.driver} in use")
+    for numa in node.numa:
+        yield from _wrapped(f"{numa.free} of {counted(numa.cpus, 'CPU')} of NUMA node {numa.number} free")
     if node.taints:
         yield from _part("Only pods that tolerate", node.taints)
     if node.pods:

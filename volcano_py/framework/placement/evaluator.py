@@ -66,7 +66,7 @@ class Evaluator:
         """Whether scores of several classes can be asked for at once."""
         self.all_rows: Rows = np.arange(self._nodes.size)
         self.is_promised = bool(self._nodes.pipelined.any())
-        self._devices_go = bool(cluster.snapshot.devices.going.any())
+        self._returns = bool(cluster.snapshot.devices.going.any()) or cluster.snapshot.numa.awaited_until > 0.0
         self.has_best_node = bool(self._best)
         self.stages = StageSeconds()
         self._home = _at_home(cluster.snapshot)
@@ -78,8 +78,8 @@ class Evaluator:
     @property
     def will_change(self) -> bool:
         """Whether any node will be other than it is once terminating pods are gone, claims of pods that are gone give
-        their devices back, and promised places are taken."""
-        return self.is_promised or self._devices_go or bool(self._nodes.releasing.any())
+        their devices back, CPUs of such pods are shown as free, and promised places are taken."""
+        return self.is_promised or self._returns or bool(self._nodes.releasing.any())
 
     def promise(self) -> None:
         """A node has promised room to a task."""

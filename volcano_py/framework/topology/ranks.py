@@ -3,7 +3,7 @@
 Of equal pods of a job it does not matter which goes where, as far as room and scores go. So the places that were found
 for them are dealt out in order: the k-th pod gets the k-th place, depth-first in the tree of HyperNodes. A ring
 all-reduce then stays in a rack for as many steps as it can. Sub-groups keep the domain that was found for them. Pods of
-different classes that get cards, devices or volumes on their nodes stay where they are.
+different classes that get cards, devices, volumes or CPUs of their own on their nodes stay where they are.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def deal(ssn: Session, statement: Statement) -> None:
     placements = statement.placements
     if not placements or any(each.status is not TaskStatus.ALLOCATED for each in placements):
         return
-    if _order_matters([each.task_class for each in placements]):
+    if _order_matters(ssn, [each.task_class for each in placements]):
         return
     rows = np.concatenate([each.rows for each in placements])
     nodes = np.concatenate([each.nodes for each in placements])
@@ -43,11 +43,13 @@ def deal(ssn: Session, statement: Statement) -> None:
         statement.move_to(moved)
 
 
-def _order_matters(classes: list[TaskClass]) -> bool:
+def _order_matters(ssn: Session, classes: list[TaskClass]) -> bool:
     """Whether what is chosen on a node for tasks of one class, such as devices, may be what those of another need: it
     was enough in the order in which they were placed."""
-    first = classes[0]
-    return any(each.row != first.row for each in classes) and not all(each.uses_amounts_only for each in classes)
+    first, are_cpus_known = classes[0], bool(ssn.snapshot.numa.nodes)
+    return any(each.row != first.row for each in classes) and any(
+        not each.uses_amounts_only or (are_cpus_known and each.cpus is not None) for each in classes
+    )
 
 
 def _in_ranks(ssn: Session, rows: Rows, nodes: Rows) -> dict[int, int]:

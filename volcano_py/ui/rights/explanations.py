@@ -44,7 +44,8 @@ def reduced(found: Explanation, sight: Sight) -> Explanation:
         pods = {name: count for name, count in found.pods.items() if _is_visible(name, sight)}
         if not sight.sees_use:
             devices = tuple(replace(each, used=None) for each in found.devices)
-            found = replace(found, used={}, free={}, devices=devices)
+            numa = tuple(replace(each, free=None) for each in found.numa)
+            found = replace(found, used={}, free={}, devices=devices, numa=numa)
         return replace(found, pods=pods, unread=(REDUCED,))
     return replace(found, unread=())  # sums of queues, which are in the objects of queues
 

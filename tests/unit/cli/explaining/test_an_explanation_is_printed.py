@@ -233,7 +233,7 @@ UNSCHEDULABLE = {
     "lastTransitionTime": "2026-11-24T10:00:00Z",
 }
 NOT_READ = (
-    'Node, Queue and 25 more kinds not read: nodes is forbidden: User "dev" cannot list them; the answer has only what'
+    'Node, Queue and 26 more kinds not read: nodes is forbidden: User "dev" cannot list them; the answer has only what'
     " the scheduler has written: the ClusterRole view has the right to list them in all namespaces, except for nodes"
 )
 
@@ -267,7 +267,7 @@ async def test_where_the_scheduler_has_written_nothing_yet_no_reason_is_invented
 async def test_without_rights_a_mistyped_name_is_one_error_and_not_a_list_of_kinds(user: UserOfCluster) -> None:
     served_to_a_team(user)
     refused = (await user.is_refused("explain", "podgroup", "trian")).splitlines()
-    assert refused[0].startswith("Node, Queue and 25 more kinds not read: nodes is forbidden")
+    assert refused[0].startswith("Node, Queue and 26 more kinds not read: nodes is forbidden")
     assert len(refused) == 2
     assert refused[1].startswith("Error: podgroup default/trian does not exist, or you may not read it")
     assert await user.is_refused("explain", "queue", "team-a") == (

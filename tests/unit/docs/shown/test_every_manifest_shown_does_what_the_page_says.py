@@ -30,6 +30,7 @@ _OTHER_KINDS: Final = {
     "Node",
     "NodeMetrics",
     "NodeShard",
+    "Numatopology",
     "PersistentVolume",
     "PodGroup",
     "PriorityClass",

@@ -33,7 +33,7 @@ from volcano_py.api.objects import (
     WeightedPodAffinityTerm,
 )
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording.explain import cards_not_chosen, unsupported
+from volcano_py.api.wording.explain import cards_not_chosen, cpus_not_aligned, unsupported
 
 GI = 2**30
 
@@ -353,25 +353,31 @@ def sharing(**resources: str) -> Pod:
             "volcano.sh/vgpu-memory-percentage and volcano.sh/vgpu-number (Volcano's plugin deviceshare)",
             id="percentage of a GPU",
         ),
-        pytest.param(
-            pinned("single-numa-node"), f"annotation {NUMA}: single-numa-node (Volcano's plugin numa-aware)", id="NUMA"
-        ),
-        pytest.param(
-            pinned(
-                "restricted",
-                containers=[Container()],
-                resources=ResourceRequirements(
-                    requests={"cpu": "2", "memory": "1Gi"}, limits={"cpu": "2000m", "memory": "1Gi"}
-                ),
-            ),
-            f"annotation {NUMA}: restricted (Volcano's plugin numa-aware)",
-            id="NUMA, resources of the pod as a whole",
-        ),
     ],
 )
 def test_what_is_not_evaluated_yet_is_refused_and_named(asking: Pod, feature: str) -> None:
     message = unsupported(feature)
     assert problem_of(asking) == (Reason.UNSUPPORTED, message)
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        pytest.param(pinned("single-numa-node"), id="of each container"),
+        pytest.param(
+            pinned(
+                "single-numa-node",
+                containers=[Container()],
+                resources=ResourceRequirements(
+                    requests={"cpu": "2", "memory": "1Gi"}, limits={"cpu": "2000m", "memory": "1Gi"}
+                ),
+            ),
+            id="of the pod as a whole",
+        ),
+    ],
+)
+def test_a_numa_policy_needs_a_plugin_that_aligns_cpus(asking: Pod) -> None:
+    assert problem_of(asking) == (Reason.UNSUPPORTED, cpus_not_aligned("single-numa-node"))
 
 
 def test_parts_of_gpus_need_a_plugin_that_chooses_the_cards() -> None:

@@ -12,6 +12,7 @@ from volcano_py.api import hyper_nodes, objects, volumes, workloads
 from volcano_py.api.devices import claims, slices
 from volcano_py.api.devices.claims import DEVICE_API
 from volcano_py.api.names import SCHEDULING_API, TOPOLOGY_API
+from volcano_py.api.numa.topologies import NODE_INFO_API, NUMATOPOLOGY, Numatopology
 from volcano_py.api.objects import ApiObject
 from volcano_py.api.shards import node_shards
 from volcano_py.api.shards.node_shards import SHARD_API
@@ -116,6 +117,9 @@ RESOURCE_CLAIM_TEMPLATE: Final = Kind(
 HYPER_NODE: Final = Kind(
     "HyperNode", ApiPath(TOPOLOGY_API, "hypernodes"), hyper_nodes.HyperNode, namespaced=False, optional=True
 )
+NUMA_TOPOLOGY: Final = Kind(
+    NUMATOPOLOGY, ApiPath(NODE_INFO_API, "numatopologies"), Numatopology, namespaced=False, optional=True
+)
 NODE_SHARD: Final = Kind(
     "NodeShard", ApiPath(SHARD_API, "nodeshards"), node_shards.NodeShard, namespaced=False, optional=True
 )
@@ -143,6 +147,7 @@ STATE_KINDS: Final = (
     PRIORITY_CLASS,
     POD_DISRUPTION_BUDGET,
     HYPER_NODE,
+    NUMA_TOPOLOGY,
     *SELECTING_KINDS,
     *VOLUME_KINDS,
     *DEVICE_KINDS,
@@ -168,6 +173,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             PRIORITY_CLASS,
             POD_DISRUPTION_BUDGET,
             HYPER_NODE,
+            NUMA_TOPOLOGY,
             *SELECTING_KINDS,
             DAEMON_SET,
             JOB,

@@ -19,6 +19,7 @@ import structlog
 
 from volcano_py.api.effects import Event, ObjectRef
 from volcano_py.api.names import SCHEDULING_API, TOPOLOGY_API, UNSCHEDULABLE
+from volcano_py.api.numa.topologies import NODE_INFO_API, NUMATOPOLOGY
 from volcano_py.api.shards.node_shards import NODE_SHARD, SHARD_API
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, rfc3339, wait_at_most
@@ -61,6 +62,7 @@ API_VERSIONS: Final = {
     "JobTemplate": FLOW_API,
     "HyperNode": TOPOLOGY_API,
     NODE_SHARD: SHARD_API,
+    NUMATOPOLOGY: NODE_INFO_API,
     "ReplicaSet": "apps/v1",
     "StatefulSet": "apps/v1",
     "DaemonSet": "apps/v1",

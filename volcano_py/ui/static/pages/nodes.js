@@ -64,6 +64,7 @@ function usable(all) {
 const taken = (found) => html`<p>${found.closed ? `It takes no pods: ${found.closed}.` : usesShown() ? `It still takes ${amounts(found.free)}.` : "It takes pods."}</p>
   ${found.taints?.length ? html`<p>Only pods that tolerate ${found.taints.join(", ")}.</p>` : nothing}
   ${(found.devices ?? []).map((each) => html`<p>${each.driver}: ${each.used == null ? counted(each.count, "device") : `${each.used} of ${counted(each.count, "device")} in use`}.</p>`)}
+  ${(found.numa ?? []).map((each) => html`<p>NUMA node ${each.number}: ${each.free == null ? counted(each.cpus, "CPU") : `${each.free} of ${counted(each.cpus, "CPU")} free`}.</p>`)}
   <h2>What is there</h2>
   ${Object.keys(found.pods ?? {}).length
     ? html`<ul>${Object.entries(found.pods).map(

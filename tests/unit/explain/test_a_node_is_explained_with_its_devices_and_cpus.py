@@ -1,4 +1,4 @@
-"""`explain node` says how many of the node's devices are in use."""
+"""`explain node` says how many of the node's devices are in use, and which of its CPUs are free."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from tests.support.placement.devices import allocated, device_claim, device_class, resource_slice, with_claims
+from tests.support.placement.numa import pinned, places, topology
 from tests.support.sessions import node, pod, pod_group
 from volcano_py.api.devices.claims import Consumer
 from volcano_py.api.objects import ApiObject
 from volcano_py.cli.main import main
-from volcano_py.explain.model import DevicesOfNode, NodeExplanation
+from volcano_py.explain.model import DevicesOfNode, NodeExplanation, NumaNode
 from volcano_py.ui.rights.explanations import reduced
 from volcano_py.ui.rights.sight import Sight
 
-_API = {"Pod": "v1", "Node": "v1", "PodGroup": "scheduling.volcano.sh/v1beta1"}
+_API = {
+    "Pod": "v1",
+    "Node": "v1",
+    "PodGroup": "scheduling.volcano.sh/v1beta1",
+    "Numatopology": "nodeinfo.volcano.sh/v1alpha1",
+}
 
 
 def manifest(obj: ApiObject) -> bytes:
@@ -48,8 +54,31 @@ def test_devices_are_counted_by_driver(tmp_path: Path) -> None:
     assert "0 of 1 device of nic.example.com in use" in output
 
 
+def test_free_cpus_are_counted_by_numa_node(tmp_path: Path) -> None:
+    objects = [
+        node("n1", cpu="16"),
+        topology("n1", places(8, 8), "4-15", shown={"old": "0-3"}),
+        pinned("old", 4, group="", on="n1"),
+        pinned("new", 2, group="", on="n1", phase="Pending"),
+    ]
+    for number, obj in enumerate(objects):
+        (tmp_path / f"{number}.json").write_bytes(manifest(obj))
+    output = CliRunner().invoke(main, ["explain", "node", "n1", "--from", str(tmp_path)]).output
+    assert "2 of 8 CPUs of NUMA node 0 free" in output
+    assert "8 of 8 CPUs of NUMA node 1 free" in output
+
+
+def test_a_numatopology_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    for number, obj in enumerate([node("n1"), topology("n1", places(2), "0-x")]):
+        (tmp_path / f"{number}.json").write_bytes(manifest(obj))
+    output = CliRunner().invoke(main, ["explain", "node", "n1", "--from", str(tmp_path)]).output
+    assert "spec.numares.cpu.allocatable is '0-x'" in output
+
+
 def test_who_may_not_see_use_sees_what_is_there() -> None:
-    found = NodeExplanation("n1", {}, {}, {}, devices=(DevicesOfNode("gpu.example.com", 2, 1),))
+    devices, numa = (DevicesOfNode("gpu.example.com", 2, 1),), (NumaNode(0, 8, 2),)
+    found = NodeExplanation("n1", {}, {}, {}, devices=devices, numa=numa)
     shown = reduced(found, Sight())
     assert isinstance(shown, NodeExplanation)
     assert shown.devices == (DevicesOfNode("gpu.example.com", 2, None),)
+    assert shown.numa == (NumaNode(0, 8, None),)
