@@ -33,7 +33,7 @@ def admit(cluster: ClusterCopy, dispatch: Dispatch) -> None:
 
 def _admitted(task_class: TaskClass, problem: Refusal, cards: frozenset[str], *, devices: bool) -> TaskClass:
     asked = frozenset[str]() if task_class.cards is None else frozenset(task_class.cards.resources)
-    uses_devices = bool(task_class.devices)
+    uses_devices = task_class.uses_claims
     if problem.message != not_chosen(asked, uses_devices=uses_devices):
         return task_class
     left = not_chosen(asked - cards, uses_devices=uses_devices and not devices)
