@@ -54,9 +54,16 @@ class Driver:
         """Parameters that every device is set up with; one of them is null."""
         self._slices: list[str] = []
 
-    async def create_class(self) -> None:
+    @property
+    def resource(self) -> str:
+        """The extended resource that the class offers if it is created so."""
+        return f"{self.name}/gpu"
+
+    async def create_class(self, *, extended: bool = False) -> None:
         selector = {"cel": {"expression": f'device.driver == "{self.name}"'}}
-        spec = {"selectors": [selector], "config": self.config}
+        spec: Object = {"selectors": [selector], "config": self.config}
+        if extended:
+            spec["extendedResourceName"] = self.resource
         await self.cluster.client.create(CLASSES, {"metadata": {"name": self.device_class}, "spec": spec})
 
     async def publish(self, node: str, *devices: str, generation: int = 1, **attributes: str) -> None:
@@ -115,9 +122,11 @@ class Driver:
         self._slices.append(name)
         await self.cluster.client.create(SLICES, {"metadata": {"name": name}, "spec": spec})
 
-    async def allocate(self, namespace: Namespace, claim: str, node: str, device: str, *users: PodView) -> None:
+    async def allocate(
+        self, namespace: Namespace, claim: str, node: str, device: str, *users: PodView, request: str = "gpu"
+    ) -> None:
         """The claim has a device of the node, and is reserved for these pods, as if a scheduler had stopped there."""
-        result = {"request": "gpu", "driver": self.name, "pool": node, "device": device}
+        result = {"request": request, "driver": self.name, "pool": node, "device": device}
         here = [{"key": "metadata.name", "operator": "In", "values": [node]}]
         allocation = {
             "devices": {"results": [result]},
@@ -153,6 +162,12 @@ def from_template(template: str) -> Object:
 def by_name(claim: str) -> Object:
     """Fields of a pod's spec: a claim that others may use, too."""
     return _using({"name": "gpu", "resourceClaimName": claim})
+
+
+def with_resource(resource: str, count: int = 1) -> Object:
+    """Fields of a pod's spec: so much of an extended resource."""
+    resources = {"requests": {"cpu": "100m", resource: str(count)}, "limits": {resource: str(count)}}
+    return {"containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": resources}]}
 
 
 def _using(entry: Object) -> Object:

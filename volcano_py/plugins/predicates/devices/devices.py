@@ -80,9 +80,11 @@ class Devices:
             refused[lacking] = True
             in_use[lacking] = wanted.fits(view.rows[lacking], everything)
         if refused.any():
-            self._write(codes, in_use, advice.IN_USE, resolvable=True)
+            has_claims = task_class.uses_claims
+            used = advice.IN_USE if has_claims else advice.USED_FOR_EXTENDED
+            self._write(codes, in_use, used, resolvable=True)
             self._write(codes, refused & self._places.is_faulty(view.rows), advice.FAULTY_POOL)
-            self._write(codes, refused, advice.NOT_THERE)
+            self._write(codes, refused, advice.NOT_THERE if has_claims else advice.NONE_FOR_EXTENDED)
 
     def reach(self, task_class: TaskClass) -> Reach:
         """How far a placement moves the answers."""
