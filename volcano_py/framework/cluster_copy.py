@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,8 @@ class ClusterCopy:
         self._is_queue = np.zeros(len(snapshot.queue_names) + 1, dtype=bool)  # by slot; the last is for -1, no queue
         self._is_queue[[queue.slot for queue in self.queues.values()]] = True
         self.elsewhere: IntVector = self._held_elsewhere()
+        self.offered = b""
+        """Another text whenever nodes have something else of the resources for which devices stand in."""
         self._counted_again: IntVector = np.zeros(len(self.axis), dtype=np.int64)
         """[R] what nodes have in common, and each of them counts."""
         self.total: IntVector = self._total()
@@ -81,6 +84,8 @@ class ClusterCopy:
             self._counted_again[dim] = each.common * max(len(without) - 1, 0)
         allocatable.setflags(write=False)
         nodes.allocatable = allocatable
+        dims = sorted(devices)
+        self.offered = str(dims).encode() + blake2b(allocatable[:, dims].tobytes(), digest_size=16).digest()
         self.total = self._total()
 
     def split_classes(self, classes: list[TaskClass | None]) -> None:

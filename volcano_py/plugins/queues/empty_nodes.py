@@ -17,8 +17,9 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class EmptyNodes:
-    """Answers follow from nodes alone. They are kept between cycles: with the node index, and those of the classes that
-    the cycle before asked for also by class, as there may be thousands. Share one in a cycle."""
+    """Answers follow from nodes alone, and from devices that stand in for resources there. They are kept between cycles:
+    with the node index, and those of the classes that the cycle before asked for also by class, as there may be
+    thousands. Share one in a cycle."""
 
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
@@ -28,10 +29,10 @@ class EmptyNodes:
                 arguments: Any = plugin.arguments
                 self._questions = Questions(arguments.node_affinity, arguments.taints)
         memory = ssn.memory(__name__)
-        index, questions, before = memory.get(_KNOWN, (None, None, {}))
-        self._before: dict[TaskClass, int] = before if index is ssn.nodes and questions == self._questions else {}
+        *basis, before = memory.get(_KNOWN, (None, None, None, {}))
+        self._before: dict[TaskClass, int] = before if basis == [ssn.nodes, self._questions, ssn.offered] else {}
         self._known: dict[TaskClass, int] = {}
-        memory[_KNOWN] = ssn.nodes, self._questions, self._known
+        memory[_KNOWN] = ssn.nodes, self._questions, ssn.offered, self._known
 
     def room(self, row: int) -> int:
         """Pods of the class in this row; 0 also for those that cannot be placed as they are."""
@@ -55,7 +56,12 @@ class EmptyNodes:
         if task_class.problem is not None:
             return 0
         asked = _encode((self._questions is None, task_class.request.tolist()))
-        key = ("room on empty nodes", asked, *verdict_key(task_class, self._questions or Questions()))
+        key = (
+            "room on empty nodes",
+            asked,
+            self._ssn.offered,
+            *verdict_key(task_class, self._questions or Questions()),
+        )
         return int(self._ssn.nodes.kept.keep(key, lambda: np.array(self._count(task_class))))
 
     def _count(self, task_class: TaskClass) -> int:
