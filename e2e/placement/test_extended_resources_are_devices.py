@@ -6,6 +6,7 @@ The test publishes what a driver would. The claims are created by the daemon.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest_asyncio
 
@@ -87,7 +88,8 @@ async def test_nodes_with_a_device_plugin_and_nodes_with_devices_take_the_pods_o
     offering: Driver, namespace: Namespace, simulated_nodes: SimulatedNodes, daemon: Daemon
 ) -> None:
     mixed = {"e2e.example.com/mixed": offering.device_class}
-    (plugin,) = (await simulated_nodes(1, labels=mixed, **{offering.resource: "2"})).names
+    itself: dict[str, Any] = {offering.resource: "2"}
+    (plugin,) = (await simulated_nodes(1, labels=mixed, **itself)).names
     (driven,) = (await simulated_nodes(1, labels=mixed)).names
     await offering.publish(driven, "gpu-0")
     await namespace.apply(gang("train", 3, node_selector=mixed, **with_resource(offering.resource)))

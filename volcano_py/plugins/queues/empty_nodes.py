@@ -17,9 +17,9 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class EmptyNodes:
-    """Answers follow from nodes alone, and from devices that stand in for resources there. They are kept between cycles:
-    with the node index, and those of the classes that the cycle before asked for also by class, as there may be
-    thousands. Share one in a cycle."""
+    """Answers follow from nodes alone, and from devices that stand in for resources. They are kept between cycles: with
+    the node index, and those of the classes that the cycle before asked for also by class, as there may be thousands.
+    Share one in a cycle."""
 
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
@@ -55,13 +55,8 @@ class EmptyNodes:
     def _room(self, task_class: TaskClass) -> int:
         if task_class.problem is not None:
             return 0
-        asked = _encode((self._questions is None, task_class.request.tolist()))
-        key = (
-            "room on empty nodes",
-            asked,
-            self._ssn.offered,
-            *verdict_key(task_class, self._questions or Questions()),
-        )
+        asked = _encode((self._questions is None, task_class.request.tolist(), self._ssn.offered))
+        key = ("room on empty nodes", asked, *verdict_key(task_class, self._questions or Questions()))
         return int(self._ssn.nodes.kept.keep(key, lambda: np.array(self._count(task_class))))
 
     def _count(self, task_class: TaskClass) -> int:

@@ -20,7 +20,7 @@ from tests.support.sessions import NAMESPACE, node, pod, pod_group
 from tests.unit.state.watched import Watched, as_status, on
 from volcano_py.api.devices.claims import DeviceClass, DeviceSelector
 from volcano_py.api.effects import DeviceBinding, ExtendedClaim, ObjectRef
-from volcano_py.api.objects import ContainerRequest, ExtendedClaimStatus, Pod
+from volcano_py.api.objects import ApiObject, ContainerRequest, ExtendedClaimStatus, Pod
 from volcano_py.state.devices.entries import extended_key
 from volcano_py.state.devices.needs import Ask, DeviceNeed, ExtendedDevices, GivenDevices, Request
 from volcano_py.state.status import TaskStatus
@@ -44,7 +44,7 @@ def key(name: str = "p") -> str:
 def watching(*objects: Any) -> Watched:
     """Two nodes, of which the first has two devices, and the pods p and q."""
     slices = resource_slice("s", "d0", "d1", on="n1")
-    pods = [mine("p"), mine("q")]
+    pods: list[ApiObject] = [mine("p"), mine("q")]
     return Watched(node("n1"), node("n2"), pod_group("g"), device_class(extended=RESOURCE), slices, pods, *objects)
 
 
@@ -64,7 +64,7 @@ def held(watched: Watched) -> list[int]:
 
 def binding(name: str, allocation: Any) -> DeviceBinding:
     request = ("container-0-request-1", GPU, 1)
-    reference = ObjectRef("ResourceClaim", *key(name).split("/"), "")
+    reference = ObjectRef("ResourceClaim", NAMESPACE, key(name).partition("/")[2], "")
     return DeviceBinding(reference, allocation, ExtendedClaim((request,), (MAPPING,)))
 
 
@@ -136,7 +136,7 @@ def test_what_is_decided_counts_until_the_watch_shows_it_and_then_it_counts_once
     watched.put(as_status(mine(on="n1"), "Running", extended_resource_claim_status=named))
     assert held(watched) == [1, 0]
     info = watched.snapshot().devices.claims[key()]
-    assert (info.name, info.uid, info.users) == ("p-made", "claim-p-made", {mine().metadata.uid})
+    assert (info.name, info.uid, [*info.users]) == ("p-made", "claim-p-made", [mine().metadata.uid])
     assert needs(watched) == (GivenDevices(devices=((GPU, 1),)),)
     watched.delete(extended_claim("p-made", mine()))
     assert held(watched) == [0, 0]

@@ -48,7 +48,8 @@ def session(*objects: Objects, tiers: Any = ((Gang, Predicates),), **options: An
     return open_session(offer, nodes, pod_group("g"), *objects, tiers=[list(tier) for tier in tiers], **options)
 
 
-def asking(name: str, count: int = 1, **more: str) -> Pod:
+def asking(name: str, count: int = 1, *, tpus: int = 0) -> Pod:
+    more = {TPU: str(tpus)} if tpus else {}
     return pod(name, group="g", devices={RESOURCE: str(count), **more})
 
 
@@ -138,7 +139,7 @@ def test_two_resources_can_be_of_either_kind_on_each_node() -> None:
         resource_slice("t2", "t0", on="n2", driver="tpu.example.com", pool="t2"),
         resource_slice("s3", "d0", on="n3"),
     ]
-    opened = session(tpus, slices, asking("p", **{TPU: "1"}), asking("q", **{TPU: "1"}))
+    opened = session(tpus, slices, asking("p", tpus=1), asking("q", tpus=1))
     assert (allocatable(opened), allocatable(opened, TPU)) == (
         {"n1": 2, "n2": 1, "n3": 1},
         {"n1": 1, "n2": 1, "n3": 0},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -52,6 +53,10 @@ def server(api: FakeApi, claims: ClaimServer) -> ClaimServer:
     return claims
 
 
+def _deleted(claims: ClaimServer, name: str, _request: Request) -> Reply:
+    return _delete(claims, name)
+
+
 def _delete(claims: ClaimServer, name: str) -> Reply:
     if claims.claims[name]["metadata"]["finalizers"]:
         return Reply(body=claims.claims[name])
@@ -85,7 +90,7 @@ async def test_the_claim_is_created_gets_its_devices_and_the_pod_names_it(
     assert api.requests[-1].path == f"{PODS}/a/status", "the pod names a claim that has its devices"
     device_bench.binder.bound(bind(), 0.0)
     await settle()
-    assert (server.claims.keys(), device_bench.binder.waiting) == ({MADE}, 0)
+    assert ([*server.claims], device_bench.binder.waiting) == ([MADE], 0)
 
 
 async def test_a_claim_that_has_its_devices_already_is_only_named(
@@ -145,7 +150,7 @@ async def test_what_is_left_of_an_earlier_attempt_goes_first(
     server.protected("left", allocation=written("gpu-0"), reservedFor=[user("a")])
     server.add("another")
     for name in ("left", "another"):
-        api.on("DELETE", f"{CLAIMS}/{name}", lambda _request, name=name: _delete(server, name))
+        api.on("DELETE", f"{CLAIMS}/{name}", partial(_deleted, server, name))
     names: list[tuple[str, Any]] = [("left", "uid-left"), ("another", "uid-before"), ("gone", "uid-gone")]
     device_bench.left["uid-a"] = [ObjectRef("ResourceClaim", "ns", name, uid) for name, uid in names]
     device_bench.binder.submit([bind()])
