@@ -175,6 +175,20 @@ def test_a_pod_that_is_gone_takes_its_decision_along() -> None:
     assert held(watched) == [0, 0]
 
 
+def test_a_confirmed_binding_is_no_reason_to_decide_again() -> None:
+    """With a device or without: what stands for the pod's extended resources while it waits is over then."""
+    watched = watching(node("n3", devices={RESOURCE: "1"}))
+    assert watched.state.assume_bound(mine().metadata.uid, "n3")
+    watched.quiet()
+    watched.put(mine(on="n3"))
+    assert Change.DECISION not in watched.reported()
+    assert assume(watched, "q", FIRST)
+    watched.put(extended_claim("q-made", mine("q"), allocation=FIRST))
+    named = ExtendedClaimStatus(request_mappings=[MAPPING], resource_claim_name="q-made")
+    watched.put(as_status(mine("q", on="n1"), "Running", extended_resource_claim_status=named))
+    assert Change.DECISION not in watched.reported()
+
+
 # -- what is left of an earlier attempt ----------------------------------------------------------------------------
 
 
