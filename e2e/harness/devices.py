@@ -136,6 +136,20 @@ class Driver:
         path = f"/apis/{API}/namespaces/{namespace.name}/resourceclaims/{claim}/status"
         await self.cluster.client.merge_patch(path, {"status": {"allocation": allocation, "reservedFor": reserved}})
 
+    async def leave(self, namespace: Namespace, pod: PodView) -> str:
+        """Create a claim as a scheduler does for the extended resource of the pod; returns the name of its request."""
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.raw["metadata"]["uid"]}
+        claim = self.claim(f"{pod.name}-left")
+        claim["metadata"] |= {
+            "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+            "ownerReferences": [{**owner, "controller": True}],
+        }
+        asked = sorted(pod.raw["spec"]["containers"][0]["resources"]["requests"])
+        request = f"container-0-request-{next(at for at, name in enumerate(asked) if '/' in name)}"
+        claim["spec"]["devices"]["requests"][0]["name"] = request
+        await namespace.apply(claim)
+        return request
+
     async def remove(self) -> None:
         for name in self._slices:
             await self.cluster.delete(f"{SLICES}/{name}")

@@ -116,23 +116,8 @@ async def test_what_a_scheduler_left_that_was_stopped_is_used_or_replaced(
         *(pod(name, node_selector=pool.selector, **with_resource(offering.resource)) for name in ("a", "b"))
     )
     pods = {each.name: each for each in await namespace.pods()}
-    for name, each in pods.items():
-        left = offering.claim(f"{name}-left")
-        left["metadata"] |= {
-            "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
-            "ownerReferences": [
-                {
-                    "apiVersion": "v1",
-                    "kind": "Pod",
-                    "name": name,
-                    "uid": each.raw["metadata"]["uid"],
-                    "controller": True,
-                }
-            ],
-        }
-        left["spec"]["devices"]["requests"][0]["name"] = "container-0-request-0"
-        await namespace.apply(left)
-    await offering.allocate(namespace, "a-left", node, "gpu-1", pods["a"], request="container-0-request-0")
+    (request,) = {await offering.leave(namespace, each) for each in pods.values()}
+    await offering.allocate(namespace, "a-left", node, "gpu-1", pods["a"], request=request)
 
     await start_daemon()
     running = {each.name: each.raw["status"] for each in await namespace.wait_phases(Running=2)}

@@ -51,6 +51,8 @@ from volcano_py.state.table.stores import DerivedStore, Store
 
 KINDS: Final = ("ResourceClaim", "DeviceClass", "ResourceSlice")
 
+NOWHERE: Final = NodeSelector()
+"""It selects no node."""
 _NOBODY: Final[frozenset[str]] = frozenset()
 
 
@@ -161,7 +163,9 @@ class Devices:
         names = {each.name for each in claim.asked.requests}
         mappings = (each for resource in extended_resources(pod) for each in asked_of(pod, resource).mappings)
         has = tuple(each for each in mappings if each.request_name in names)
-        return GivenDevices(nodes=allocation.node_selector, devices=devices, mappings=has)
+        # A claim with other requests than the pod has is of no use on any node, so it is released (framework.devices).
+        is_of_use = names == {each.request_name for each in has}
+        return GivenDevices(nodes=allocation.node_selector if is_of_use else NOWHERE, devices=devices, mappings=has)
 
     def _extended_need(self, pod: Pod, resource: str) -> ExtendedDevices | None:
         """None if no class offers the resource, or none whose selectors are understood: only nodes that have the

@@ -14,6 +14,7 @@ from tests.support.placement.devices import (
     device_class,
     extended_claim,
     on_node,
+    request,
     resource_slice,
 )
 from tests.support.sessions import NAMESPACE, node, pod, pod_group
@@ -21,6 +22,7 @@ from tests.unit.state.watched import Watched, as_status, on
 from volcano_py.api.devices.claims import DeviceClass, DeviceSelector
 from volcano_py.api.effects import DeviceBinding, ExtendedClaim, ObjectRef
 from volcano_py.api.objects import ApiObject, ContainerRequest, ExtendedClaimStatus, Pod
+from volcano_py.state.devices.devices import NOWHERE
 from volcano_py.state.devices.entries import extended_key
 from volcano_py.state.devices.needs import Ask, DeviceNeed, ExtendedDevices, GivenDevices, Request
 from volcano_py.state.status import TaskStatus
@@ -63,9 +65,9 @@ def held(watched: Watched) -> list[int]:
 
 
 def binding(name: str, allocation: Any) -> DeviceBinding:
-    request = ("container-0-request-1", GPU, 1)
+    asked = ("container-0-request-1", GPU, 1)
     reference = ObjectRef("ResourceClaim", NAMESPACE, key(name).partition("/")[2], "")
-    return DeviceBinding(reference, allocation, ExtendedClaim((request,), (MAPPING,)))
+    return DeviceBinding(reference, allocation, ExtendedClaim((asked,), (MAPPING,)))
 
 
 def assume(watched: Watched, name: str, allocation: Any) -> bool:
@@ -200,6 +202,15 @@ def test_a_claim_with_devices_is_used_again() -> None:
     assert (need.nodes, need.devices) == (on_node("n1"), ((GPU, 1),))
     assert [each.request_name for each in need.mappings] == ["container-0-request-1"]
     assert (held(watched), is_open(watched, "q")) == ([1, 0], True)
+
+
+def test_a_claim_with_other_requests_than_the_pod_has_suits_no_node() -> None:
+    """So it is released, and the pod gets another one."""
+    other = allocated(("n1", "d0"), node="n1")
+    watched = watching(extended_claim("p-left", mine(), request("gpu"), allocation=other))
+    (need,) = needs(watched)
+    assert isinstance(need, GivenDevices)
+    assert (need.nodes, need.mappings) == (NOWHERE, ())
 
 
 def test_claims_without_devices_or_that_are_deleted_are_of_no_use() -> None:
