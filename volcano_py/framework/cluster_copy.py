@@ -77,13 +77,13 @@ class ClusterCopy:
         if not devices:
             return
         nodes = self.ledger.nodes
-        allocatable = nodes.allocatable.copy()
+        allocatable, counted_again = nodes.allocatable.copy(), self._counted_again.copy()
         for dim, each in devices.items():
             without = np.flatnonzero(nodes.present & (allocatable[:, dim] == 0))
             allocatable[without, dim] = each.own[without] + each.common
-            self._counted_again[dim] = each.common * max(len(without) - 1, 0)
+            counted_again[dim] += each.common * max(len(without) - 1, 0)
         allocatable.setflags(write=False)
-        nodes.allocatable = allocatable
+        nodes.allocatable, self._counted_again = allocatable, counted_again
         dims = sorted(devices)
         self.offered = str(dims).encode() + blake2b(allocatable[:, dims].tobytes(), digest_size=16).digest()
         self.total = self._total()

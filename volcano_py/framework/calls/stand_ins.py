@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from volcano_py.framework.calls.dispatch import Dispatch
 from volcano_py.framework.cluster_copy import ClusterCopy
-from volcano_py.framework.devices.stand_ins import StandIns
 from volcano_py.framework.plugin import Plugin
 
 
@@ -16,10 +13,10 @@ def stand_in(cluster: ClusterCopy, dispatch: Dispatch) -> None:
     asks = {dim: offered[name] for dim, name in enumerate(cluster.axis.names) if name in offered}
     if not asks:
         return
-    nothing: Mapping[int, StandIns] = {}
     for plugin in dispatch.plugins:
 
-        def found(plugin: Plugin = plugin) -> Mapping[int, StandIns]:
-            return plugin.stand_ins(cluster, asks) if plugin.chooses_devices() else nothing
+        def let_stand_in(plugin: Plugin = plugin) -> None:
+            if plugin.chooses_devices():
+                cluster.let_stand_in(plugin.stand_ins(cluster, asks))
 
-        cluster.let_stand_in(dispatch.guard(plugin, "stand_ins", found, otherwise=nothing))
+        dispatch.guard(plugin, "stand_ins", let_stand_in, otherwise=None)
