@@ -52,6 +52,10 @@ async def test_a_pod_gets_a_device_and_its_status_says_which_claim_has_it(
         ],
     }
     assert (request["exactly"]["deviceClassName"], request["exactly"]["count"]) == (offering.device_class, 2)
+    # What is written if the binding fails:
+    path = f"/api/v1/namespaces/{namespace.name}/pods/a/status"
+    await namespace.cluster.client.merge_patch(path, {"status": {"extendedResourceClaimStatus": None}})
+    assert "extendedResourceClaimStatus" not in (await namespace.pods())[0].raw["status"]
 
 
 async def test_the_third_replica_of_a_deployment_waits_for_the_third_device(

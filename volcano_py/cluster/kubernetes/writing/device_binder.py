@@ -192,7 +192,7 @@ class DeviceBinder:
             if claims and not isinstance(error, StoppedError) and not await self._has_node(bind.pod):
                 for claim in claims:
                     if claim.uid in self._created:
-                        await self._extended.delete(claim)
+                        await self._extended.take_back(bind.pod, claim)
                     else:
                         await self._take_back(bind.pod, claim)
         except RequestError as problem:

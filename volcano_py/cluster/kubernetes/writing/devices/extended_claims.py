@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -53,7 +54,16 @@ class ExtendedClaims:
 
     async def name_in_status(self, pod: ObjectRef, claim: str, extended: ExtendedClaim) -> None:
         """Say in the pod's status that it has this claim, for the kubelet."""
-        status = ExtendedClaimStatus(request_mappings=list(extended.mappings), resource_claim_name=claim)
+        await self._write(pod, ExtendedClaimStatus(request_mappings=list(extended.mappings), resource_claim_name=claim))
+
+    async def take_back(self, pod: ObjectRef, claim: ObjectRef) -> None:
+        """Delete the claim of a pod that is not bound after all, also from the pod's status: its next node may need no
+        claim, and the kubelet starts no pod whose status names one that is not there."""
+        await self.delete(claim)
+        with suppress(NotFoundError):
+            await self._write(pod, None)
+
+    async def _write(self, pod: ObjectRef, status: ExtendedClaimStatus | None) -> None:
         body = {"metadata": {"uid": pod.uid}, "status": {"extendedResourceClaimStatus": status}}
 
         async def attempt() -> None:

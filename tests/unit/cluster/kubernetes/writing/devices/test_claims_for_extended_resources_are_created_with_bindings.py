@@ -105,7 +105,7 @@ async def test_a_claim_that_has_its_devices_already_is_only_named(
 
 
 async def test_if_the_pod_is_not_bound_its_claim_is_deleted_before_that_is_reported(
-    server: ClaimServer, device_bench: DeviceBench
+    api: FakeApi, server: ClaimServer, device_bench: DeviceBench
 ) -> None:
     device_bench.binder.submit([bind()])
     await eventually(lambda: device_bench.ready == ["a"])
@@ -113,6 +113,17 @@ async def test_if_the_pod_is_not_bound_its_claim_is_deleted_before_that_is_repor
     assert await device_bench.failed() == "no"
     assert server.claims == {}
     assert server.log[-1] == f"{MADE} deleted"
+    status = api.sent("PATCH", f"{PODS}/a/status")[-1].body
+    assert status == {"metadata": {"uid": "uid-a"}, "status": {"extendedResourceClaimStatus": None}}
+
+
+async def test_a_pod_that_is_gone_needs_no_status(api: FakeApi, server: ClaimServer, device_bench: DeviceBench) -> None:
+    device_bench.binder.submit([bind()])
+    await eventually(lambda: device_bench.ready == ["a"])
+    api.on("PATCH", f"{PODS}/a/status", refusal(404, "NotFound"))
+    device_bench.binder.bind_failed(bind(), RuntimeError("no"), gone=False)
+    assert await device_bench.failed() == "no"
+    assert server.claims == {}
 
 
 @pytest.mark.parametrize("failing", ["the claim's status", "the pod's status"])
