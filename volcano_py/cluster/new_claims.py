@@ -1,4 +1,4 @@
-"""The ResourceClaim that is created for extended resources of a pod."""
+"""ResourceClaims that are created for extended resources of pods."""
 
 from __future__ import annotations
 
@@ -30,3 +30,11 @@ def new_claim(pod: ObjectRef, extended: ExtendedClaim, name: str = "", uid: str 
         for request, device_class, count in extended.requests
     ]
     return ResourceClaim(metadata=metadata, spec=ResourceClaimSpec(devices=DeviceClaim(requests=requests)))
+
+
+def owner_of(claim: ResourceClaim) -> ObjectRef | None:
+    """The pod for whose extended resources the claim was created; None for any other claim."""
+    meta, owner = claim.metadata, claim.metadata.controller
+    if owner is None or owner.kind != "Pod" or meta.annotations.get(EXTENDED_CLAIM) != "true":
+        return None
+    return ObjectRef("Pod", meta.namespace, owner.name, owner.uid)

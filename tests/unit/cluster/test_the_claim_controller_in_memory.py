@@ -332,3 +332,15 @@ def test_a_claim_that_was_left_with_its_devices_is_named() -> None:
     assert running.status.extended_resource_claim_status is not None
     assert running.status.extended_resource_claim_status.resource_claim_name == "left"
     assert claims(made).keys() == {"left"}
+
+
+def test_a_claim_that_is_released_goes_and_its_pod_names_it_no_more() -> None:
+    ref = ObjectRef("Pod", NAMESPACE, "p", pod("p").metadata.uid)
+    named = ExtendedClaimStatus(request_mappings=[MAPPING], resource_claim_name="left")
+    waiting = pod("p")
+    waiting = replace(waiting, status=replace(waiting.status, extended_resource_claim_status=named))
+    made = cluster(waiting, owned("left", allocation=FIRST))
+    made.apply([ReleaseDevices(ObjectRef("ResourceClaim", NAMESPACE, "left", "claim-left"), (ref,))])
+    found = made.get("Pod", f"{NAMESPACE}/p", Pod)
+    assert found is not None
+    assert (claims(made), found.status.extended_resource_claim_status) == ({}, None)

@@ -40,6 +40,7 @@ from volcano_py.cluster.kubernetes.writing.devices.extended_claims import Extend
 from volcano_py.cluster.kubernetes.writing.pod_tasks import PodTasks
 from volcano_py.cluster.kubernetes.writing.turns import Slots
 from volcano_py.cluster.kubernetes.writing.workers import LEASE_IS_OVER, Fence, always
+from volcano_py.cluster.new_claims import owner_of
 from volcano_py.cluster.protocol import BindOutcomes
 from volcano_py.state.infos import NodeInfo
 from volcano_py.state.nodes.terms import matches
@@ -282,10 +283,13 @@ class DeviceBinder:
         await self._at_desk(reference, attempt)
 
     async def _release(self, effect: ReleaseDevices) -> None:
-        """Clear the devices of a claim, unless one of its pods has a node by now, or others use it."""
+        """Clear the devices of a claim, unless one of its pods has a node by now, or others use it. One to extended
+        resources is deleted, as its pod may need none on its next node."""
         claim, pods, ends = effect.claim, {each.uid for each in effect.pods}, self._clock.monotonic() + _RELEASED_WITHIN
+        owner: ObjectRef | None = None
 
         async def attempt(desk: _Desk) -> None:
+            nonlocal owner
             try:
                 found = await self._look(claim, desk)
             except NotFoundError:
@@ -293,6 +297,7 @@ class DeviceBinder:
             is_idle = found.status.allocation is not None and _users(found) <= pods
             if found.metadata.uid == claim.uid and is_idle and self._clock.monotonic() < ends:
                 await self._keep_only(found, [], desk)
+                owner = owner_of(found)
                 log.info("devices released", claim=claim.key, waiting=[each.key for each in effect.pods])
 
         try:
@@ -300,6 +305,8 @@ class DeviceBinder:
                 if await self._has_node(pod):
                     return
             await self._at_desk(claim, attempt)
+            if owner is not None:
+                await self._extended.take_back(owner, claim)
         except RequestError as problem:
             # As long as the pods wait, later cycles decide the same.
             log.warning("devices not released", claim=claim.key, error=str(problem))

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.cluster.device_bench import CLAIMS, PODS, ClaimServer, DeviceBench, devices, user, written
 from tests.unit.cluster.fakes import FakeApi, Reply, Request, eventually, pod_ref, refusal, settle
 from volcano_py.api.devices.claims import DELETE_PROTECTION
-from volcano_py.api.effects import Bind, DeviceBinding, ExtendedClaim, ObjectRef
+from volcano_py.api.effects import Bind, DeviceBinding, ExtendedClaim, ObjectRef, ReleaseDevices
 from volcano_py.api.objects import ContainerRequest
 
 RESOURCE = "example.com/gpu"
@@ -170,6 +170,23 @@ async def test_what_is_left_of_an_earlier_attempt_goes_first(
     (deleted,) = api.sent("DELETE")
     assert (deleted.path, deleted.body["preconditions"]) == (f"{CLAIMS}/left", {"uid": "uid-left"})
     assert server.log.index("left deleted") < server.log.index(MADE)
+
+
+async def test_a_claim_that_is_released_goes_and_its_pod_names_it_no_more(
+    api: FakeApi, server: ClaimServer, device_bench: DeviceBench
+) -> None:
+    """The pod waits; on its next node it may need none."""
+    server.protected("left", allocation=written("gpu-0"), reservedFor=[user("a")])
+    server.claims["left"]["metadata"] |= {
+        "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+        "ownerReferences": [{"kind": "Pod", "name": "a", "uid": "uid-a", "controller": True}],
+    }
+    api.on("DELETE", f"{CLAIMS}/left", partial(_deleted, server, "left"))
+    device_bench.binder.release([ReleaseDevices(ObjectRef("ResourceClaim", "ns", "left", "uid-left"), (pod_ref("a"),))])
+    await eventually(lambda: device_bench.binder.waiting == 0)
+    assert (server.claims, server.log) == ({}, ["left/status", "left", "left deleted"])
+    (status,) = [each.body["status"] for each in api.sent("PATCH", f"{PODS}/a/status")]
+    assert status == {"extendedResourceClaimStatus": None}
 
 
 async def test_nothing_is_created_by_a_scheduler_that_does_not_lead(
