@@ -54,9 +54,16 @@ class Driver:
         """Parameters that every device is set up with; one of them is null."""
         self._slices: list[str] = []
 
-    async def create_class(self) -> None:
+    @property
+    def resource(self) -> str:
+        """The extended resource that the class offers if it is created so."""
+        return f"{self.name}/gpu"
+
+    async def create_class(self, *, extended: bool = False) -> None:
         selector = {"cel": {"expression": f'device.driver == "{self.name}"'}}
-        spec = {"selectors": [selector], "config": self.config}
+        spec: Object = {"selectors": [selector], "config": self.config}
+        if extended:
+            spec["extendedResourceName"] = self.resource
         await self.cluster.client.create(CLASSES, {"metadata": {"name": self.device_class}, "spec": spec})
 
     async def publish(self, node: str, *devices: str, generation: int = 1, **attributes: str) -> None:
@@ -115,9 +122,11 @@ class Driver:
         self._slices.append(name)
         await self.cluster.client.create(SLICES, {"metadata": {"name": name}, "spec": spec})
 
-    async def allocate(self, namespace: Namespace, claim: str, node: str, device: str, *users: PodView) -> None:
+    async def allocate(
+        self, namespace: Namespace, claim: str, node: str, device: str, *users: PodView, request: str = "gpu"
+    ) -> None:
         """The claim has a device of the node, and is reserved for these pods, as if a scheduler had stopped there."""
-        result = {"request": "gpu", "driver": self.name, "pool": node, "device": device}
+        result = {"request": request, "driver": self.name, "pool": node, "device": device}
         here = [{"key": "metadata.name", "operator": "In", "values": [node]}]
         allocation = {
             "devices": {"results": [result]},
@@ -126,6 +135,20 @@ class Driver:
         reserved = [{"resource": "pods", "name": each.name, "uid": each.raw["metadata"]["uid"]} for each in users]
         path = f"/apis/{API}/namespaces/{namespace.name}/resourceclaims/{claim}/status"
         await self.cluster.client.merge_patch(path, {"status": {"allocation": allocation, "reservedFor": reserved}})
+
+    async def leave(self, namespace: Namespace, pod: PodView) -> str:
+        """Create a claim as a scheduler does for the extended resource of the pod; returns the name of its request."""
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.raw["metadata"]["uid"]}
+        claim = self.claim(f"{pod.name}-left")
+        claim["metadata"] |= {
+            "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+            "ownerReferences": [{**owner, "controller": True}],
+        }
+        asked = sorted(pod.raw["spec"]["containers"][0]["resources"]["requests"])
+        request = f"container-0-request-{next(at for at, name in enumerate(asked) if '/' in name)}"
+        claim["spec"]["devices"]["requests"][0]["name"] = request
+        await namespace.apply(claim)
+        return request
 
     async def remove(self) -> None:
         for name in self._slices:
@@ -153,6 +176,12 @@ def from_template(template: str) -> Object:
 def by_name(claim: str) -> Object:
     """Fields of a pod's spec: a claim that others may use, too."""
     return _using({"name": "gpu", "resourceClaimName": claim})
+
+
+def with_resource(resource: str, count: int = 1) -> Object:
+    """Fields of a pod's spec: so much of an extended resource."""
+    resources = {"requests": {"cpu": "100m", resource: str(count)}, "limits": {resource: str(count)}}
+    return {"containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": resources}]}
 
 
 def _using(entry: Object) -> Object:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.api.devices.claims import Allocation
-from volcano_py.api.objects import Condition
+from volcano_py.api.objects import Condition, ContainerRequest
 from volcano_py.api.reasons import Reason
 
 NO_ANNOTATIONS: Final[Mapping[str, str]] = {}
@@ -38,11 +38,30 @@ class ClaimBinding(msgspec.Struct, frozen=True):
     volume: str = ""
 
 
+class ExtendedClaim(msgspec.Struct, frozen=True):
+    """What a ResourceClaim for extended resources of a pod asks for, and what the pod's status says of it.
+
+    Attributes:
+        requests: name, device class and count.
+        mappings: which container uses which request.
+    """
+
+    requests: tuple[tuple[str, str, int], ...]
+    mappings: tuple[ContainerRequest, ...]
+
+
 class DeviceBinding(msgspec.Struct, frozen=True):
-    """A ResourceClaim is reserved for the pod. `allocation`: what it gets; None if it has its devices already."""
+    """A ResourceClaim is reserved for the pod. `allocation`: what it gets; None if it has its devices already.
+    `extended` is set for the claim to extended resources of the pod, which is created first if it has no UID."""
 
     claim: ObjectRef
     allocation: Allocation | None = None
+    extended: ExtendedClaim | None = None
+
+    @property
+    def creates(self) -> bool:
+        """Whether the claim does not exist yet."""
+        return self.extended is not None and not self.claim.uid
 
 
 class Bind(msgspec.Struct, frozen=True):

@@ -285,6 +285,21 @@ class PodClaimStatus(ApiObject, frozen=True):
     resource_claim_name: str | None = None
 
 
+class ContainerRequest(ApiObject, frozen=True):
+    """Which request of a ResourceClaim has the devices for an extended resource of a container."""
+
+    container_name: str = ""
+    resource_name: str = ""
+    request_name: str = ""
+
+
+class ExtendedClaimStatus(ApiObject, frozen=True):
+    """The ResourceClaim that was created for extended resources of the pod."""
+
+    request_mappings: list[ContainerRequest] = []
+    resource_claim_name: str = ""
+
+
 class PodStatus(ApiObject, frozen=True):
     phase: str = "Pending"
     start_time: datetime | None = None
@@ -296,6 +311,7 @@ class PodStatus(ApiObject, frozen=True):
     resources: ResourceRequirements | None = None
     """Granted to and used by the pod as a whole, where it asks for resources as a whole."""
     resource_claim_statuses: list[PodClaimStatus] = []
+    extended_resource_claim_status: ExtendedClaimStatus | None = None
 
 
 class Pod(ApiObject, frozen=True):

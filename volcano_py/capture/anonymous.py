@@ -18,10 +18,12 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.api import names
+from volcano_py.api.devices.claims import CLASS_AS_RESOURCE
 from volcano_py.api.devices.slices import ResourceSlice
-from volcano_py.api.objects import ApiObject
+from volcano_py.api.objects import ApiObject, Pod
 from volcano_py.capture.model import Capture, CapturedEvent
 from volcano_py.cluster.manifests import Stored
+from volcano_py.state.extended.asked import extended_resources
 
 _WORD: Final = re.compile(r"[A-Za-z0-9]+")
 _UID: Final = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -87,6 +89,7 @@ _AS_THEY_ARE: Final = frozenset(
         *("topologyPolicy", "plugins", "runningEstimate", "runningDuration", "maximumVolumeSize", "hostIP", "mode"),
         *("allocationMode", "attributes", "expression", "matchAttribute", "distinctAttribute"),
         *("policies", "resReserved", "numares", "cpuDetail", "allocations"),
+        *("extendedResourceName", "resourceName"),
         *("controlledResources", "reclaimPolicy", names.RESOURCE_STRATEGY_TYPE, names.RESOURCE_STRATEGY_WEIGHT),
         *(names.NUMA_POLICY, names.NETWORK_TOPOLOGY_MODE, names.NODE_GROUP_LIMITS),
     }
@@ -137,7 +140,7 @@ class _Words:
     def of(cls, capture: Capture) -> _Words:
         """Those of a capture; the words of its configuration and the names of its schedulers and drivers stay."""
         drivers = [obj.spec.driver for _, obj in capture.items if isinstance(obj, ResourceSlice)]
-        staying = (capture.configuration, *capture.scheduler_names, *drivers)
+        staying = (capture.configuration, *capture.scheduler_names, *drivers, *_asked_as_resources(capture))
         kept = {word for text in staying for word in _WORD.findall(text)}
         texts = [capture.default_queue, capture.leader, capture.sharding.name if capture.sharding else ""]
         for _, obj in capture.items:
@@ -187,6 +190,13 @@ class _Words:
             return item if key in _AS_THEY_ARE else self._value(item)
         field = _field(key, item)
         return item if field in _AS_THEY_ARE and key not in ("state", "status") else self._value(item, field)
+
+
+def _asked_as_resources(capture: Capture) -> set[str]:
+    """Names of device classes that pods ask for as resources: names of resources stay, and so must these."""
+    pods = (obj for _, obj in capture.items if isinstance(obj, Pod))
+    asked = {name for pod in pods for name in extended_resources(pod)}
+    return {name.removeprefix(CLASS_AS_RESOURCE) for name in asked if name.startswith(CLASS_AS_RESOURCE)}
 
 
 def _is_map(field: str, item: Any) -> bool:

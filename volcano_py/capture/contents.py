@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from volcano_py.api.devices.claims import EXTENDED_CLAIM
 from volcano_py.api.names import GROUP_NAME, OLD_SLA_WAITING_TIME, VGPU_NO_USE_TYPE, VGPU_USE_TYPE
 from volcano_py.api.objects import ApiObject, ObjectMeta, Pod, PodSpec, Volume, metadata_of
 from volcano_py.api.volumes import PersistentVolumeClaimSpec
@@ -22,7 +23,7 @@ _M = TypeVar("_M", bound=ObjectMeta)
 
 _VOLCANO: Final = "volcano.sh"
 # Keys that are not Volcano's by their prefix.
-_WITHOUT_PREFIX: Final = frozenset({GROUP_NAME, OLD_SLA_WAITING_TIME, VGPU_USE_TYPE, VGPU_NO_USE_TYPE})
+_WITHOUT_PREFIX: Final = frozenset({GROUP_NAME, OLD_SLA_WAITING_TIME, VGPU_USE_TYPE, VGPU_NO_USE_TYPE, EXTENDED_CLAIM})
 _OF_VOLUMES: Final = frozenset(
     {"pv.kubernetes.io", "volume.kubernetes.io", "volume.beta.kubernetes.io", "storageclass.kubernetes.io"}
 )

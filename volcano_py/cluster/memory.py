@@ -226,9 +226,9 @@ class MemoryCluster:
         self._preparing[bind.pod.uid] = bind
 
     def _bind(self, bind: Bind) -> None:
-        pod = self._pod(bind.pod.key, bind.pod.uid)
-        if pod is not None:
+        if self._pod(bind.pod.key, bind.pod.uid) is not None:
             self._devices.reserve(bind)
+        if (pod := self._pod(bind.pod.key, bind.pod.uid)) is not None:  # (its status may name another claim now)
             self.binds[bind.pod.key] = bind.node
             spec = msgspec.structs.replace(pod.spec, node_name=bind.node)
             annotations = {**pod.metadata.annotations, **bind.annotations, names.CHARGED_QUEUE: bind.queue}

@@ -20,9 +20,10 @@ from volcano_py.api.devices.claims import (
     ResourceClaimStatus,
     ResourceClaimTemplate,
 )
-from volcano_py.api.effects import Bind, ReleaseDevices
-from volcano_py.api.objects import OwnerReference, Pod, PodClaimStatus
+from volcano_py.api.effects import Bind, DeviceBinding, ExtendedClaim, ObjectRef, ReleaseDevices
+from volcano_py.api.objects import ExtendedClaimStatus, OwnerReference, Pod, PodClaimStatus
 from volcano_py.cluster.memory_volumes import Store
+from volcano_py.cluster.new_claims import new_claim, owner_of
 
 _CLAIM: Final = "ResourceClaim"
 _TEMPLATE: Final = "ResourceClaimTemplate"
@@ -36,7 +37,10 @@ class MemoryDevices:
 
     def reserve(self, bind: Bind) -> None:
         """Write what the scheduler has chosen for the claims of a pod."""
-        for binding in bind.devices:
+        for decided in bind.devices:
+            binding = decided
+            if decided.extended is not None:
+                binding = self._with_claim(bind.pod, decided, decided.extended)
             claim = self._store.get(_CLAIM, binding.claim.key, ResourceClaim)
             if claim is None or claim.metadata.uid != binding.claim.uid:
                 continue
@@ -48,6 +52,26 @@ class MemoryDevices:
             status = ResourceClaimStatus(allocation=allocation, reserved_for=users)
             self._store.put(_CLAIM, replace(claim, metadata=metadata, status=status))
 
+    def _with_claim(self, pod: ObjectRef, binding: DeviceBinding, extended: ExtendedClaim) -> DeviceBinding:
+        """The same with a claim that exists and that the pod's status names."""
+        reference = binding.claim
+        if binding.creates:
+            for left in self._store.objects(_CLAIM, ResourceClaim):
+                if owner_of(left) == pod:
+                    self._store.remove(_CLAIM, left.metadata.key)
+            suffix = hashlib.sha256(pod.uid.encode()).hexdigest()[:5]
+            claim = new_claim(pod, extended, f"{pod.name}-extended-resources-{suffix}", f"resourceclaim-{pod.uid}")
+            self._store.put(_CLAIM, claim)
+            reference = ObjectRef(_CLAIM, pod.namespace, claim.metadata.name, claim.metadata.uid)
+        status = ExtendedClaimStatus(request_mappings=list(extended.mappings), resource_claim_name=reference.name)
+        self._name_in_status(pod, status)
+        return replace(binding, claim=reference)
+
+    def _name_in_status(self, pod: ObjectRef, claim: ExtendedClaimStatus | None) -> None:
+        found = self._store.get("Pod", pod.key, Pod)
+        if found is not None and found.metadata.uid == pod.uid:
+            self._store.put("Pod", replace(found, status=replace(found.status, extended_resource_claim_status=claim)))
+
     def release(self, effect: ReleaseDevices) -> None:
         """Clear the devices of a claim, unless a pod that runs uses it."""
         claim = self._store.get(_CLAIM, effect.claim.key, ResourceClaim)
@@ -57,7 +81,11 @@ class MemoryDevices:
         pods = [self._store.get("Pod", each.key, Pod) for each in effect.pods]
         has_node = any(pod is not None and pod.metadata.uid in users and pod.spec.node_name for pod in pods)
         if users <= {each.uid for each in effect.pods} and not has_node:
-            self._store.put(_CLAIM, replace(claim, status=ResourceClaimStatus()))
+            if (owner := owner_of(claim)) is not None:
+                self._store.remove(_CLAIM, claim.metadata.key)
+                self._name_in_status(owner, None)
+            else:
+                self._store.put(_CLAIM, replace(claim, status=ResourceClaimStatus()))
 
     def run(self) -> None:
         """Do all there is to do."""

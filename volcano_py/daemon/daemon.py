@@ -163,6 +163,7 @@ class Daemon:
             on_prepared=self._outcomes.prepared,
             find_node=self._state.node,
             find_vacant=self._state.vacant_claim,
+            find_extended=self._state.extended_claims,
             on_status_given_up=self._status_given_up,
             on_admitted=partial(self._learn, kinds.POD_GROUP.name),
             binds_in_flight=self._options.binds_in_flight,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from volcano_py.api.reasons import Reason
+from volcano_py.framework.devices.stand_ins import StandIns
 from volcano_py.framework.job import Job
 from volcano_py.framework.refusals import Refusals
 from volcano_py.framework.topology.sub_groups import SubGroups, divide
@@ -53,8 +55,11 @@ class ClusterCopy:
         self._is_queue = np.zeros(len(snapshot.queue_names) + 1, dtype=bool)  # by slot; the last is for -1, no queue
         self._is_queue[[queue.slot for queue in self.queues.values()]] = True
         self.elsewhere: IntVector = self._held_elsewhere()
-        own: IntVector = self.ledger.nodes.allocatable[self.ledger.nodes.present].sum(axis=0)
-        self.total: IntVector = own + self.elsewhere
+        self.offered = b""
+        """Another text whenever nodes have something else of the resources for which devices stand in."""
+        self._counted_again: IntVector = np.zeros(len(self.axis), dtype=np.int64)
+        """[R] what nodes have in common, and each of them counts."""
+        self.total: IntVector = self._total()
         self._jobs: dict[int, Job] = {}
         self._by_job: tuple[Rows, list[int]] | None = None
         self._sub_groups: dict[int, SubGroups | None] = {}
@@ -62,6 +67,26 @@ class ClusterCopy:
         self._best_effort = self._best_effort_pending()
         self._refusals = Refusals()
         self.absent_node = self.refusal(Reason.NODES_REFUSE, "node(s) did not exist", resolvable=False)
+
+    def _total(self) -> IntVector:
+        own: IntVector = self.ledger.nodes.allocatable[self.ledger.nodes.present].sum(axis=0)
+        return own + self.elsewhere - self._counted_again
+
+    def let_stand_in(self, devices: Mapping[int, StandIns]) -> None:
+        """Nodes that do not have a resource (by position on the axis) have these devices for it from now on."""
+        if not devices:
+            return
+        nodes = self.ledger.nodes
+        allocatable, counted_again = nodes.allocatable.copy(), self._counted_again.copy()
+        for dim, each in devices.items():
+            without = np.flatnonzero(nodes.present & (allocatable[:, dim] == 0))
+            allocatable[without, dim] = each.own[without] + each.common
+            counted_again[dim] += each.common * max(len(without) - 1, 0)
+        allocatable.setflags(write=False)
+        nodes.allocatable, self._counted_again = allocatable, counted_again
+        dims = sorted(devices)
+        self.offered = str(dims).encode() + blake2b(allocatable[:, dims].tobytes(), digest_size=16).digest()
+        self.total = self._total()
 
     def split_classes(self, classes: list[TaskClass | None]) -> None:
         """Use these classes [C] from now on; the ledger has their rows."""
@@ -157,7 +182,8 @@ class ClusterCopy:
         requests, left = self.ledger.classes.request[tasks.task_class[rows]], nodes.allocatable.copy()
         for column in range(left.shape[1]):
             np.subtract.at(left[:, column], tasks.node[rows], requests[:, column])
-        available: IntVector = np.maximum(left[nodes.present], 0).sum(axis=0) + self.elsewhere
+        theirs: IntVector = np.maximum(left[nodes.present], 0).sum(axis=0) + self.elsewhere
+        available: IntVector = np.maximum(theirs - self._counted_again, 0)
         return available
 
     # -- tasks -----------------------------------------------------------------------------------------------------

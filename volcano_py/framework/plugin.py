@@ -29,6 +29,7 @@ from volcano_py.api.report import NamespaceShare, TierUse
 from volcano_py.config.arguments import Arguments, NoArguments
 from volcano_py.config.flags import Flags
 from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.devices.stand_ins import StandIns
 from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.domain_scores import DomainScore
 from volcano_py.framework.eviction.units import Need, Unit, Verdict
@@ -37,6 +38,7 @@ from volcano_py.framework.ordering.outlook import Outlook
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.views import ClassesView, Codes, Counts, NodeView, Scores
 from volcano_py.framework.votes import Ballot, Room
+from volcano_py.state.devices.needs import Ask
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
@@ -353,6 +355,16 @@ class Plugin:
         before the session opens.
         """
         return False
+
+    def stand_ins(self, cluster: ClusterCopy, asks: Mapping[int, Ask]) -> Mapping[int, StandIns]:  # noqa: ARG002
+        """Which nodes have devices that stand in for extended resources, where they do not have these themselves.
+
+        Not a point of its own. Asked before the session opens, of a plugin that `chooses_devices`.
+
+        Args:
+            asks: by position on the resource axis, one device of the class that offers the resource.
+        """
+        return {}
 
     def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
         """Why no node at all can take the class. The first refusal wins."""

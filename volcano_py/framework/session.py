@@ -14,6 +14,7 @@ from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.chosen import admit
 from volcano_py.framework.calls.combined import CombinedAnswers
 from volcano_py.framework.calls.dispatch import Dispatch
+from volcano_py.framework.calls.stand_ins import stand_in
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.devices.claim_users import RELEASES, jobs_awaiting_release
 from volcano_py.framework.eviction.leaving import Leaving
@@ -94,6 +95,7 @@ class Session(ClusterCopy):
             plugin.memory = self.memory(plugin.name)
         self.ask = CombinedAnswers(self.dispatch, self.ledger, self.queues)
         admit(self, self.dispatch)
+        stand_in(self, self.dispatch)
         tell_apart(self, self.dispatch)
         resting = resting or Resting()
         self.resting: dict[int, RestingJob] = resting.recall(self, configuration)

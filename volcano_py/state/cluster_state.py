@@ -19,6 +19,7 @@ from volcano_py.api.effects import (
     Bind,
     ClaimBinding,
     DeviceBinding,
+    ObjectRef,
     PodCondition,
     PodGroupStatusUpdate,
 )
@@ -390,6 +391,10 @@ class ClusterState:
     def vacant_claim(self, key: str) -> ClaimMeta | None:
         """Metadata of the ResourceClaim (namespace/name) as it was seen last, if it had neither devices nor users."""
         return self._claims.devices.vacant(key)
+
+    def extended_claims(self, namespace: str, pod: str) -> list[ObjectRef]:
+        """ResourceClaims for extended resources of the pod with that UID, as they were seen last."""
+        return self._claims.devices.extended_claims(namespace, pod)
 
     def has_pod(self, uid: str) -> bool:
         """Whether the pod counts: it is this scheduler's and has not ended outside a PodGroup, or it has a node."""

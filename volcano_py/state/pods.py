@@ -391,6 +391,7 @@ class Pods:
         status = tasks.status.item(row)
         labels = {} if status == TaskStatus.PENDING else info.labels
         task_class = tasks.task_class.item(row)
+        claims = () if status in _SETTLING else info.device_claims  # (those of waiting pods need not exist)
         return (
             status,
             self._terms.profile(tasks.labels.item(row)),
@@ -401,7 +402,7 @@ class Pods:
             tasks.priority.item(row),
             tasks.pod_priority.item(row),
             tasks.deadline.item(row),
-            replace(info, labels=labels, condition=None, on_its_way=None, nominated_node=""),
+            replace(info, labels=labels, device_claims=claims, condition=None, on_its_way=None, nominated_node=""),
         )
 
     def _remove(self, uid: str) -> Change:

@@ -79,7 +79,8 @@ def read_job(group: PodGroup, default_queue: str) -> ParsedJob:
     unusable = [*_negative_minimums(group)]
     units: dict[str, int] | None = None
     if group.spec.min_resources is not None:
-        amounts = _quota_names(group.spec.min_resources)
+        # (how many devices a job needs of ResourceClaims, its pods say)
+        amounts = _without(_quota_names(group.spec.min_resources))
         units, unreadable = read_amounts(
             amounts, "spec.minResources", Rounding.UP, LARGEST_SUM, of_negative=_NOT_NEGATIVE
         )

@@ -27,7 +27,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.api.requests import PodRequests, RequestError
 from volcano_py.state.cards.asked import PARTS_OF_CARDS, CardsAsked, cards_asked, wish_fault
 from volcano_py.state.classes.unsupported import not_chosen, strict_policy
-from volcano_py.state.devices.needs import DeviceNeed
+from volcano_py.state.devices.needs import DeviceNeed, ExtendedDevices
 from volcano_py.state.numa.asked import CpusAsked, cpus_asked
 from volcano_py.state.table.axis import CPU, MEMORY, IntVector
 from volcano_py.state.table.units import whole_units
@@ -150,6 +150,16 @@ class TaskClass(msgspec.Struct, frozen=True, eq=False):
         return self.signature.devices
 
     @property
+    def extended(self) -> tuple[ExtendedDevices, ...]:
+        """Extended resources of such a pod for which devices stand in on some nodes."""
+        return tuple(need for need in self.devices if isinstance(need, ExtendedDevices))
+
+    @property
+    def uses_claims(self) -> bool:
+        """Whether such a pod needs claims to devices on any node."""
+        return _uses_claims(self.devices)
+
+    @property
     def disks(self) -> tuple[Disk, ...]:
         """Disks that such a pod names itself, without a claim."""
         return self.signature.disks
@@ -183,6 +193,10 @@ class TaskClass(msgspec.Struct, frozen=True, eq=False):
         return np.flatnonzero(self.request)
 
 
+def _uses_claims(devices: tuple[DeviceNeed, ...]) -> bool:
+    return any(not isinstance(need, ExtendedDevices) for need in devices)
+
+
 def signature_of(pod: Pod, volumes: tuple[Need, ...] = (), devices: tuple[DeviceNeed, ...] = ()) -> Signature:
     """The signature of a pod whose claims require `volumes` and `devices`.
 
@@ -194,7 +208,7 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = (), devices: tuple[Device
     units["pods"] = 1
     cards, cpus = cards_asked(pod), cpus_asked(pod)
     requested = {name for name, value in units.items() if value}
-    problem = unreadable or _problem(pod, capped, requested, cards, cpus, uses_devices=bool(devices))
+    problem = unreadable or _problem(pod, capped, requested, cards, cpus, uses_devices=_uses_claims(devices))
     terms, spreads = affinity_terms(pod), spreads_of(pod)
     # Labels are left out: most would split classes for nothing. Those that some term looks at do so in class_split.
     return Signature(

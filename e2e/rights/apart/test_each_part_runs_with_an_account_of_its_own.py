@@ -13,7 +13,7 @@ from typing import Final
 from e2e.conftest import Configure, SimulatedNodes
 from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
-from e2e.harness.devices import Driver, by_name, from_template
+from e2e.harness.devices import Driver, by_name, from_template, with_resource
 from e2e.harness.install import SERVICE_ACCOUNT, SYSTEM_NAMESPACE
 from e2e.harness.jobs import Jobs, job, task
 from e2e.harness.namespace import Namespace
@@ -126,8 +126,9 @@ async def volumes(namespace: Namespace, node: str, selector: Mapping[str, str]) 
 
 
 async def devices(driver: Driver, namespace: Namespace, node: str, selector: Mapping[str, str]) -> None:
-    """One for the claim that is generated for a pod, and one for two pods: for the later one, the claim is read."""
-    await driver.publish(node, "gpu-0", "gpu-1")
+    """One for the claim that is generated for a pod, and one for two pods: for the later one, the claim is read. One
+    more for an extended resource of a pod, for which a claim is left of an earlier attempt."""
+    await driver.publish(node, "gpu-0", "gpu-1", "gpu-2")
     await namespace.apply(driver.template("gpu"), pod("device", node_selector=selector, **from_template("gpu")))
     first, later = (
         pod(name, node_selector=selector, labels={"shares": name}, **by_name("shared")) for name in ("first", "later")
@@ -135,6 +136,14 @@ async def devices(driver: Driver, namespace: Namespace, node: str, selector: Map
     await namespace.apply(driver.claim("shared"), first)
     await namespace.wait_phases(Running=1, selector="shares=first")
     await namespace.apply(later)
+
+    asked = with_resource(f"deviceclass.resource.kubernetes.io/{driver.device_class}")
+    gates = [{"name": "e2e.example.com/gate"}]
+    await namespace.apply(pod("extended", node_selector=selector, schedulingGates=gates, **asked))
+    (extended,) = [each for each in await namespace.pods() if each.name == "extended"]
+    await driver.leave(namespace, extended)
+    path = f"/api/v1/namespaces/{namespace.name}/pods/extended"
+    await namespace.cluster.client.merge_patch(path, {"spec": {"schedulingGates": None}})
 
 
 async def a_queue_that_is_closed(namespace: Namespace, create_queues: CreateQueues) -> None:

@@ -11,6 +11,7 @@ import msgspec
 from tests.support.sessions import NAMESPACE
 from volcano_py.api.devices.claims import (
     EXACT_COUNT,
+    EXTENDED_CLAIM,
     AllocatedDevices,
     Allocation,
     CelSelector,
@@ -61,10 +62,14 @@ def cel(*expressions: str) -> list[DeviceSelector]:
     return [DeviceSelector(cel=CelSelector(expression=each)) for each in expressions]
 
 
-def device_class(name: str = GPU, *expressions: str, config: Sequence[dict[str, Any]] = ()) -> DeviceClass:
-    """A class of the driver's devices, unless other expressions say what is in it; `config` are opaque parameters."""
+def device_class(
+    name: str = GPU, *expressions: str, config: Sequence[dict[str, Any]] = (), extended: str = ""
+) -> DeviceClass:
+    """A class of the driver's devices, unless other expressions say what is in it; `config` are opaque parameters. It
+    offers the resource `extended`."""
     selectors = cel(*(expressions or (f'device.driver == "{DRIVER}"',)))
-    spec = DeviceClassSpec(selectors=selectors, config=[{"opaque": each} for each in config])
+    opaque = [{"opaque": each} for each in config]
+    spec = DeviceClassSpec(selectors=selectors, config=opaque, extended_resource_name=extended)
     return DeviceClass(metadata=ObjectMeta(name=name, uid=f"class-{name}"), spec=spec)
 
 
@@ -192,6 +197,18 @@ def device_claim(
             allocation=allocation, reserved_for=[Consumer(resource="pods", name=each, uid=each) for each in users]
         ),
     )
+
+
+def extended_claim(
+    name: str, pod: Pod, *requests: DeviceRequest, allocation: Allocation | None = None, **more: Any
+) -> ResourceClaim:
+    """A claim that a scheduler has created for extended resources of the pod; it is reserved for it if it has
+    devices."""
+    users = [pod.metadata.uid] if allocation is not None else []
+    asked = requests or (request("container-0-request-1"),)
+    found = device_claim(name, *asked, allocation=allocation, users=users, owner=pod.metadata.uid, **more)
+    metadata = msgspec.structs.replace(found.metadata, annotations={EXTENDED_CLAIM: "true"})
+    return msgspec.structs.replace(found, metadata=metadata)
 
 
 def with_claims(pod: Pod, *claims: str, generated: Mapping[str, str | None] | None = None) -> Pod:

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.unit.capture.clusters import LISTS
+from volcano_py.api.devices.claims import DeviceClass
 from volcano_py.api.devices.slices import ResourceSlice
 from volcano_py.api.objects import Pod, metadata_of
 from volcano_py.capture.anonymous import anonymized
@@ -340,6 +341,52 @@ def test_cpus_still_belong_to_their_node_and_pods() -> None:
     (shown,) = spec.pod_allocations
     assert (shown.namespace, shown.name) == (pod.metadata.namespace, pod.metadata.name) != ("rocket", "payload-0")
     assert shown.container_allocations[0].allocations == {"cpu": "3"}
+
+
+OFFERS = """
+kind: DeviceClass
+metadata: {name: acme-tesla}
+spec: {extendedResourceName: acme.com/rocket}
+---
+kind: DeviceClass
+metadata: {name: acme-engine}
+---
+kind: Pod
+metadata: {name: payload-0, namespace: rocket, uid: "1"}
+spec:
+  containers:
+  - name: engine
+    resources: {requests: {acme.com/rocket: "1", deviceclass.resource.kubernetes.io/acme-engine: "1"}}
+status:
+  extendedResourceClaimStatus:
+    resourceClaimName: payload-0-extended-resources-x7k2p
+    requestMappings: [{containerName: engine, resourceName: acme.com/rocket, requestName: container-0-request-0}]
+---
+kind: ResourceClaim
+metadata:
+  name: payload-0-extended-resources-x7k2p
+  namespace: rocket
+  annotations: {resource.kubernetes.io/extended-resource-claim: "true"}
+"""
+
+
+def test_device_classes_still_offer_the_resources_that_pods_ask_for() -> None:
+    other = anonymized(of_manifests(read_text(OFFERS)))
+    pod = next(obj for obj in (obj for _, obj in other.items) if isinstance(obj, Pod))
+    classes = {obj.metadata.name: obj for _, obj in other.items if isinstance(obj, DeviceClass)}
+    (claim,) = [obj for kind, obj in other.items if kind == "ResourceClaim"]
+
+    assert set(pod.spec.containers[0].resources.requests) == {
+        "acme.com/rocket",
+        "deviceclass.resource.kubernetes.io/acme-engine",
+    }
+    assert "acme-engine" in classes
+    assert [each.spec.extended_resource_name for each in classes.values()].count("acme.com/rocket") == 1
+    status = pod.status.extended_resource_claim_status
+    assert status is not None
+    assert status.resource_claim_name == metadata_of(claim).name != "payload-0-extended-resources-x7k2p"
+    assert status.request_mappings[0].resource_name == "acme.com/rocket"
+    assert metadata_of(claim).annotations == {"resource.kubernetes.io/extended-resource-claim": "true"}
 
 
 def test_the_command_line_writes_it(tmp_path: Path) -> None:

@@ -159,6 +159,8 @@ class DeviceBench:
         self.gone: list[str] = []
         self.vacant: dict[str, ClaimMeta] = {}
         """Claims (namespace/name) that are known to have no devices."""
+        self.left: dict[str, list[ObjectRef]] = {}
+        """UID of a pod → claims that are left of earlier attempts to give it extended resources."""
         self.outcomes, self.clock = outcomes, clock
         self.binder = DeviceBinder(
             client,
@@ -168,6 +170,7 @@ class DeviceBench:
             on_prepared=lambda each: self.prepared.append(each.pod.name),
             find_node=lambda name: None if name in self.gone else NodeInfo(name),
             find_vacant=self.vacant.get,
+            find_extended=lambda _namespace, pod: self.left.get(pod, []),
             fence=lambda: self.leads,
             clock=clock,
         )

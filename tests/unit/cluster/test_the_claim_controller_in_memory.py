@@ -10,6 +10,7 @@ from tests.support.sessions import NAMESPACE, pod
 from tests.unit.cluster.fakes import DeafSink
 from volcano_py.api.devices.claims import (
     DELETE_PROTECTION,
+    EXTENDED_CLAIM,
     POD_CLAIM_NAME,
     AllocatedDevices,
     Allocation,
@@ -25,8 +26,16 @@ from volcano_py.api.devices.claims import (
     ResourceClaimTemplate,
     TemplateSpec,
 )
-from volcano_py.api.effects import Bind, DeviceBinding, Evict, ObjectRef, ReleaseDevices
-from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference, Pod, PodClaimStatus
+from volcano_py.api.effects import Bind, DeviceBinding, Evict, ExtendedClaim, ObjectRef, ReleaseDevices
+from volcano_py.api.objects import (
+    ApiObject,
+    ContainerRequest,
+    ExtendedClaimStatus,
+    ObjectMeta,
+    OwnerReference,
+    Pod,
+    PodClaimStatus,
+)
 from volcano_py.cluster.memory import MemoryCluster
 
 GPU = ResourceClaimSpec(
@@ -272,3 +281,66 @@ def test_a_claim_that_was_replaced_keeps_them_too() -> None:
     made, effect = cluster(claim("shared", allocation=FIRST)), release()
     made.apply([replace(effect, claim=replace(effect.claim, uid="of-before"))])
     assert the_claim(made).status.allocation == FIRST
+
+
+# -- extended resources --------------------------------------------------------------------------------------------
+
+
+REQUEST = "container-0-request-0"
+MAPPING = ContainerRequest(container_name="main", resource_name="example.com/gpu", request_name=REQUEST)
+
+
+def bound_with(reference: ObjectRef, allocation: Allocation | None) -> Bind:
+    ref = ObjectRef("Pod", NAMESPACE, "p", pod("p").metadata.uid)
+    extended = ExtendedClaim(((REQUEST, "gpu", 1),), (MAPPING,))
+    return Bind(ref, "n1", "team/g", devices=(DeviceBinding(reference, allocation, extended),))
+
+
+def owned(name: str, **status: Any) -> ResourceClaim:
+    owner = OwnerReference(kind="Pod", name="p", uid=pod("p").metadata.uid, controller=True)
+    return claim(name, annotations={EXTENDED_CLAIM: "true"}, owner_references=[owner], **status)
+
+
+def test_a_pod_gets_a_claim_for_its_extended_resources_and_names_it() -> None:
+    made = cluster(pod("p"), owned("left"), claim("other"))
+    made.apply([bound_with(ObjectRef("ResourceClaim", NAMESPACE, "to be made", ""), FIRST)])
+    found = claims(made)
+    (name,) = found.keys() - {"other"}
+    assert name.startswith("p-extended-resources-")
+    assert (found[name].status.allocation, [each.name for each in found[name].status.reserved_for]) == (FIRST, ["p"])
+    (request,) = found[name].spec.devices.requests
+    assert request.exactly is not None
+    assert (request.name, request.exactly.device_class_name) == (REQUEST, "gpu")
+    running = made.get("Pod", f"{NAMESPACE}/p", Pod)
+    assert running is not None
+    assert running.spec.node_name == "n1"
+    assert running.status.extended_resource_claim_status == ExtendedClaimStatus(
+        request_mappings=[MAPPING], resource_claim_name=name
+    )
+    made.settle()
+    assert claims(made).keys() == {name, "other"}
+    made.remove("Pod", f"{NAMESPACE}/p")
+    made.settle()
+    assert claims(made).keys() == {"other"}, "it goes with its pod"
+
+
+def test_a_claim_that_was_left_with_its_devices_is_named() -> None:
+    made = cluster(pod("p"), owned("left", allocation=FIRST))
+    made.apply([bound_with(ObjectRef("ResourceClaim", NAMESPACE, "left", "claim-left"), None)])
+    running = made.get("Pod", f"{NAMESPACE}/p", Pod)
+    assert running is not None
+    assert running.status.extended_resource_claim_status is not None
+    assert running.status.extended_resource_claim_status.resource_claim_name == "left"
+    assert claims(made).keys() == {"left"}
+
+
+def test_a_claim_that_is_released_goes_and_its_pod_names_it_no_more() -> None:
+    ref = ObjectRef("Pod", NAMESPACE, "p", pod("p").metadata.uid)
+    named = ExtendedClaimStatus(request_mappings=[MAPPING], resource_claim_name="left")
+    waiting = pod("p")
+    waiting = replace(waiting, status=replace(waiting.status, extended_resource_claim_status=named))
+    made = cluster(waiting, owned("left", allocation=FIRST))
+    made.apply([ReleaseDevices(ObjectRef("ResourceClaim", NAMESPACE, "left", "claim-left"), (ref,))])
+    found = made.get("Pod", f"{NAMESPACE}/p", Pod)
+    assert found is not None
+    assert (claims(made), found.status.extended_resource_claim_status) == ({}, None)

@@ -18,6 +18,10 @@ DELETE_PROTECTION: Final = "resource.kubernetes.io/delete-protection"
 """Finalizer of a claim that has devices."""
 POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 """Annotation of a generated claim: which claim of its pod it is."""
+EXTENDED_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
+"""Annotation ("true") of a claim that a scheduler has created for extended resources of the pod that owns it."""
+CLASS_AS_RESOURCE: Final = "deviceclass.resource.kubernetes.io/"
+"""With the name of a DeviceClass: the extended resource that every class offers."""
 EXACT_COUNT: Final = "ExactCount"
 ALL_DEVICES: Final = "All"
 MOST_DEVICES: Final = 32
@@ -45,10 +49,12 @@ class DeviceToleration(ApiObject, frozen=True):
 
 
 class DeviceClassSpec(ApiObject, frozen=True):
-    """`config` is for drivers, and copied into allocations."""
+    """`config` is for drivers, and copied into allocations. Where nodes do not have the extended resource
+    `extended_resource_name`, devices of the class stand in for it (KEP 5004)."""
 
     selectors: list[DeviceSelector] = []
     config: list[dict[str, Any]] = []
+    extended_resource_name: str = ""
 
 
 class DeviceClass(ApiObject, frozen=True):

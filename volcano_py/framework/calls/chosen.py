@@ -45,7 +45,7 @@ def admit(cluster: ClusterCopy, dispatch: Dispatch) -> None:
 
 def _admitted(task_class: TaskClass, problem: Refusal, chosen: _Chosen) -> TaskClass:
     asked = frozenset[str]() if task_class.cards is None else frozenset(task_class.cards.resources)
-    uses_devices, policy = bool(task_class.devices), strict_policy(task_class.cpus)
+    uses_devices, policy = task_class.uses_claims, strict_policy(task_class.cpus)
     if problem.message != not_chosen(asked, uses_devices=uses_devices, policy=policy):
         return task_class
     left = not_chosen(

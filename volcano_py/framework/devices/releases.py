@@ -49,9 +49,9 @@ def _released_of(ssn: Session, rows: Sequence[int], released: dict[str, float]) 
         pods = {ref.uid: ref for ref in (ssn.task_info(at).ref for at in users.tolist())}
         if claim.users <= pods.keys() and _only_wait(ssn, users):
             released[claim.uid] = ssn.now
-            namespace, _, name = key.partition("/")
+            namespace = key.partition("/")[0]
             reserved_for = tuple(ref for uid, ref in pods.items() if uid in claim.users)
-            yield ReleaseDevices(ObjectRef("ResourceClaim", namespace, name, claim.uid), reserved_for)
+            yield ReleaseDevices(ObjectRef("ResourceClaim", namespace, claim.name, claim.uid), reserved_for)
 
 
 def _in_vain(ssn: Session) -> list[int]:

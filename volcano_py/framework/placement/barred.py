@@ -57,7 +57,10 @@ class Barred:
         if task_class.row in self._of_class:
             return self._of_class[task_class.row]
         key: Key = (task_class.key, *(text for item in sorted(task_class.variant.items()) for text in item))
-        error = self._kept.keep(key, lambda: _Answer(self._judge(task_class))).error
+        if task_class.extended:  # what nodes have of these follows from devices as well
+            error = self._judge(task_class)
+        else:
+            error = self._kept.keep(key, lambda: _Answer(self._judge(task_class))).error
         if self._failures:
             self._kept.forget(key)
             return None

@@ -47,16 +47,18 @@ class Basis(msgspec.Struct, frozen=True, eq=False):
     queues_version: int
     axis: ResourceAxis
     configuration: SchedulerConfiguration
+    offered: bytes = b""
 
     @classmethod
     def of(cls, cluster: ClusterCopy, configuration: SchedulerConfiguration) -> Basis:
         snapshot = cluster.snapshot
-        return cls(snapshot.offers_version, snapshot.queues_version, cluster.axis, configuration)
+        return cls(snapshot.offers_version, snapshot.queues_version, cluster.axis, configuration, cluster.offered)
 
     def is_same(self, before: Basis) -> bool:
         """Whether an answer of then holds, unless what it is about has changed."""
-        versions = (self.offers_version, self.queues_version)
-        return versions == (before.offers_version, before.queues_version) and self.is_comparable(before)
+        versions = (self.offers_version, self.queues_version, self.offered)
+        then = (before.offers_version, before.queues_version, before.offered)
+        return versions == then and self.is_comparable(before)
 
     def is_comparable(self, before: Basis) -> bool:
         """Whether a job of then can be compared with what it is now."""

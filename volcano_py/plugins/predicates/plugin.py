@@ -8,7 +8,7 @@ question.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import reduce
 from hashlib import blake2b
 from typing import Any
@@ -18,6 +18,8 @@ import numpy as np
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain_nodes import NODE_PORTS_TAKEN
 from volcano_py.config.flags import Flags
+from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.devices.stand_ins import StandIns
 from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.job import Placement
 from volcano_py.framework.placement.refused import Refused
@@ -28,6 +30,7 @@ from volcano_py.plugins.amounts.reserve import Reserve
 from volcano_py.plugins.predicates.advice.nodes import NOTHING, NodeAdvice, node_advice
 from volcano_py.plugins.predicates.arguments import PredicatesArguments
 from volcano_py.plugins.predicates.devices.devices import Devices
+from volcano_py.plugins.predicates.devices.extended import stand_ins
 from volcano_py.plugins.predicates.host_ports import ports_taken, rival_ports
 from volcano_py.plugins.predicates.node_usage import NodeUsages
 from volcano_py.plugins.predicates.pod_affinity import PodAffinity
@@ -35,6 +38,7 @@ from volcano_py.plugins.predicates.topology_spread import TopologySpread
 from volcano_py.plugins.predicates.verdicts import Questions, Verdict, judge, verdict_key
 from volcano_py.plugins.predicates.volumes.volumes import Volumes
 from volcano_py.plugins.predicates.well_formed import selection_fault, toleration_fault
+from volcano_py.state.devices.needs import Ask
 from volcano_py.state.nodes.index import Key
 from volcano_py.state.nodes.terms import Mask
 from volcano_py.state.task_class import Refusal, TaskClass
@@ -74,6 +78,9 @@ class Predicates(Plugin):
     def chooses_devices(self) -> bool:
         on: bool = self.arguments.dynamic_resources
         return on and self.flags.allow("predicate")
+
+    def stand_ins(self, cluster: ClusterCopy, asks: Mapping[int, Ask]) -> Mapping[int, StandIns]:
+        return stand_ins(cluster, self.memory, asks)
 
     def evictions_follow_from(self) -> Hashable:
         """Claims are reserved and released by others than pods that have nodes, too."""

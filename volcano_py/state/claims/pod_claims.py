@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from volcano_py.state.claims.claimants import Claimants
 from volcano_py.state.devices.devices import Devices
+from volcano_py.state.extended.asked import extended_resources
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.change import Change
 from volcano_py.state.volumes.volumes import Volumes
@@ -38,8 +39,11 @@ class PodClaims:
         self._classes = classes
         self._of_volumes = Claimants()
         self._of_devices = Claimants()
+        self._of_extended = Claimants()
+        """Waiting pods by the extended resources that they ask for."""
         self.volumes = Volumes(in_use=lambda: bool(self._of_volumes))
         self.devices = Devices(in_use=lambda: bool(self._of_devices))
+        ledger.by_devices = self.devices.offers
         self._moved: set[int] = set()
 
     def put(self, row: int, pod: Pod, volumes: tuple[str, ...], devices: tuple[str, ...]) -> Needs:
@@ -47,12 +51,15 @@ class PodClaims:
         self._moved |= self._of_volumes.put(row, pod, volumes)
         before = self._of_devices.claims(row)
         self._moved |= self._of_devices.put(row, pod, devices)
+        waits = bool(devices) and not pod.spec.node_name
+        self._of_extended.put(row, pod, extended_resources(pod) if waits else ())
         self._tell_of_users(before, devices)
-        return self._needs(pod) if volumes or pod.spec.resource_claims else _NOTHING
+        return self._needs(pod) if volumes or devices or pod.spec.resource_claims else _NOTHING
 
     def end(self, row: int, pod: Pod) -> Needs:
         """The pod of that task row has ended: it uses no claims any more, and gets no devices."""
         self._moved |= self._of_volumes.put(row, pod, ()) | self._of_devices.put(row, pod, ())
+        self._of_extended.take(row)
         self.devices.forget(pod.metadata.uid)
         return _NOTHING
 
@@ -65,6 +72,7 @@ class PodClaims:
                 self._moved |= claimants.take(row)
                 self.volumes.forget(pod.metadata.uid)
                 self.devices.forget(pod.metadata.uid)
+        self._of_extended.take(row)
         self._tell_of_users(before, ())
 
     def _tell_of_users(self, before: tuple[str, ...], after: tuple[str, ...]) -> None:
@@ -82,10 +90,12 @@ class PodClaims:
 
     def settle(self) -> Change:
         """Put pods into the classes that are right now, after anything has changed."""
-        if not (self._moved or self.volumes.changed or self.devices.changed):
+        devices = self.devices
+        if not (self._moved or self.volumes.changed or devices.changed or devices.changed_resources):
             return Change.NONE
         rows = self._moved | self._of_volumes.rows(self.volumes.changed.take())
-        rows |= self._of_devices.rows(self.devices.changed.take())
+        rows |= self._of_devices.rows(devices.changed.take())
+        rows |= self._of_extended.rows(devices.changed_resources.take())
         self._moved = set()
         return self._reclassify(rows)
 

@@ -90,11 +90,12 @@ class ClassBook:
         known = self._classes[row]
         return None if known is None else known.cards
 
-    def without_devices(self, row: int) -> int | Signature:
+    def without_devices(self, row: int) -> bytes:
         """What tells the class in that row from others once its pods have their devices: what they required of their
         nodes for these is over."""
         known = self._classes[row]
-        return row if known is None or not known.devices else replace(known.signature, devices=())
+        assert known is not None, "a row without a class"
+        return known.key if not known.devices else self._encoder.encode(replace(known.signature, devices=()))
 
     def all(self) -> list[TaskClass | None]:
         """By row, each with its request as wide as the axis was at the last `settle`."""

@@ -24,7 +24,8 @@ _FROM_CLAIM: Final = "FromClaim"
 def allocation(picture: DevicePicture, claim: str, results: Sequence[tuple[Ask, int]], node: str) -> Allocation:
     """That of the claim (namespace/name) of a pod that goes to `node`. `results`: the devices, as positions in
     `picture.devices`, and for which way to satisfy a request each was chosen."""
-    uid = picture.claims[claim].uid
+    known = picture.claims.get(claim)  # (None for one that is to be created)
+    uid = claim if known is None else known.uid
     chosen = [(ask, picture.devices[position]) for ask, position in results]
     names = list(dict.fromkeys(ask.name for ask, _ in results))
     config = [*_of_classes(picture, results), *_of_claim(picture, claim, names)]
@@ -65,6 +66,8 @@ def _of_classes(picture: DevicePicture, results: Sequence[tuple[Ask, int]]) -> I
 
 def _of_claim(picture: DevicePicture, claim: str, names: Sequence[str]) -> Iterator[AllocatedConfig]:
     """What the claim itself says, unless it is for alternatives that were not chosen. `names` are of results."""
+    if claim not in picture.claims:
+        return
     used = {*names, *(name.partition("/")[0] for name in names)}
     for config in picture.claims[claim].config:
         if config.opaque is not None and (not config.requests or used.intersection(config.requests)):

@@ -11,6 +11,7 @@ import msgspec
 from volcano_py.api.devices.claims import (
     ALL_DEVICES,
     EXACT_COUNT,
+    EXTENDED_CLAIM,
     Allocation,
     ClaimConfig,
     DeviceClaim,
@@ -21,8 +22,10 @@ from volcano_py.api.devices.claims import (
     ExactDeviceRequest,
     ResourceClaim,
 )
+from volcano_py.api.objects import ObjectMeta
 from volcano_py.api.quantity import QuantityError, parse_quantity
 from volcano_py.state.devices import wording
+from volcano_py.state.devices.entries import extended_key
 from volcano_py.state.devices.needs import ALL, Ask, Constraint, DeviceTrouble, OpenDevices, Request
 
 DeviceKey = tuple[str, str, str]
@@ -31,7 +34,8 @@ DeviceKey = tuple[str, str, str]
 
 class Claim(msgspec.Struct, frozen=True):
     """A ResourceClaim. `owner` is the UID of its controlling owner, `users` are UIDs of those it is reserved for.
-    `version` (resourceVersion) and `finalizers` are for those who write it."""
+    `version` (resourceVersion) and `finalizers` are for those who write it. `extended`: of a claim to extended
+    resources of its owner, the key by which that pod knows it."""
 
     key: str
     uid: str
@@ -42,6 +46,8 @@ class Claim(msgspec.Struct, frozen=True):
     asked: DeviceClaim
     allocation: Allocation | None
     users: frozenset[str]
+    name: str
+    extended: str = ""
 
     @property
     def config(self) -> tuple[ClaimConfig, ...]:
@@ -55,10 +61,13 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Class(msgspec.Struct, frozen=True):
-    """A DeviceClass. An expression is None where its selector is of a kind that is not known."""
+    """A DeviceClass. An expression is None where its selector is of a kind that is not known. `created` is in seconds
+    since the epoch."""
 
     expressions: tuple[str | None, ...]
     config: tuple[dict[str, Any], ...]
+    extended_resource: str = ""
+    created: float = 0.0
 
 
 class _CannotAskError(Exception):
@@ -82,13 +91,27 @@ def read_claim(claim: ResourceClaim) -> Claim:
         asked=claim.spec.devices,
         allocation=status.allocation,
         users=frozenset(each.uid for each in status.reserved_for),
+        name=meta.name,
+        extended=_extended_key(meta),
     )
+
+
+def _extended_key(meta: ObjectMeta) -> str:
+    owner = meta.controller
+    if owner is None or owner.kind != "Pod" or meta.annotations.get(EXTENDED_CLAIM) != "true":
+        return ""
+    return extended_key(meta.namespace, owner.uid)
 
 
 def read_class(device_class: DeviceClass) -> Class:
     spec = device_class.spec
     given = (config.get("opaque") for config in spec.config)
-    return Class(_expressions(spec.selectors), tuple(opaque for opaque in given if opaque is not None))
+    return Class(
+        _expressions(spec.selectors),
+        tuple(opaque for opaque in given if opaque is not None),
+        spec.extended_resource_name,
+        device_class.metadata.created,
+    )
 
 
 def devices_of(allocation: Allocation | None) -> tuple[DeviceKey, ...]:
@@ -118,6 +141,12 @@ def open_devices(claim: Claim, name: str, class_of: Callable[[str], Class | None
         return OpenDevices(name, requests, tuple(_constraints(claim)))
     except _CannotAskError as error:
         return error.trouble
+
+
+def ask_of_class(request: str, count: int, name: str, device_class: Class) -> Ask | None:
+    """So many devices of the class of that name; None if one of its selectors is of a kind that is not known."""
+    known = tuple(each for each in device_class.expressions if each is not None)
+    return Ask(request, name, known, count=count) if len(known) == len(device_class.expressions) else None
 
 
 def _request(claim: str, request: DeviceRequest, class_of: Callable[[str], Class | None]) -> Request:

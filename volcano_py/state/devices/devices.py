@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 import numpy as np
 
-from volcano_py.api.devices.claims import MOST_RESERVATIONS, Allocation, ClaimMeta, DeviceClass, ResourceClaim
+from volcano_py.api.devices.claims import (
+    CLASS_AS_RESOURCE,
+    MOST_RESERVATIONS,
+    Allocation,
+    ClaimMeta,
+    DeviceClaim,
+    DeviceClass,
+    DeviceRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+)
 from volcano_py.api.devices.slices import ResourceSlice
-from volcano_py.api.effects import DeviceBinding
+from volcano_py.api.effects import DeviceBinding, ObjectRef
 from volcano_py.api.objects import NodeSelector, Pod
 from volcano_py.state.claims.changed import ChangedClaims
 from volcano_py.state.devices import wording
@@ -19,6 +29,7 @@ from volcano_py.state.devices.claims import (
     Claim,
     Class,
     DeviceKey,
+    ask_of_class,
     devices_by_class,
     devices_of,
     open_devices,
@@ -26,17 +37,22 @@ from volcano_py.state.devices.claims import (
     read_class,
 )
 from volcano_py.state.devices.decisions import Decisions
-from volcano_py.state.devices.entries import Entry, entries_of
+from volcano_py.state.devices.entries import Entry, entries_of, extended_key, names_extended_claim
 from volcano_py.state.devices.holders import Holders
-from volcano_py.state.devices.needs import DeviceNeed, DeviceTrouble, GivenDevices
+from volcano_py.state.devices.needs import Ask, DeviceNeed, DeviceTrouble, ExtendedDevices, GivenDevices, Request
 from volcano_py.state.devices.picture import NO_DEVICES, ClaimInfo, DevicePicture
 from volcano_py.state.devices.pools import Pools
 from volcano_py.state.devices.slices import Slice, read_slice
+from volcano_py.state.extended.asked import asked_of, extended_resources
+from volcano_py.state.extended.claims import ExtendedClaims
+from volcano_py.state.extended.offers import Offers
 from volcano_py.state.table.change import Change
 from volcano_py.state.table.stores import DerivedStore, Store
 
 KINDS: Final = ("ResourceClaim", "DeviceClass", "ResourceSlice")
 
+NOWHERE: Final = NodeSelector()
+"""It selects no node."""
 _NOBODY: Final[frozenset[str]] = frozenset()
 
 
@@ -60,6 +76,8 @@ class Devices:
     Attributes:
         stores: by kind.
         changed: claims whose meaning may be another one now.
+        offers: which classes offer extended resources.
+        changed_resources: extended resources for which that may be another class now, or the class says something else.
     """
 
     def __init__(self, in_use: Callable[[], bool]) -> None:
@@ -72,7 +90,10 @@ class Devices:
         self._pools = Pools()
         self._decided = Decisions()
         self._holders = Holders()
+        self._extended = ExtendedClaims()
+        self.offers = Offers(self._classes.get)
         self.changed = ChangedClaims()
+        self.changed_resources = ChangedClaims()
         self._infos: dict[str, ClaimInfo] = {}
         self._held = np.zeros(0, dtype=np.int32)
         """[D] how many of them have each device."""
@@ -86,6 +107,7 @@ class Devices:
         self._stale: set[str] = set()
         """Claims whose `_infos` are to be made again."""
         self._configs: dict[str, tuple[dict[str, Any], ...]] | None = None
+        self._offered: Mapping[str, Ask] | None = None
         self._picture: DevicePicture | None = None
 
     # -- what pods need ------------------------------------------------------------------------------------------------
@@ -95,9 +117,10 @@ class Devices:
         needs = dict[str, DeviceNeed]()  # by claim: each counts once
         for entry in entries_of(pod):
             needs[entry.claim or f"entry {entry.name}"] = self._need(entry, pod, is_shared)
+        found = (*needs.values(), *self._extended_needs(pod))
         if pod.spec.node_name:
-            return tuple(need for need in needs.values() if not isinstance(need, DeviceTrouble))
-        return tuple(needs.values())
+            return tuple(need for need in found if not isinstance(need, DeviceTrouble))
+        return found
 
     def _need(self, entry: Entry, pod: Pod, is_shared: Callable[[str], bool]) -> DeviceNeed:
         key = entry.claim
@@ -121,6 +144,48 @@ class Devices:
         nodes = None if pod.spec.node_name else allocation.node_selector
         return GivenDevices(name, nodes, devices_by_class(claim, allocation))
 
+    def _extended_needs(self, pod: Pod) -> Iterator[DeviceNeed]:
+        """What the pod's extended resources require that classes offer: the claim that it has for them, or one."""
+        if pod.spec.node_name and not names_extended_claim(pod):
+            return
+        claim = self._claim(extended_key(pod.metadata.namespace, pod.metadata.uid))
+        if claim is not None and claim.allocation is not None:
+            yield self._extended_given(pod, claim, claim.allocation)
+        elif not pod.spec.node_name:
+            for resource in extended_resources(pod):
+                if (need := self._extended_need(pod, resource)) is not None:
+                    yield need
+
+    def _extended_given(self, pod: Pod, claim: Claim, allocation: Allocation) -> GivenDevices:
+        devices = devices_by_class(claim, allocation)
+        if pod.spec.node_name:
+            return GivenDevices(devices=devices)
+        names = {each.name for each in claim.asked.requests}
+        mappings = (each for resource in extended_resources(pod) for each in asked_of(pod, resource).mappings)
+        has = tuple(each for each in mappings if each.request_name in names)
+        # A claim with other requests than the pod has is of no use on any node, so it is released (framework.devices).
+        is_of_use = names == {each.request_name for each in has}
+        return GivenDevices(nodes=allocation.node_selector if is_of_use else NOWHERE, devices=devices, mappings=has)
+
+    def _extended_need(self, pod: Pod, resource: str) -> ExtendedDevices | None:
+        """None if no class offers the resource, or none whose selectors are understood: only nodes that have the
+        resource themselves will do."""
+        name = self.offers.device_class(resource)
+        device_class = None if name is None else self._classes.get(name)
+        if name is None or device_class is None:
+            return None
+        asked = asked_of(pod, resource)
+        asks = [ask_of_class(request, count, name, device_class) for request, count in asked.requests]
+        requests = tuple(Request(ask.name, (ask,)) for ask in asks if ask is not None)
+        return ExtendedDevices(resource, requests, asked.mappings) if requests and None not in asks else None
+
+    def _claim(self, key: str) -> Claim | None:
+        """The claim that pods know by this key. That to extended resources of a pod is known by the pod's."""
+        if (found := self._extended.get(key)) is not None:
+            return found
+        claim = self._claims.get(key)
+        return None if claim is not None and self._extended.is_used(claim) else claim
+
     def _allocation(self, claim: Claim) -> Allocation | None:
         """What the claim has, or is about to get."""
         return claim.allocation or self._decided.allocation(claim.key)
@@ -138,7 +203,7 @@ class Devices:
 
     def lost_users(self, key: str) -> None:
         """The last pod that used the claim is gone, or has ended."""
-        claim = self._claims.get(key)
+        claim = self._claim(key)
         if claim is not None and claim.allocation is not None and claim.users:
             self._left[key] = claim.users
             self._renew_later(key)
@@ -159,6 +224,9 @@ class Devices:
         )
 
     def _is_available(self, pod: str, binding: DeviceBinding) -> bool:
+        if binding.creates:
+            is_new = self._claim(binding.claim.key) is None
+            return is_new and not any(map(self._is_taken, devices_of(binding.allocation)))
         claim = self._claims.get(binding.claim.key)
         if claim is None or claim.uid != binding.claim.uid or claim.is_deleting:
             return False
@@ -187,22 +255,30 @@ class Devices:
         """This is being written for the pod with that UID."""
         for binding in bindings:
             key = binding.claim.key
-            claim = self._claims.get(key)
-            if claim is not None and claim.uid == binding.claim.uid:
-                before = self._standing(claim)
+            claim = self._claim(key)
+            before = self._standing(claim)
+            if binding.creates:
+                self._extended.assume(_assumed(pod, binding))
+            elif claim is not None and claim.uid == binding.claim.uid:
                 self._decided.put(pod, binding)
-                self._follow(key, before)
+            else:
+                continue
+            self._follow(key, before)
 
     def forget(self, pod: str) -> None:
         """The pod is not bound after all, or is over: what the API server shows holds."""
         for key in self._decided.claims_of(pod):
-            before = self._standing(self._claims.get(key))
+            before = self._standing(self._claim(key))
             self._decided.drop(key, pod)
             self._follow(key, before)
+        if (assumed := self._extended.assumed_for(pod)) is not None:
+            before = self._standing(self._claim(assumed))
+            self._extended.forget(pod)
+            self._follow(assumed, before)
 
     def _follow(self, key: str, before: _Standing | None) -> bool:
         """A claim that stood so has changed, or what is decided about it; returns whether devices became free."""
-        claim = self._claims.get(key)
+        claim = self._claim(key)
         for pod, binding in [*self._decided.of(key)]:
             is_shown = claim is not None and claim.allocation is not None and pod in claim.users
             if is_shown or claim is None or claim.uid != binding.claim.uid:
@@ -234,14 +310,21 @@ class Devices:
 
     # -- objects as they come ------------------------------------------------------------------------------------------
 
-    def _claim_changed(self, key: str, old: Claim | None, _new: Claim | None) -> Change:
-        frees_devices = self._follow(key, self._standing(old))
-        return self._decisive() if frees_devices else Change.LATER
+    def _claim_changed(self, key: str, old: Claim | None, new: Claim | None) -> Change:
+        of_pods = {each.extended for each in (old, new) if each is not None and each.extended}
+        before = {each: self._standing(self._claim(each)) for each in of_pods}
+        self._extended.put(old, new)
+        frees_devices = [self._follow(key, self._standing(old))]
+        for each in of_pods:
+            frees_devices.append(self._follow(each, before[each]))
+            frees_devices += [self._follow(one.key, self._standing(one)) for one in self._extended.of_pod(each)]
+        return self._decisive() if any(frees_devices) else Change.LATER
 
-    def _class_changed(self, name: str, _old: Class | None, _new: Class | None) -> Change:
+    def _class_changed(self, name: str, old: Class | None, new: Class | None) -> Change:
         waiting = (each for each in self._claims.items() if self._allocation(each[1]) is None)
         self.changed.update(key for key, claim in waiting if name in claim.classes)
-        self._configs = self._picture = None
+        self.changed_resources.update(self.offers.put(name, old, new))
+        self._configs = self._offered = self._picture = None
         return Change.LATER  # (of what has become possible, the pods tell whose class is another now)
 
     def _slice_changed(self, _name: str, old: Slice | None, new: Slice | None) -> Change:
@@ -267,6 +350,11 @@ class Devices:
             finalizers=list(claim.finalizers),
         )
 
+    def extended_claims(self, namespace: str, pod: str) -> list[ObjectRef]:
+        """All claims that were created for extended resources of the pod with that UID, as they were seen last."""
+        found = self._extended.of_pod(extended_key(namespace, pod))
+        return [ObjectRef("ResourceClaim", namespace, each.name, each.uid) for each in found]
+
     # -- what there is -------------------------------------------------------------------------------------------------
 
     def picture(self) -> DevicePicture:
@@ -281,12 +369,15 @@ class Devices:
         self._settle()
         if self._configs is None:
             self._configs = {name: each.config for name, each in self._classes.items() if each.config}
+        if self._offered is None:
+            self._offered = dict(self._offers())
         return DevicePicture(
             version=self._pools.version,
             devices=self._pools.devices,
             faults=self._pools.faults,
             claims=self._infos.copy(),
             class_configs=self._configs,
+            offered=self._offered,
             held=self._held.copy(),
             going=self._going.copy(),
             counters=self._pools.counters,
@@ -295,10 +386,21 @@ class Devices:
             going_taken=self._going_taken.copy(),
         )
 
+    def _offers(self) -> Iterator[tuple[str, Ask]]:
+        """Extended resources that classes offer, each with one device of the class."""
+        for resource in (*self.offers.resources(), *(CLASS_AS_RESOURCE + name for name, _ in self._classes.items())):
+            name = self.offers.device_class(resource)
+            device_class = None if name is None else self._classes.get(name)
+            if name is not None and device_class is not None:
+                ask = ask_of_class("", 1, name, device_class)
+                if ask is not None:
+                    yield resource, ask
+
     def _settle(self) -> None:
         """Make what is known of pools and claims current."""
         if self._pools.settle():
             self._stale.update(key for key, _ in self._claims.items())
+            self._stale.update(self._extended.keys())
             self._infos.clear()
             self._held, self._going = (np.zeros(len(self._pools.devices), dtype=np.int32) for _ in range(2))
             self._taken, self._going_taken = (np.zeros_like(self._pools.shares.value) for _ in range(2))
@@ -310,7 +412,7 @@ class Devices:
         """Make the info of a claim again."""
         if (before := self._infos.pop(key, None)) is not None:
             self._count(before, -1)
-        if (claim := self._claims.get(key)) is not None:
+        if (claim := self._claim(key)) is not None:
             info = self._infos[key] = self._info(claim)
             self._count(info, 1)
 
@@ -328,6 +430,7 @@ class Devices:
         positions = (self._pools.position(key) for key in devices_of(allocation))
         return ClaimInfo(
             uid=claim.uid,
+            name=claim.name,
             users=self._users(claim),
             devices=tuple(dict.fromkeys(position for position in positions if position is not None)),
             is_given=allocation is not None,
@@ -341,3 +444,21 @@ def _without_claim(entry: Entry, namespace: str) -> str:
     if entry.template:
         return wording.not_generated(entry.name, f"{namespace}/{entry.template}")
     return wording.entry_without_claim(entry.name)
+
+
+def _assumed(pod: str, binding: DeviceBinding) -> Claim:
+    """The claim that is being created for extended resources of the pod with that UID."""
+    requests = [] if binding.extended is None else binding.extended.requests
+    exactly = [(name, ExactDeviceRequest(device_class_name=of, count=count)) for name, of, count in requests]
+    return Claim(
+        key=binding.claim.key,
+        uid="",
+        version="",
+        finalizers=(),
+        owner=pod,
+        is_deleting=False,
+        asked=DeviceClaim(requests=[DeviceRequest(name=name, exactly=each) for name, each in exactly]),
+        allocation=binding.allocation,
+        users=frozenset((pod,)),
+        name="",
+    )

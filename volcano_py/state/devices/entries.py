@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from volcano_py.api.objects import Pod
+from volcano_py.state.extended.asked import extended_resources
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -33,7 +34,21 @@ def entries_of(pod: Pod) -> tuple[Entry, ...]:
 
 def device_claims_of(pod: Pod) -> tuple[str, ...]:
     """The ResourceClaims that a pod uses, as namespace/name, each once, in the order of its entries. A claim that is
-    not generated yet is left out."""
-    if not pod.spec.resource_claims:
+    not generated yet is left out. The last may be the one to extended resources (`extended_key`), which need not exist:
+    while the pod waits, it is not known whether there is going to be one."""
+    has_extended = bool(extended_resources(pod)) if not pod.spec.node_name else names_extended_claim(pod)
+    if not pod.spec.resource_claims and not has_extended:
         return ()
-    return tuple(dict.fromkeys(entry.claim for entry in entries_of(pod) if entry.claim))
+    last = [extended_key(pod.metadata.namespace, pod.metadata.uid)] if has_extended else []
+    return tuple(dict.fromkeys([*(entry.claim for entry in entries_of(pod) if entry.claim), *last]))
+
+
+def names_extended_claim(pod: Pod) -> bool:
+    """Whether the pod's status names a claim for its extended resources."""
+    return pod.status.extended_resource_claim_status is not None
+
+
+def extended_key(namespace: str, pod: str) -> str:
+    """By what the claim to extended resources of the pod with that UID is known, whatever its name: no other claim has
+    this one."""
+    return f"{namespace}/extended resources of {pod}"

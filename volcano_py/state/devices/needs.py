@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from volcano_py.api.devices.claims import DeviceToleration
-from volcano_py.api.objects import NodeSelector
+from volcano_py.api.objects import ContainerRequest, NodeSelector
 
 ALL: int = 0
 """As a count: every device that is selected, at least one."""
@@ -67,11 +67,13 @@ class DeviceTrouble(DeviceNeed, frozen=True):
 
 class GivenDevices(DeviceNeed, frozen=True):
     """A claim that has its devices: from which nodes they can be used (None: all). `claim` (namespace/name) is set when
-    several pods use it. `devices`: how many of which device class it takes from others."""
+    several pods use it. `devices`: how many of which device class it takes from others. `mappings`: of a claim to
+    extended resources of the pod, as in the pod's status."""
 
     claim: str = ""
     nodes: NodeSelector | None = None
     devices: tuple[tuple[str, int], ...] = ()
+    mappings: tuple[ContainerRequest, ...] = ()
 
 
 class OpenDevices(DeviceNeed, frozen=True):
@@ -80,3 +82,13 @@ class OpenDevices(DeviceNeed, frozen=True):
     claim: str = ""
     requests: tuple[Request, ...] = ()
     constraints: tuple[Constraint, ...] = ()
+
+
+class ExtendedDevices(DeviceNeed, frozen=True):
+    """An extended resource that a DeviceClass offers. On nodes that have it themselves it is an amount like any other;
+    on others, devices of the class stand in for it, which a claim gets when the pod has a node. `mappings`: which
+    container uses which request."""
+
+    resource: str = ""
+    requests: tuple[Request, ...] = ()
+    mappings: tuple[ContainerRequest, ...] = ()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from volcano_py.api.devices.claims import ClaimConfig
 from volcano_py.state.devices.counters import Amounts, Counters
 from volcano_py.state.devices.device import Device
+from volcano_py.state.devices.needs import Ask
 from volcano_py.state.devices.shares import NO_SHARES, Shares
 
 
@@ -37,6 +38,7 @@ class ClaimInfo(msgspec.Struct, frozen=True, eq=False):
         is_given: it has its devices, or is about to get them.
         is_left: all pods for which it is reserved are gone; it gives its devices back in a moment.
         config: of the claim itself, for its allocation.
+        name: its own; "" while it is being created.
     """
 
     uid: str
@@ -46,6 +48,7 @@ class ClaimInfo(msgspec.Struct, frozen=True, eq=False):
     is_left: bool = False
     config: tuple[ClaimConfig, ...] = ()
     taken: Mapping[int, int] = msgspec.field(default_factory=dict)
+    name: str = ""
 
 
 class DevicePicture(msgspec.Struct, frozen=True, eq=False):
@@ -60,6 +63,7 @@ class DevicePicture(msgspec.Struct, frozen=True, eq=False):
         held: [D] how many claims have the device, or are about to get it.
         going: [D] how many of these are about to give it back.
         class_configs: parameters for drivers that a device class adds to allocations, by its name.
+        offered: by extended resource, one device of the class that offers it.
         counters: of each pool that has some, with the position of its first device.
         shares: capacity of devices that are shared.
         taken: [K] how much claims have of it, or are about to get.
@@ -73,6 +77,7 @@ class DevicePicture(msgspec.Struct, frozen=True, eq=False):
     class_configs: Mapping[str, tuple[dict[str, Any], ...]] = msgspec.field(default_factory=dict)
     held: NDArray[np.int32] = msgspec.field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     going: NDArray[np.int32] = msgspec.field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    offered: Mapping[str, Ask] = msgspec.field(default_factory=dict)
     counters: tuple[tuple[int, Counters], ...] = ()
     shares: Shares = NO_SHARES
     taken: Amounts = msgspec.field(default_factory=lambda: np.zeros(0, dtype=np.int64))

@@ -8,7 +8,7 @@ exactly.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -44,6 +44,9 @@ _Sums = list[NDArray[np.int64] | NDArray[np.int32]]
 
 class Ledger:
     """The five tables and the one operation that moves tasks."""
+
+    by_devices: Container[str] = ()
+    """Resources for which devices stand in on nodes that have none of them (`state/extended`)."""
 
     def __init__(self, axis: ResourceAxis) -> None:
         self.axis = axis
@@ -88,7 +91,14 @@ class Ledger:
         """Whether the node has free now what a task asks for; what it does not ask for may be short."""
         request = self.classes.request[self.tasks.task_class[row]]
         free = self.nodes.allocatable[node] - self.nodes.used[node]
-        return all(wanted <= left for wanted, left in zip(request.tolist(), free.tolist(), strict=True) if wanted)
+        short = [
+            dim for dim, (wanted, left) in enumerate(zip(request.tolist(), free.tolist(), strict=True)) if wanted > left
+        ]
+        return all(not request[dim] or self._is_of_devices(node, dim) for dim in short)
+
+    def _is_of_devices(self, node: int, dim: int) -> bool:
+        """Whether devices stand in for that resource on the node: which of them are free is not counted here."""
+        return not self.nodes.allocatable[node, dim] and self.axis.names[dim] in self.by_devices
 
     def fit_together(self, rows: Rows, nodes: Rows) -> bool:
         """Whether nodes `nodes` [K] have free now what all of tasks `rows` [K] ask for; see `fits`."""
@@ -96,7 +106,9 @@ class Ledger:
         wanted = np.zeros((len(where), len(self.axis)), dtype=np.int64)
         np.add.at(wanted, which, self.classes.request[self.tasks.task_class[rows]])
         free = self.nodes.allocatable[where] - self.nodes.used[where]
-        return bool(((wanted <= free) | (wanted == 0)).all())
+        short = (wanted > free) & (wanted > 0)
+        places = zip(where[np.nonzero(short)[0]].tolist(), np.nonzero(short)[1].tolist(), strict=True)
+        return all(self._is_of_devices(node, dim) for node, dim in places)
 
     def move_one(self, row: int, status: int, node: int) -> None:
         """`move` for one task, without the cost of arrays; used once per watch event."""

@@ -21,7 +21,7 @@ CLUSTER_WRITES = {
     ("", "pods"): {"create", "delete", "patch"},
     ("", "persistentvolumes"): {"patch"},
     ("", "persistentvolumeclaims"): {"create", "patch"},
-    ("resource.k8s.io", "resourceclaims"): {"patch"},
+    ("resource.k8s.io", "resourceclaims"): {"create", "delete", "patch"},
     ("resource.k8s.io", "resourceclaims/status"): {"patch"},
     ("resource.k8s.io", "resourceclaims/binding"): {"patch"},
     ("", "events"): {"create", "patch"},

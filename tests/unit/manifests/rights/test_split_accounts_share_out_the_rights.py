@@ -22,6 +22,8 @@ SCHEDULER_WRITES = {
     ("pods", "delete"),
     ("persistentvolumes", "patch"),
     ("persistentvolumeclaims", "patch"),
+    ("resourceclaims", "create"),
+    ("resourceclaims", "delete"),
     ("resourceclaims", "patch"),
     ("resourceclaims/status", "patch"),
     ("resourceclaims/binding", "patch"),

@@ -28,7 +28,7 @@ from volcano_py.api.devices.claims import (
     Consumer,
     ResourceClaim,
 )
-from volcano_py.api.effects import Bind, DeviceBinding, ObjectRef, ReleaseDevices
+from volcano_py.api.effects import Bind, DeviceBinding, ExtendedClaim, ObjectRef, ReleaseDevices
 from volcano_py.api.json_values import Reader
 from volcano_py.api.objects import Pod
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
@@ -36,9 +36,11 @@ from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient, PatchType
 from volcano_py.cluster.kubernetes.http.errors import NotFoundError, RequestError, StoppedError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
+from volcano_py.cluster.kubernetes.writing.devices.extended_claims import ExtendedClaims, FindClaims
 from volcano_py.cluster.kubernetes.writing.pod_tasks import PodTasks
 from volcano_py.cluster.kubernetes.writing.turns import Slots
 from volcano_py.cluster.kubernetes.writing.workers import LEASE_IS_OVER, Fence, always
+from volcano_py.cluster.new_claims import owner_of
 from volcano_py.cluster.protocol import BindOutcomes
 from volcano_py.state.infos import NodeInfo
 from volcano_py.state.nodes.terms import matches
@@ -89,14 +91,16 @@ class DeviceBinder:
         on_prepared: Callable[[Bind], None] = lambda _bind: None,
         find_node: Callable[[str], NodeInfo | None] = NodeInfo,
         find_vacant: Callable[[str], ClaimMeta | None] = lambda _claim: None,
+        find_extended: FindClaims = lambda _namespace, _pod: (),
         retries: RetryPolicy = RETRIES,
         fence: Fence = always,
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
         """`hand_on` gets what is ready to be bound, and `on_prepared` is called for it, if `find_node` still has the
-        node; `find_vacant` is what is known of a claim (namespace/name) without devices; `fence` is asked before each
-        write. `in_flight`: claims that are written at the same time."""
+        node; `find_vacant` is what is known of a claim (namespace/name) without devices; `find_extended` finds claims
+        that pods have for extended resources; `fence` is asked before each write. `in_flight`: claims that are written
+        at the same time."""
         self._client, self._outcomes, self._hand_on = client, outcomes, hand_on
         self._on_prepared, self._find_node, self._find_vacant = on_prepared, find_node, find_vacant
         self._retries, self._fence = retries, fence
@@ -104,6 +108,9 @@ class DeviceBinder:
         self._slots = Slots(in_flight)
         self._desks: dict[str, _Desk] = {}
         """By the claim's UID, those at which a pod is."""
+        self._extended = ExtendedClaims(client, self._in_turn, find_extended)
+        self._created: set[str] = set()
+        """UIDs of claims that were created for pods, until it is known what became of their bindings."""
         self._reserved: dict[str, Collection[ObjectRef]] = {}
         """Pod → claims that were reserved for it, until it is known what became of its binding."""
         self._tasks = PodTasks(clock)
@@ -138,7 +145,8 @@ class DeviceBinder:
     # -- what became of the binding ----------------------------------------------------------------------------------
 
     def bound(self, bind: Bind, ago: float) -> None:
-        self._reserved.pop(bind.pod.uid, None)
+        claims = self._reserved.pop(bind.pod.uid, ())
+        self._created.difference_update(each.uid for each in claims)
         self._outcomes.bound(bind, ago)
 
     def bind_failed(self, bind: Bind, error: Exception, *, gone: bool) -> None:
@@ -154,7 +162,10 @@ class DeviceBinder:
         written: dict[str, ObjectRef] = {}  # by UID
         try:
             for binding in bind.devices:
-                await self._reserve(bind, binding, written)
+                if binding.extended is None:
+                    await self._reserve(bind, binding, written)
+                else:
+                    await self._reserve_extended(bind, binding, binding.extended, written)
         except RequestError as error:
             await self._give_up(bind, written.values(), error)
         except asyncio.CancelledError:
@@ -181,11 +192,15 @@ class DeviceBinder:
         try:
             if claims and not isinstance(error, StoppedError) and not await self._has_node(bind.pod):
                 for claim in claims:
-                    await self._take_back(bind.pod, claim)
+                    if claim.uid in self._created:
+                        await self._extended.take_back(bind.pod, claim)
+                    else:
+                        await self._take_back(bind.pod, claim)
         except RequestError as problem:
             # The next decision for the pod, or Kubernetes' controller once the pod is gone, deals with what is left.
             log.warning("reservations not taken back", pod=bind.pod.key, error=str(problem))
         finally:
+            self._created.difference_update(each.uid for each in claims)
             self._outcomes.bind_failed(bind, error, gone=gone)
 
     async def _has_node(self, pod: ObjectRef) -> bool:
@@ -206,14 +221,38 @@ class DeviceBinder:
 
     # -- one claim ---------------------------------------------------------------------------------------------------
 
-    async def _reserve(self, bind: Bind, binding: DeviceBinding, written: dict[str, ObjectRef]) -> None:
-        """Let the pod use the claim. `written` gets the claim if that has to be written, before it is."""
+    async def _reserve_extended(
+        self, bind: Bind, binding: DeviceBinding, extended: ExtendedClaim, written: dict[str, ObjectRef]
+    ) -> None:
+        """The same with the claim to extended resources of the pod, which its status has to name."""
+        claim: ResourceClaim | None = None
+        if binding.creates:
+            claim = await self._extended.create(bind.pod, extended)
+            meta = claim.metadata
+            reference = ObjectRef("ResourceClaim", meta.namespace, meta.name, meta.uid)
+            binding = msgspec.structs.replace(binding, claim=reference)
+            self._created.add(meta.uid)
+            written[meta.uid] = reference
+        await self._reserve(bind, binding, written, claim)
+        await self._extended.name_in_status(bind.pod, binding.claim.name, extended)
+
+    async def _reserve(
+        self,
+        bind: Bind,
+        binding: DeviceBinding,
+        written: dict[str, ObjectRef],
+        created: ResourceClaim | None = None,
+    ) -> None:
+        """Let the pod use the claim, which was just `created` or not. `written` gets the claim if that has to be
+        written, before it is."""
         # A claim without devices is written first as the watch has shown it: if that is outdated, it is a conflict.
         is_first = binding.allocation is not None
 
         async def attempt(desk: _Desk) -> None:
             nonlocal is_first
-            if is_first and desk.seen is None and (known := self._find_vacant(binding.claim.key)) is not None:
+            if is_first and created is not None:
+                desk.seen = created
+            elif is_first and desk.seen is None and (known := self._find_vacant(binding.claim.key)) is not None:
                 desk.seen = ResourceClaim(metadata=known)
             is_first = False
             try:
@@ -244,10 +283,13 @@ class DeviceBinder:
         await self._at_desk(reference, attempt)
 
     async def _release(self, effect: ReleaseDevices) -> None:
-        """Clear the devices of a claim, unless one of its pods has a node by now, or others use it."""
+        """Clear the devices of a claim, unless one of its pods has a node by now, or others use it. One to extended
+        resources is deleted, as its pod may need none on its next node."""
         claim, pods, ends = effect.claim, {each.uid for each in effect.pods}, self._clock.monotonic() + _RELEASED_WITHIN
+        owner: ObjectRef | None = None
 
         async def attempt(desk: _Desk) -> None:
+            nonlocal owner
             try:
                 found = await self._look(claim, desk)
             except NotFoundError:
@@ -255,6 +297,7 @@ class DeviceBinder:
             is_idle = found.status.allocation is not None and _users(found) <= pods
             if found.metadata.uid == claim.uid and is_idle and self._clock.monotonic() < ends:
                 await self._keep_only(found, [], desk)
+                owner = owner_of(found)
                 log.info("devices released", claim=claim.key, waiting=[each.key for each in effect.pods])
 
         try:
@@ -262,6 +305,8 @@ class DeviceBinder:
                 if await self._has_node(pod):
                     return
             await self._at_desk(claim, attempt)
+            if owner is not None:
+                await self._extended.take_back(owner, claim)
         except RequestError as problem:
             # As long as the pods wait, later cycles decide the same.
             log.warning("devices not released", claim=claim.key, error=str(problem))
@@ -352,6 +397,15 @@ class DeviceBinder:
         self, path: ApiPath, body: dict[str, Any] | list[dict[str, Any]], kind: PatchType = PatchType.MERGE
     ) -> ResourceClaim:
         return _CLAIMS.decode(await self._client.patch(path, msgspec.json.encode(body), kind, within=_ANSWER_WITHIN))
+
+    async def _in_turn(self, namespace: str, call: Callable[[], Awaitable[T]]) -> T:
+        async def attempt() -> T:
+            async with self._slots.hold(namespace):
+                if not self._fence():
+                    raise StoppedError("claims", LEASE_IS_OVER)
+                return await call()
+
+        return await self._insist(attempt)
 
     async def _insist(self, call: Callable[[], Awaitable[T]]) -> T:
         return await retry(call, self._retries, self._clock, rng=self._rng, keep_trying=lambda: not self._tasks.stopped)

@@ -27,6 +27,7 @@ from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.writing.binder import Binder, BinderStats
 from volcano_py.cluster.kubernetes.writing.device_binder import DeviceBinder
+from volcano_py.cluster.kubernetes.writing.devices.extended_claims import FindClaims
 from volcano_py.cluster.kubernetes.writing.events import EventRecorder, EventStats
 from volcano_py.cluster.kubernetes.writing.evictor import Evictor, EvictorStats
 from volcano_py.cluster.kubernetes.writing.status_writer import Status, StatusStats, StatusWriter
@@ -66,6 +67,7 @@ class LiveCluster:
         on_prepared: Callable[[Bind], None] = lambda _bind: None,
         find_node: Callable[[str], NodeInfo | None] = NodeInfo,
         find_vacant: Callable[[str], ClaimMeta | None] = lambda _claim: None,
+        find_extended: FindClaims = lambda _namespace, _pod: (),
         on_status_given_up: Callable[[Status], None] = lambda _update: None,
         on_admitted: Callable[[PodGroup], None] = lambda _group: None,
         fence: Fence = always,
@@ -74,7 +76,8 @@ class LiveCluster:
     ) -> None:
         """`component`, the scheduler's name, signs events. `known_condition`, `on_status_given_up` and `on_admitted`:
         see `StatusWriter`; `on_surprise` and `fence`: `Binder`; `find_node`: `VolumeBinder` and `DeviceBinder`;
-        `find_vacant`: `DeviceBinder`. `on_prepared` is called when all claims of a pod are ready."""
+        `find_vacant` and `find_extended`: `DeviceBinder`. `on_prepared` is called when all claims of a pod are
+        ready."""
         self._clock = clock
         self.devices = DeviceBinder(
             client,
@@ -84,6 +87,7 @@ class LiveCluster:
             on_prepared=on_prepared,
             find_node=find_node,
             find_vacant=find_vacant,
+            find_extended=find_extended,
             fence=fence,
             clock=clock,
             rng=rng,

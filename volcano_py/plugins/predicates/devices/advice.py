@@ -28,6 +28,9 @@ from volcano_py.state.table.table import Rows
 NOT_THERE: Final = "node(s) had too few devices that the pod's ResourceClaims can get"
 IN_USE: Final = "node(s) had too few free devices for the pod's ResourceClaims"
 OUT_OF_REACH: Final = "node(s) could not use the devices of the pod's ResourceClaims"
+NONE_FOR_EXTENDED: Final = "node(s) had too few devices for the pod's extended resources"
+USED_FOR_EXTENDED: Final = "node(s) had too few free devices for the pod's extended resources"
+"""The same of pods without ResourceClaims of their own."""
 FAULTY_POOL: Final = "node(s) had pools of devices that are incomplete or invalid"
 
 
@@ -49,13 +52,13 @@ def of_devices(
     refused: Refused,
 ) -> Iterator[str]:
     """Sentences about nodes that refuse."""
-    if NOT_THERE in refused or FAULTY_POOL in refused:
+    if NOT_THERE in refused or NONE_FOR_EXTENDED in refused or FAULTY_POOL in refused:
         nodes = _Nodes(ssn, places, counting, all_free(picture))
         yield from filter(None, (_lacking(nodes, each, picture.devices) for each in wanted.asked))
         yield from wanted.errors
-    if IN_USE in refused:
+    if (used := next((each for each in (IN_USE, USED_FOR_EXTENDED) if each in refused), None)) is not None:
         nodes = _Nodes(ssn, places, counting, free)
-        yield from (_in_use(nodes, each, refused.rows(IN_USE)) for each in wanted.asked if not each.ask.is_admin)
+        yield from (_in_use(nodes, each, refused.rows(used)) for each in wanted.asked if not each.ask.is_admin)
     if FAULTY_POOL in refused:
         yield from (fault.why for fault in picture.faults)
 

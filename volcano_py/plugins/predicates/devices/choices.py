@@ -14,14 +14,16 @@ import msgspec
 import numpy as np
 
 from volcano_py.api.devices.claims import Allocation
-from volcano_py.api.effects import DeviceBinding, ObjectRef
+from volcano_py.api.effects import DeviceBinding, ExtendedClaim, ObjectRef
 from volcano_py.framework.session import Session
 from volcano_py.plugins.predicates.devices.counting import Budget, Counting
+from volcano_py.plugins.predicates.devices.extended import as_claim, claimed
 from volcano_py.plugins.predicates.devices.places import Places
 from volcano_py.plugins.predicates.devices.search import Chosen, Pick
 from volcano_py.plugins.predicates.devices.use import DeviceUse
 from volcano_py.state.devices.allocations import allocation
-from volcano_py.state.devices.needs import Ask, OpenDevices
+from volcano_py.state.devices.entries import extended_key
+from volcano_py.state.devices.needs import Ask, ExtendedDevices, GivenDevices, OpenDevices
 from volcano_py.state.devices.shares import consumption
 from volcano_py.state.nodes.terms import Mask
 from volcano_py.state.status import TaskStatus
@@ -30,11 +32,12 @@ from volcano_py.state.task_class import TaskClass
 
 class _Choice(msgspec.Struct, eq=False):
     """What a claim gets, for these tasks; from where it can be used [N]. `is_promise`: pods that are leaving have some
-    of it still."""
+    of it still. `extended`: what the claim to extended resources of a pod asks for."""
 
     allocation: Allocation
     reach: Mask
     is_promise: bool
+    extended: ExtendedClaim | None = None
     rows: list[int] = msgspec.field(default_factory=list)
 
 
@@ -67,17 +70,28 @@ class Choices:
         return any((known := self._by_claim.get(need.claim)) is not None and known.is_promise for need in needs)
 
     def take(
-        self, row: int, node: int, task_class: TaskClass, choose: Callable[[Sequence[OpenDevices]], Chosen | None]
+        self,
+        row: int,
+        node: int,
+        task_class: TaskClass,
+        extended: Sequence[ExtendedDevices],
+        choose: Callable[[Sequence[OpenDevices]], Chosen | None],
     ) -> None:
         """The task gets a place on the node, and its claims their devices; `choose` finds those of open claims.
+        `extended`: resources for which devices stand in on that node.
 
         Raises:
             LookupError: the node does not have them; no pod should have been placed there.
         """
         claims = self._ssn.task_info(row).device_claims
-        pairs = list(zip(claims, task_class.devices, strict=True))
-        waiting = [claim for claim, need in pairs if isinstance(need, OpenDevices) and claim not in self._by_claim]
-        needs = self.open(task_class)
+        own = [need for need in task_class.devices if not isinstance(need, ExtendedDevices)]
+        # (the last claim may be the one to extended resources, whether it is needed or not)
+        open_ = [claim for claim, need in zip(claims, own, strict=False) if isinstance(need, OpenDevices)]
+        waiting = [claim for claim in open_ if claim not in self._by_claim]
+        needs = (*self.open(task_class), *as_claim(extended))
+        if extended:
+            waiting.append(claims[-1])
+            open_.append(claims[-1])
         found = choose(needs) if needs else Chosen(())
         if found is None:
             name = self._ssn.nodes.names[node]
@@ -90,9 +104,10 @@ class Choices:
             self._by_claim[claim] = self._choice(claim, picks, node, is_promise=not is_there)
             self._use.choose(claim, row, [*dict.fromkeys(at for _, at in given)], self._taken(given))
         self._tasks.add(row)
-        for claim, need in pairs:
-            if isinstance(need, OpenDevices):
-                self._by_claim[claim].rows.append(row)
+        for claim in open_:
+            self._by_claim[claim].rows.append(row)
+        if extended:
+            self._by_claim[claims[-1]].extended = claimed(extended)
         self._announce(row)
 
     def give_back(self, row: int) -> None:
@@ -142,16 +157,35 @@ class Choices:
 
     def _announce(self, row: int) -> None:
         """Say what is written for the task. A task with the promise of a place is not bound in this cycle."""
-        info, statuses = self._ssn.task_info(row), self._ssn.ledger.tasks.status
+        info = self._ssn.task_info(row)
         bindings: list[DeviceBinding] = []
         for claim in info.device_claims:
             # Also where it is reserved for the pod already: that may have been taken back a moment ago.
-            known, choice = self._picture.claims[claim], self._by_claim.get(claim)
+            known, choice = self._picture.claims.get(claim), self._by_claim.get(claim)
             namespace, _, name = claim.partition("/")
-            first = None if choice is None else _first(choice.rows, lambda at: statuses[at] != TaskStatus.PIPELINED)
-            given = choice.allocation if choice is not None and first == row else None
-            bindings.append(DeviceBinding(ObjectRef("ResourceClaim", namespace, name, known.uid), given))
+            if known is not None:
+                reference = ObjectRef("ResourceClaim", namespace, known.name, known.uid)
+                bindings.append(DeviceBinding(reference, self._given(choice, row), self._mapped(row, claim)))
+            elif choice is not None:
+                reference = ObjectRef("ResourceClaim", namespace, name, "")
+                bindings.append(DeviceBinding(reference, self._given(choice, row), choice.extended))
         self._ssn.findings.reserve_devices(row, tuple(bindings))
+
+    def _given(self, choice: _Choice | None, row: int) -> Allocation | None:
+        """What the claim gets with this task: it is the first of those that are to be bound."""
+        if choice is None:
+            return None
+        statuses = self._ssn.ledger.tasks.status
+        first = _first(choice.rows, lambda at: statuses[at] != TaskStatus.PIPELINED)
+        return choice.allocation if first == row else None
+
+    def _mapped(self, row: int, claim: str) -> ExtendedClaim | None:
+        """How the task's containers use the claim, if it is the one to its extended resources."""
+        ref = self._ssn.task_info(row).ref
+        if claim != extended_key(ref.namespace, ref.uid):
+            return None
+        given = (need for need in self._ssn.task_class(row).devices if isinstance(need, GivenDevices))
+        return next((ExtendedClaim((), need.mappings) for need in given if need.mappings), None)
 
 
 def _first(rows: Sequence[int], test: Callable[[int], bool]) -> int | None:

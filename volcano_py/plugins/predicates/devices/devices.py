@@ -7,7 +7,7 @@ evaluated for a device, that device is passed over.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +22,8 @@ from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.predicates.devices import advice
 from volcano_py.plugins.predicates.devices.choices import Choices
 from volcano_py.plugins.predicates.devices.counting import Counting, counting
-from volcano_py.plugins.predicates.devices.matching import Matches
+from volcano_py.plugins.predicates.devices.extended import Extended
+from volcano_py.plugins.predicates.devices.matching import Matches, matches_in
 from volcano_py.plugins.predicates.devices.places import NETWORK, Places, places
 from volcano_py.plugins.predicates.devices.search import Chosen
 from volcano_py.plugins.predicates.devices.use import DeviceUse, all_free
@@ -30,11 +31,10 @@ from volcano_py.plugins.predicates.devices.wanted import Wanted
 from volcano_py.state.devices.needs import Ask, DeviceTrouble, GivenDevices, OpenDevices
 from volcano_py.state.nodes.terms import Mask, affinity_mask
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.table import NOWHERE
+from volcano_py.state.table.table import NOWHERE, Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
 _PLACED: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
-_MATCHES: Final = "what requests for devices select"
 
 
 class Devices:
@@ -44,12 +44,12 @@ class Devices:
         """`memory` is the plugin's, from cycle to cycle."""
         self._ssn = ssn
         picture = self._picture = ssn.snapshot.devices
-        self._matches: Matches = memory.setdefault(_MATCHES, Matches())
-        self._matches.follow(picture.devices)
+        self._matches: Matches = matches_in(memory, picture)
         self._places: Places = places(ssn.nodes, picture)
         self._counting: Counting = counting(ssn.nodes, picture)
         self._use = DeviceUse(ssn)
         self._choices = Choices(ssn, self._places, self._counting, self._use)
+        self._extended = Extended(ssn)
         self._wanted: dict[tuple[OpenDevices, ...], Wanted] = {}
         self._given: dict[int, Mask | None] = {}
         ssn.shared(MostDevices).let_chooser_say(self._most_on_a_node)
@@ -71,32 +71,40 @@ class Devices:
             self._write(codes, ~usable[view.rows], advice.OUT_OF_REACH)
         if not view.released and self._choices.has_promise(task_class):
             self._write(codes, np.ones(len(codes), dtype=np.bool_), advice.IN_USE, resolvable=True)
-        if (needs := self._choices.open(task_class)) and len(asking := np.flatnonzero(codes == FITS)):
-            wanted, rows = self._wanted_by(needs), view.rows[asking]
-            refused = np.zeros(len(codes), dtype=np.bool_)
-            refused[asking] = ~wanted.fits(rows, self._use.free(released=view.released))
-            if not refused.any():
-                return
-            in_use, lacking = refused.copy(), np.flatnonzero(refused)
-            in_use[lacking] = wanted.fits(view.rows[lacking], all_free(self._picture))
-            self._write(codes, in_use, advice.IN_USE, resolvable=True)
+        asking = np.flatnonzero(codes == FITS)
+        free, everything = self._use.free(released=view.released), all_free(self._picture)
+        refused, in_use = np.zeros(len(codes), dtype=np.bool_), np.zeros(len(codes), dtype=np.bool_)
+        for wanted, at in self._wanted_on(task_class, view.rows[asking]):
+            places = asking[at]
+            lacking = places[~wanted.fits(view.rows[places], free)]
+            refused[lacking] = True
+            in_use[lacking] = wanted.fits(view.rows[lacking], everything)
+        if refused.any():
+            has_claims = task_class.uses_claims
+            used = advice.IN_USE if has_claims else advice.USED_FOR_EXTENDED
+            self._write(codes, in_use, used, resolvable=True)
             self._write(codes, refused & self._places.is_faulty(view.rows), advice.FAULTY_POOL)
-            self._write(codes, refused, advice.NOT_THERE)
+            self._write(codes, refused, advice.NOT_THERE if has_claims else advice.NONE_FOR_EXTENDED)
 
     def reach(self, task_class: TaskClass) -> Reach:
         """How far a placement moves the answers."""
-        needs = [need for need in task_class.devices if isinstance(need, OpenDevices)]
-        if not needs:
+        claims = tuple(need for need in task_class.devices if isinstance(need, OpenDevices))
+        kinds = [needs for extended in self._extended.kinds(task_class) if (needs := (*claims, *extended))]
+        if not kinds:
             return Reach.STATIC
-        if any(need.claim for need in needs) or self._wanted_by(tuple(needs)).spans_nodes:
+        if any(need.claim for need in claims) or any(self._wanted_by(needs).spans_nodes for needs in kinds):
             return Reach.DOMAIN
         return Reach.ROW
 
     def room(self, task_class: TaskClass, view: NodeView) -> Counts | None:
         """[K] how many pods of the class each node takes; None when they have to be tried one by one."""
-        if not (needs := self._choices.open(task_class)):
-            return np.full(len(view), np.iinfo(np.int64).max, dtype=np.int64)
-        return self._wanted_by(needs).room(view.rows, self._use.free(released=view.released))
+        rooms = np.full(len(view), np.iinfo(np.int64).max, dtype=np.int64)
+        for wanted, at in self._wanted_on(task_class, view.rows) if task_class.devices else ():
+            room = wanted.room(view.rows[at], self._use.free(released=view.released))
+            if room is None:
+                return None
+            rooms[at] = room
+        return rooms
 
     def update(self, placement: Placement) -> None:
         """Tasks were placed, evicted or taken back: so are the devices that were chosen for them."""
@@ -119,12 +127,14 @@ class Devices:
         if advice.OUT_OF_REACH in refused:
             given = [need for need in task_class.devices if isinstance(need, GivenDevices) and need.nodes is not None]
             sentences += [advice.out_of_reach(self._ssn, need) for need in given]
-        if needs := self._choices.open(task_class):
-            wanted, free = self._wanted_by(needs), self._use.free(released=False)
-            sentences += advice.of_devices(
-                self._ssn, self._picture, self._places, self._counting, wanted, free, refused
-            )
-        return sentences
+        claims, free = self._choices.open(task_class), self._use.free(released=False)
+        for extended in self._extended.kinds(task_class):
+            if needs := (*claims, *extended):
+                wanted = self._wanted_by(needs)
+                sentences += advice.of_devices(
+                    self._ssn, self._picture, self._places, self._counting, wanted, free, refused
+                )
+        return list(dict.fromkeys(sentences))
 
     # -- helpers -----------------------------------------------------------------------------------------------------
 
@@ -132,7 +142,14 @@ class Devices:
         def choose(needs: Sequence[OpenDevices]) -> Chosen | None:
             return self._wanted_by(tuple(needs)).choose(node, self._use.free(released=released))
 
-        self._choices.take(row, node, task_class, choose)
+        self._choices.take(row, node, task_class, self._extended.at(task_class, node), choose)
+
+    def _wanted_on(self, task_class: TaskClass, rows: Rows) -> Iterator[tuple[Wanted, Rows]]:
+        """What the class wants on nodes where it wants devices, each with positions in `rows` [K]."""
+        claims = self._choices.open(task_class)
+        for extended, at in self._extended.groups(task_class, rows):
+            if len(at) and (needs := (*claims, *extended)):
+                yield self._wanted_by(needs), at
 
     def _wanted_by(self, needs: tuple[OpenDevices, ...]) -> Wanted:
         found = self._wanted.get(needs)

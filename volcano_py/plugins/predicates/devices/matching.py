@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -21,6 +21,7 @@ from volcano_py.plugins.predicates.devices.cel.projection import projection_of
 from volcano_py.plugins.predicates.devices.cel.verdicts import CelError
 from volcano_py.state.devices.device import Device
 from volcano_py.state.devices.needs import Ask
+from volcano_py.state.devices.picture import DevicePicture
 from volcano_py.state.devices.shares import Capacity, consumption
 from volcano_py.state.nodes.terms import Mask
 
@@ -31,6 +32,7 @@ _UNKNOWN: Final = -1
 _NO: Final = 0
 _YES: Final = 1
 _FIRST_ERROR: Final = 2
+_REMEMBERED: Final = "what requests for devices select"
 _REFUSING_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 
 _MOST_VERDICTS: Final = 2**24
@@ -210,6 +212,13 @@ class Matches:
                 self._verdicts.popitem(last=False)
         self._verdicts.move_to_end(expression)
         return verdicts
+
+
+def matches_in(memory: dict[str, Any], picture: DevicePicture) -> Matches:
+    """Those that a plugin remembers from cycle to cycle, for the devices of this picture."""
+    found: Matches = memory.setdefault(_REMEMBERED, Matches())
+    found.follow(picture.devices)
+    return found
 
 
 def are_tolerated(taints: Iterable[DeviceTaint], tolerations: Sequence[DeviceToleration]) -> bool:

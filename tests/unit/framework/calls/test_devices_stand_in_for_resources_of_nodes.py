@@ -1,0 +1,74 @@
+"""The plugin that chooses devices says on which nodes they stand in for a resource; a failing one spoils nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tests.support.placement.devices import device_class, resource_slice
+from tests.support.sessions import Opened, node, open_session, pod, pod_group
+from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.devices.stand_ins import StandIns
+from volcano_py.framework.plugin import Plugin
+from volcano_py.state.devices.needs import Ask
+
+RESOURCE = "example.com/gpu"
+
+
+class Chooser(Plugin):
+    """All nodes have one device of their own, and two in common."""
+
+    name = "chooser"
+
+    def chooses_devices(self) -> bool:
+        return True
+
+    def stand_ins(self, cluster: ClusterCopy, asks: Mapping[int, Ask]) -> Mapping[int, StandIns]:
+        return {dim: StandIns(np.ones(len(cluster.nodes.nodes), dtype=np.int64), 2) for dim in asks}
+
+
+class Broken(Chooser):
+    name = "broken"
+
+    def stand_ins(self, cluster: ClusterCopy, asks: Mapping[int, Ask]) -> Mapping[int, StandIns]:
+        return dict.fromkeys(asks, StandIns(np.ones(99, dtype=np.int64)[:0], 2))
+
+
+class Idle(Chooser):
+    name = "idle"
+
+    def chooses_devices(self) -> bool:
+        return False
+
+
+def session(plugin: type[Plugin], *more: Any, sound: bool = True) -> Opened:
+    nodes = [node("n1", devices={RESOURCE: "5"}), node("n2"), node("n3")]
+    waiting = pod("p", group="g", devices={RESOURCE: "1"})
+    offer, slices = device_class(extended=RESOURCE), resource_slice("s", "d0", on="n2")
+    return open_session(offer, slices, nodes, pod_group("g"), waiting, *more, tiers=[[plugin]], sound=sound)
+
+
+def amounts(opened: Opened) -> tuple[list[int], int, int]:
+    """Of each node, of all together, and what queues can share."""
+    dim = opened.ssn.axis.names.index(RESOURCE)
+    ssn = opened.ssn
+    rows = [ssn.nodes.rows[name] for name in ("n1", "n2", "n3")]
+    return ssn.ledger.nodes.allocatable[rows, dim].tolist(), int(ssn.total[dim]), int(ssn.available[dim])
+
+
+def test_nodes_without_the_resource_have_devices_for_it_and_common_ones_count_once() -> None:
+    assert amounts(session(Chooser)) == ([5, 3, 3], 9, 9)
+
+
+def test_what_others_than_queues_hold_is_not_shared() -> None:
+    other = pod("other", on="n2", scheduler="default-scheduler", devices={RESOURCE: "1"})
+    assert amounts(session(Chooser, other)) == ([5, 3, 3], 9, 8)
+
+
+def test_a_plugin_that_fails_or_chooses_no_devices_changes_nothing() -> None:
+    broken = session(Broken, sound=False)
+    for opened in (broken, session(Idle)):
+        assert amounts(opened) == ([5, 0, 0], 5, 5)
+    assert broken.ssn.dispatch.failures.counts == {"broken": 1}

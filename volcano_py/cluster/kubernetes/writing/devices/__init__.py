@@ -1,0 +1,1 @@
+"""Claims that are created for devices."""
