@@ -24,6 +24,7 @@ class Stays(StrEnum):
     """Why a pod stays, as words that go on after a number of pods. The order is that of messages."""
 
     NOWHERE = "fit no node with a low load"
+    NOT_TAKEN_BACK = "have queues that are closed, over their limits, or full with others waiting"
     TOO_LARGE = "request more than the nodes with a low load may take"
     IN_GANG = "are needed by their gangs"
     NO_CONTROLLER = "have no controller that would create them again"

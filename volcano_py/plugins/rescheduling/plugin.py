@@ -1,10 +1,10 @@
 """rescheduling: move pods from nodes with a high measured load to nodes with a low one.
 
-Once in an interval, at the action shuffle, the strategy lowNodeUtilization compares the measured load of nodes with
-its thresholds. From nodes above a target it evicts pods, the least important first, as long as nodes with a low load
-can take what these pods request. A pod goes only if something will create it again, if such a node takes it at this
-moment by all predicates, and if its gang keeps its minimum. The `metrics` section of the configuration says where
-measurements come from.
+Once in an interval, at the action shuffle, the strategy lowNodeUtilization compares the measured load of nodes with its
+thresholds. From nodes above a target it evicts pods, the least important first, as long as nodes with a low load can
+take what these pods request. A pod goes only if something will create it again, if its queue will take it again, if
+such a node takes it at this moment by all predicates, and if its gang keeps its minimum. The `metrics` section of the
+configuration says where measurements come from.
 
 Nothing is decided by a measurement that does not show an earlier eviction from the node yet. When the process starts,
 it is not known when pods were moved last: if any pod is new or is leaving, the first run waits for an interval.
@@ -155,7 +155,11 @@ class _Run:
         stays = movable.why_stays(row)
         if stays is None:
             stays = self._why_stays(row, node, request, chosen)
-        to = self._move(row, places) if stays is None else None
+        job = self._ssn.job(int(self._ssn.ledger.tasks.job[row]))
+        assert job is not None, "only tasks with a PodGroup and a queue are offered"
+        if stays is None and not places.takes_back(job, row):
+            stays = Stays.NOT_TAKEN_BACK
+        to = places.move(job, row) if stays is None else None
         if to is None:
             self._stay[Stays.NOWHERE if stays is None else stays] += 1
             return
@@ -171,11 +175,6 @@ class _Run:
             return Stays.TOO_LARGE
         together = np.array([*chosen, row], dtype=np.intp)
         return Stays.PROTECTED if self._ssn.ask.spared_tasks(together)[-1] else None
-
-    def _move(self, row: int, places: Elsewhere) -> int | None:
-        job = self._ssn.job(int(self._ssn.ledger.tasks.job[row]))
-        assert job is not None, "only tasks with a PodGroup and a queue are offered"
-        return places.move(job, row)
 
     # -- words -----------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.sessions import NAMESPACE, NOW, Opened, gang, node, open_session, pod_group
+from tests.support.sessions import NAMESPACE, NOW, Opened, gang, node, open_session, pod_group, queue
 from tests.support.sessions import pod as plain_pod
 from volcano_py.actions.shuffle import Shuffle
 from volcano_py.api.effects import Evict
@@ -26,6 +26,7 @@ from volcano_py.api.objects import (
 )
 from volcano_py.api.workloads import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from volcano_py.framework.plugin import Plugin
+from volcano_py.plugins.capacity.plugin import Capacity
 from volcano_py.plugins.cdp import Cdp
 from volcano_py.plugins.conformance import Conformance
 from volcano_py.plugins.pdb import Pdb
@@ -264,6 +265,13 @@ def shuffled_order(opened: Opened) -> list[str]:
 )
 def test_pods_that_may_not_go_stay_and_the_reason_is_reported(objects: list[ApiObject], why: str) -> None:
     assert said(opened_with(objects)).partition("; ")[2].removeprefix("pods: ") == why
+
+
+def test_pods_stay_whose_queue_would_not_take_them_again() -> None:
+    """It was given less than it holds: of six pods, it may have four."""
+    shrunk = queue("small", capability={"cpu": "4"})
+    why = said(opened_with(shrunk, web(queue="small"), others=[Capacity]))
+    assert why.endswith("pods: 6 have queues that are closed, over their limits, or full with others waiting")
 
 
 def test_a_gang_keeps_its_minimum_of_pods_and_of_roles() -> None:
