@@ -105,8 +105,14 @@ class _Run:
         nodes = ssn.ledger.nodes
         capacity: Amounts = nodes.allocatable[: nodes.size, [CPU, MEMORY]]
         cordoned = np.array([node.unschedulable for node in ssn.snapshot.nodes], dtype=np.bool_)
+        tasks = ssn.ledger.tasks
         self._balance = Balance(
-            strategy, load.parts, capacity, coming=self._coming(), schedulable=nodes.present & ~cordoned
+            strategy,
+            load.parts,
+            capacity,
+            coming=self._requests(load.without(ssn)),
+            leaving=self._requests(np.flatnonzero((tasks.status == TaskStatus.RELEASING) & (tasks.node >= 0))),
+            schedulable=nodes.present & ~cordoned,
         )
         names = [node.name for node in ssn.snapshot.nodes]
         self.not_measured_since = {
@@ -119,13 +125,13 @@ class _Run:
         self.left: set[str] = set()
         self._stay: Counter[Stays] = Counter()
 
-    def _coming(self) -> Amounts:
-        """[N, 2] what pods request that came to nodes after these were measured."""
-        tasks, rows = self._ssn.ledger.tasks, self._load.without(self._ssn)
-        coming: Amounts = np.zeros((self._ssn.ledger.nodes.size, 2), dtype=np.int64)
+    def _requests(self, rows: Rows) -> Amounts:
+        """[N, 2] what the pods on each node request together."""
+        tasks = self._ssn.ledger.tasks
+        together: Amounts = np.zeros((self._ssn.ledger.nodes.size, 2), dtype=np.int64)
         requests = self._ssn.ledger.classes.request[tasks.task_class[rows]][:, [CPU, MEMORY]]
-        np.add.at(coming, tasks.node[rows], requests)
-        return coming
+        np.add.at(together, tasks.node[rows], requests)
+        return together
 
     def victims(self, running: Rows, most: int) -> dict[int, str]:
         """At most so many of the pods, each with the reason."""

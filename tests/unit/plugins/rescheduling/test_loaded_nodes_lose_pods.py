@@ -138,6 +138,19 @@ def test_what_came_to_a_node_since_it_was_measured_counts_there() -> None:
     assert why == "none of 2 measured nodes is schedulable and uses less than cpu 20 % and memory 20 %"
 
 
+def test_what_is_leaving_a_node_counts_as_gone() -> None:
+    """Node b uses 80 %; one pod of 1 CPU takes long to end, so two more are enough."""
+    leaving = owned(gang("gone", cpu="1", running_on=["b"], deleting=True))
+    opened = opened_with(web(), leaving, interval="1m", loads={"a": load(0.1, age=-60), "b": load(0.8, 0.3, age=-60)})
+    assert shuffled(opened) == []
+    opened.ssn.now = MOMENT + 60
+    assert shuffled(opened) == ["web-4", "web-5"]
+
+
+def test_a_load_that_cannot_be_makes_no_node_an_idle_one() -> None:
+    assert "none of 2 measured nodes" in said(opened_with(web(), loads={"a": load(1e300), "b": load(0.8)}))
+
+
 def test_no_more_pods_are_looked_at_than_a_cycle_can_bear(monkeypatch: pytest.MonkeyPatch) -> None:
     """The two that would come first may not go; the others are left for a later run."""
     kept = gang("kept", pods=2, cpu="1", running_on=["b"] * 2, min_member=1, priority=1)
