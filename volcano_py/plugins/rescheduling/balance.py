@@ -1,8 +1,8 @@
 """Which nodes have a low load, which a high one, and how much may move from these to those.
 
 All amounts are whole numbers, CPU in millicores and memory in bytes, so that thresholds are met exactly. What is in use
-is what was measured; on nodes with a low load, also what pods request that have come since, and on others without what pods
-request that are leaving: they take their time, and are measured until they are gone.
+is what was measured; on nodes with a low load, also what pods request that have come since, and on others without what
+pods request that are leaving: they take their time, and are measured until they are gone.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Balance:
         leaving: Amounts,
         schedulable: Flags,
     ) -> None:
-        """`load`, `capacity`, `coming`, `leaving` [N, 2]: what was measured, NaN for nothing; what nodes have; what pods
-        request that are not measured yet, and those that are leaving. `schedulable` [N]."""
+        """`load`, `capacity`, `coming`, `leaving` [N, 2]: what was measured, NaN for nothing; what nodes have; what
+        pods request that are not measured yet, and those that are leaving. `schedulable` [N]."""
         self._capacity = capacity
         thresholds, self._targets = np.array(strategy.thresholds.both), np.array(strategy.targets.both)
         goes_by = np.minimum(thresholds, self._targets) < _ALL
