@@ -132,6 +132,7 @@ async def test_what_can_be_no_load_is_left_out() -> None:
         (400, {"error": "bad request", "status": 400}, "answered 400: bad request"),
         (200, b"<html>", "answered 200, but not as Elasticsearch would"),
         (200, {"took": 1}, "answered 200: no aggregations"),
+        (200, page(bucket("n1")) | {"timed_out": True}, "answered only in part, because the search took too long"),
         (200, page(), "has no load of the last ten minutes by host.hostname"),
         (302, b"", "answered 302, but not as Elasticsearch would"),
         (200, b" " * (5 * 2**20), "answered more than 4194304 bytes"),
