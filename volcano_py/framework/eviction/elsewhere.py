@@ -95,7 +95,7 @@ class Elsewhere:
         Not if the queue is closed or holds more than it may. If it is full, its place may also go to pods that wait for
         room in the queue, or in one that shares its limit.
         """
-        task_class = self._class_as_if_pending(job, row)
+        task_class = self._ssn.task_class(row)
         key = job.queue.name, task_class.row
         known = self._taken_back.get(key)
         if known is None:
@@ -108,7 +108,7 @@ class Elsewhere:
         if before.count < 1 and self._is_awaited(ask.below_ceiling(before, queue)):
             return False
         mark = self._statement.checkpoint()
-        self._statement.evict(job, self._ssn.task_class(row), np.array([row], dtype=np.intp))
+        self._statement.evict(job, task_class, np.array([row], dtype=np.intp))
         has_room = ask.allocatable(queue, task_class).count > 0
         self._statement.rollback(mark)
         return has_room
