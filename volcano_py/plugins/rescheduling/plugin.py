@@ -124,6 +124,7 @@ class _Run:
         self._names = names
         self.left: set[str] = set()
         self._stay: Counter[Stays] = Counter()
+        self._protected: dict[Plugin, list[int]] = {}
 
     def _requests(self, rows: Rows) -> Amounts:
         """[N, 2] what the pods on each node request together."""
@@ -180,7 +181,11 @@ class _Run:
         if not self._balance.affords(request):
             return Stays.TOO_LARGE
         together = np.array([*chosen, row], dtype=np.intp)
-        return Stays.PROTECTED if self._ssn.ask.spared_tasks(together)[-1] else None
+        protector = self._ssn.ask.protector_of_last(together)
+        if protector is None:
+            return None
+        self._protected.setdefault(protector, []).append(row)
+        return Stays.PROTECTED
 
     # -- words -----------------------------------------------------------------------------------------------------
 
@@ -208,7 +213,12 @@ class _Run:
             return "the measured load does not show the last evictions yet"
         if balance.is_spent() and not self._stay:
             return f"nodes with a low load have no room below targetThresholds, {targets}"
-        return f"{counted(high, 'node')} above targetThresholds, {low} below thresholds; {summary(self._stay)}"
+        protected = [
+            f"{len(rows)} are protected {plugin.protected_by(np.array(rows, dtype=np.intp))}"
+            for plugin, rows in self._protected.items()
+        ]
+        why = summary(self._stay, protected)
+        return f"{counted(high, 'node')} above targetThresholds, {low} below thresholds; {why}"
 
 
 def _used(part: float, name: str) -> str:

@@ -375,7 +375,14 @@ def test_a_pod_in_its_cool_down_stays() -> None:
         else each
         for each in web(annotations={"volcano.sh/cooldown-time": "1h"})
     ]
-    assert "6 are protected by other plugins" in said(opened_with(pods, others=[Cdp]))
+    assert "pods: 6 are protected by a cool-down until" in said(opened_with(pods, others=[Cdp]))
+
+
+def test_the_reason_names_each_plugin_that_protects_pods() -> None:
+    system = owned(gang("dns", namespace="kube-system", pods=2, cpu="1", running_on=["b"] * 2, min_member=1))
+    assert said(opened_with(system, web(), others=[Conformance, Pdb])).endswith(
+        "pods: 6 are protected by plugin pdb (they have no labels), 2 are protected as parts of the system"
+    )
 
 
 # -- when ----------------------------------------------------------------------------------------------------------
