@@ -22,6 +22,7 @@ SECRETS: Final = frozenset({"elasticsearch.password"})
 _LOGIN: Final = re.compile(r"//[^\s\"']*@")
 """Up to the last @: a password may have characters in it that a URL may not."""
 _SECRET_LINE: Final = re.compile(r"(password[^:\n]{0,40}:\s*)\S.*", re.IGNORECASE)
+_PASSWORD: Final = "password"
 _BOOLEANS: Final = ("tls.insecureSkipVerify",)
 
 
@@ -61,12 +62,20 @@ def without_secrets(text: str) -> str:
     section = content.get("metrics") if isinstance(content, dict) else None
     if not isinstance(section, dict):
         return text
-    kept = {
-        key: without_login(value) if isinstance(value, str) else value
-        for key, value in section.items()
-        if key not in SECRETS
-    }
+    kept = _kept(section)
     return text if kept == section else yaml.safe_dump({**content, "metrics": kept}, sort_keys=False)
+
+
+def _kept(value: object, levels: int = 2) -> object:
+    """The value without secrets; also of a section that is written wrongly, as nested mappings. What is nested more
+    deeply is left out: with aliases, YAML can be nested without end."""
+    if isinstance(value, dict | list) and not levels:
+        return None
+    if isinstance(value, dict):
+        return {key: _kept(each, levels - 1) for key, each in value.items() if _PASSWORD not in str(key).lower()}
+    if isinstance(value, list):
+        return [_kept(each, levels - 1) for each in value]
+    return without_login(value) if isinstance(value, str) else value
 
 
 def _text(node: MappingNode, key: str) -> str:

@@ -78,3 +78,17 @@ def test_what_is_no_configuration_is_copied_without_it_too(broken: str) -> None:
 
 def test_a_password_that_no_address_can_have_is_left_out_too() -> None:
     assert "nobody" not in without_secrets(TEXT.replace("tellnobody", "tell/nob?dy#nobody"))
+
+
+def test_keys_that_are_nested_by_mistake_hide_it_too() -> None:
+    text = "metrics: {type: elasticsearch, elasticsearch: {username: me, password: hunter2}, address: ['//a:b@c']}"
+    assert yaml.safe_load(without_secrets(text))["metrics"] == {
+        "type": "elasticsearch",
+        "elasticsearch": {"username": "me"},
+        "address": ["//c"],
+    }
+
+
+def test_what_is_nested_without_end_ends() -> None:
+    copy = without_secrets("metrics: &all\n  nested: *all\n  elasticsearch.password: hunter2\n")
+    assert yaml.safe_load(copy) == {"metrics": {"nested": {"nested": None}}}
