@@ -19,8 +19,10 @@ _OTHER_NAMES: Final = ("prometheus_adapt",)
 _NEED_ADDRESS: Final = frozenset({"prometheus", "elasticsearch"})
 SECRETS: Final = frozenset({"elasticsearch.password"})
 """Keys whose values are shown nowhere."""
-_LOGIN: Final = re.compile(r"//[^/?#]*@")
+_LOGIN: Final = re.compile(r"//[^\s\"']*@")
+"""Up to the last @: a password may have characters in it that a URL may not."""
 _SECRET_LINE: Final = re.compile(r"(password[^:\n]{0,40}:\s*)\S.*", re.IGNORECASE)
+_PASSWORD: Final = "password"
 _BOOLEANS: Final = ("tls.insecureSkipVerify",)
 
 
@@ -47,25 +49,33 @@ def check_metrics(node: MappingNode, where: Where, problems: Problems) -> None:
 
 
 def without_login(address: str) -> str:
-    """An address without what stands between `//` and `@`."""
+    """A text without what stands between `//` and `@` in addresses."""
     return _LOGIN.sub("//", address)
 
 
 def without_secrets(text: str) -> str:
-    """A configuration without passwords, for files that others read: as it is, if it has none."""
+    """A configuration without passwords, for files that others read: as it is, if it has none. Any text can be one."""
     try:
         content = yaml.safe_load(text)
-    except yaml.YAMLError:
-        return _SECRET_LINE.sub(r"\1***", text)
+    except (yaml.YAMLError, ValueError, RecursionError):  # no YAML; dates and numbers that cannot be; too deep
+        return without_login(_SECRET_LINE.sub(r"\1***", text))
     section = content.get("metrics") if isinstance(content, dict) else None
     if not isinstance(section, dict):
         return text
-    kept = {
-        key: without_login(value) if isinstance(value, str) else value
-        for key, value in section.items()
-        if key not in SECRETS
-    }
+    kept = _kept(section)
     return text if kept == section else yaml.safe_dump({**content, "metrics": kept}, sort_keys=False)
+
+
+def _kept(value: object, levels: int = 2) -> object:
+    """The value without secrets; also of a section that is written wrongly, as nested mappings. What is nested more
+    deeply is left out: with aliases, YAML can be nested without end."""
+    if isinstance(value, dict | list) and not levels:
+        return None
+    if isinstance(value, dict):
+        return {key: _kept(each, levels - 1) for key, each in value.items() if _PASSWORD not in str(key).lower()}
+    if isinstance(value, list):
+        return [_kept(each, levels - 1) for each in value]
+    return without_login(value) if isinstance(value, str) else value
 
 
 def _text(node: MappingNode, key: str) -> str:

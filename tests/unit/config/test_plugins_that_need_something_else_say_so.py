@@ -6,6 +6,10 @@ from tests.support.registries import checked_registry
 from volcano_py.config.catalogue import Catalogue
 from volcano_py.config.parse import parse_configuration
 
+RESCHEDULING = (
+    "{name: rescheduling, arguments: {strategies: [{name: lowNodeUtilization, params: {targetThresholds: {cpu: 60}}}]}}"
+)
+
 
 def messages(actions: str, plugins: str, more: str = "") -> list[str]:
     text = f"""
@@ -39,12 +43,12 @@ def test_usage_without_a_source_of_load() -> None:
 
 
 def test_rescheduling_without_a_source_of_load_or_without_a_preference_for_idle_nodes() -> None:
-    of_load, of_return = messages("allocate, shuffle", "{name: rescheduling}")
+    of_load, of_return = messages("allocate, shuffle", RESCHEDULING)
     assert of_load.startswith("rescheduling knows no load, because `metrics` names no source")
     assert of_return.endswith(
         "may come back to the same node, because no plugin prefers nodes with a lower load; add the plugin usage"
     )
-    assert messages("allocate, shuffle", "{name: rescheduling}, {name: usage}", "metrics: {type: metrics-server}") == []
+    assert messages("allocate, shuffle", f"{RESCHEDULING}, {{name: usage}}", "metrics: {type: metrics-server}") == []
 
 
 def test_plugins_of_volcano_that_are_not_there_are_named() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import yaml
 
 from tests.support.registries import checked_registry
@@ -57,4 +58,37 @@ def test_a_copy_for_others_is_without_it_and_otherwise_the_same() -> None:
     assert digest(copy) == digest(TEXT)
     plain = TEXT.replace("me:tellnobody@", "").replace("  elasticsearch.password: hunter2\n", "")
     assert without_secrets(plain) is plain
-    assert "hunter2" not in without_secrets("metrics: [\n  elasticsearch.password: hunter2\n")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pytest.param("metrics: [\n", id="no YAML"),
+        pytest.param("since: 2026-13-01\n", id="no date"),
+        pytest.param(f"count: {'9' * 5000}\n", id="a number that is too long"),
+        pytest.param("deep: " + "[" * 3000 + "\n", id="too deep"),
+    ],
+)
+def test_what_is_no_configuration_is_copied_without_it_too(broken: str) -> None:
+    copy = without_secrets(f"{TEXT}{broken}")
+    assert broken in copy
+    assert "hunter2" not in copy
+    assert "tellnobody" not in copy
+
+
+def test_a_password_that_no_address_can_have_is_left_out_too() -> None:
+    assert "nobody" not in without_secrets(TEXT.replace("tellnobody", "tell/nob?dy#nobody"))
+
+
+def test_keys_that_are_nested_by_mistake_hide_it_too() -> None:
+    text = "metrics: {type: elasticsearch, elasticsearch: {username: me, password: hunter2}, address: ['//a:b@c']}"
+    assert yaml.safe_load(without_secrets(text))["metrics"] == {
+        "type": "elasticsearch",
+        "elasticsearch": {"username": "me"},
+        "address": ["//c"],
+    }
+
+
+def test_what_is_nested_without_end_ends() -> None:
+    copy = without_secrets("metrics: &all\n  nested: *all\n  elasticsearch.password: hunter2\n")
+    assert yaml.safe_load(copy) == {"metrics": {"nested": {"nested": None}}}

@@ -29,13 +29,14 @@ class _Described(msgspec.Struct):
 
 
 class _Item(msgspec.Struct, rename="camel"):
-    described_object: _Described = msgspec.field(default_factory=_Described)
+    described_object: _Described | None = None
     timestamp: datetime | None = None
-    value: str | int | float = "0"
+    value: str | int | float | None = None
 
 
 class _Values(msgspec.Struct):
-    items: list[_Item] = []
+    items: list[_Item] | None = None
+    """An empty list of Go may be null."""
 
 
 class CustomMetrics:
@@ -77,7 +78,7 @@ class CustomMetrics:
                     raise
             else:
                 self._version = version
-                return _by_node(found.items)
+                return _by_node(found.items or [])
         raise AssertionError("the last version returns or raises")
 
 
@@ -85,10 +86,12 @@ def _by_node(items: list[_Item]) -> dict[str, Part]:
     """What cannot be a load is left out."""
     found: dict[str, Part] = {}
     for item in items:
+        if item.described_object is None or item.timestamp is None or item.value is None:
+            continue
         try:
             value = float(parse_quantity(item.value))
         except (QuantityError, OverflowError):
             continue
-        if item.described_object.name and item.timestamp is not None and math.isfinite(value):
+        if item.described_object.name and math.isfinite(value):
             found[item.described_object.name] = item.timestamp.timestamp(), max(value, 0.0)
     return found

@@ -115,6 +115,8 @@ class Elasticsearch:
         if answer.error is not None or answer.aggregations is None:
             why = answer.error if isinstance(answer.error, str) else answer.error.reason if answer.error else None
             raise LoadError(f"{self._web.shown} answered {status}: {(why or 'no aggregations')[:_LONGEST_ERROR]}")
+        if answer.timed_out:
+            raise LoadError(f"{self._web.shown} answered only in part, because the search took too long")
         return answer.aggregations.nodes
 
 

@@ -28,10 +28,12 @@ class Web:
         """`path` follows the address. `within`: seconds for each answer.
 
         Raises:
-            LoadError: the address is no URL, or the file of authorities cannot be used.
+            LoadError: the address is no URL, there are two logins, or the file of authorities cannot be used.
         """
         if not _is_url(settings.address):
             raise LoadError(f"address {_without_login(settings.address)!r} is not a URL; write one such as {example}")
+        if settings.login is not None and "@" in urlsplit(settings.address).netloc:
+            raise LoadError("address has a login, and so has elasticsearch.username; remove one of them")
         self._url = settings.address.rstrip("/") + path
         self.shown = _without_login(self._url)
         self._within, self._most_bytes = within, most_bytes
@@ -105,5 +107,5 @@ def _trust(settings: LoadSettings) -> ssl.SSLContext | bool:
         return True
     try:
         return ssl.create_default_context(cafile=settings.ca_file)
-    except OSError as error:
-        raise LoadError(f"tls.caFile {settings.ca_file}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # ValueError: no path can be that
+        raise LoadError(f"tls.caFile {settings.ca_file}: {getattr(error, 'strerror', None) or error}") from error

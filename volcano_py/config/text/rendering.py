@@ -13,7 +13,7 @@ from volcano_py.config.text.problems import Problem, Severity
 _LINE_BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _WIDTH: Final = 100
 # Credentials of metrics sources and extenders stand in this file; problems go to logs and Events.
-_LOGIN: Final = re.compile(r"//[^/?#\s]*@")
+_LOGIN: Final = re.compile(r"//[^\s\"']*@")
 _SECRET: Final = re.compile(r"((?:password|token|secret|credential)[^:]{0,40}:\s*)\S.*", re.IGNORECASE)
 
 

@@ -295,3 +295,8 @@ class CombinedAnswers:
         spared = np.ones(len(victims), dtype=np.bool_)
         spared[left] = False
         return spared
+
+    def protector_of_last(self, victims: Rows) -> Plugin | None:
+        """The plugin that protects the last victim of shuffle, if those before it go."""
+        guards = self._dispatch.calls("spared_tasks")
+        return next((guard.plugin for guard in guards if guard(victims)[-1]), None)

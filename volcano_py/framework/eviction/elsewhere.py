@@ -18,6 +18,7 @@ from volcano_py.framework.job import Job
 from volcano_py.framework.placement.variants import Variant, variant_of
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Statement
+from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.table import NOWHERE
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.terms.profiles import Profile
@@ -58,6 +59,8 @@ class Elsewhere:
         self._nowhere: set[_Kind] = set()
         """What found no node, and will find none: there is less room with each pod that is moved."""
         self._has_moved_more = False
+        self._taken_back: dict[tuple[str, int], bool] = {}
+        """Name of a queue, row of a class → whether it takes pods back; pods that are moved still count there."""
 
     @property
     def has_given_up(self) -> bool:
@@ -85,6 +88,36 @@ class Elsewhere:
         else:
             self._statement.allocate(job, self._ssn.task_class(row), rows, np.array([node], dtype=np.intp))
         return node
+
+    def takes_back(self, job: Job, row: int) -> bool:
+        """Whether the queue of the running task takes it again, once it has left.
+
+        Not if the queue is closed or holds more than it may. If it is full, its place may also go to pods that wait for
+        room in the queue, or in one that shares its limit.
+        """
+        task_class = self._ssn.task_class(row)
+        key = job.queue.name, task_class.row
+        known = self._taken_back.get(key)
+        if known is None:
+            known = self._taken_back[key] = self._has_room_again(job, row, task_class)
+        return known
+
+    def _has_room_again(self, job: Job, row: int, task_class: TaskClass) -> bool:
+        ask, queue = self._ssn.ask, job.queue
+        before = ask.allocatable(queue, task_class)
+        if before.count < 1 and self._is_awaited(ask.below_ceiling(before, queue)):
+            return False
+        mark = self._statement.checkpoint()
+        self._statement.evict(job, task_class, np.array([row], dtype=np.intp))
+        has_room = ask.allocatable(queue, task_class).count > 0
+        self._statement.rollback(mark)
+        return has_room
+
+    def _is_awaited(self, queues: list[int]) -> bool:
+        """Whether pods of one of the queues wait."""
+        tasks, jobs = self._ssn.ledger.tasks, self._ssn.ledger.jobs
+        waiting = tasks.job[(tasks.status == TaskStatus.PENDING) & (tasks.job >= 0)]
+        return bool(np.isin(jobs.queue[waiting], queues).any())
 
     def _kind_of(self, job: Job, row: int, task_class: TaskClass) -> _Kind:
         """What the answer follows from: if the class looks at other pods, also the node that the pod leaves."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, ValidationInfo
 
@@ -14,6 +14,7 @@ from volcano_py.plugins.rescheduling.strategies import LowNodeUtilization, read_
 _PERIOD_IS_THE_SOURCES = (
     "has no effect: over which time load is averaged is up to the source of `metrics` (10m with Prometheus); remove it"
 )
+_SHORTEST: Final = timedelta(seconds=1)
 
 
 def _said_once(value: timedelta, info: ValidationInfo) -> timedelta:
@@ -21,10 +22,19 @@ def _said_once(value: timedelta, info: ValidationInfo) -> timedelta:
     return value
 
 
+def _bearable(value: timedelta, info: ValidationInfo) -> timedelta:
+    """Each run is a cycle, also when nothing has changed."""
+    if value < _SHORTEST:
+        advise(info, "is shorter than 1s, so it counts as 1s")
+    return max(value, _SHORTEST)
+
+
 def _strategy(value: object, info: ValidationInfo) -> LowNodeUtilization | None:
-    if value is None or isinstance(value, LowNodeUtilization):
+    if isinstance(value, LowNodeUtilization):
+        for remark in value.useless():
+            advise(info, remark)
         return value
-    strategy, remarks = read_strategies(value)
+    strategy, remarks = read_strategies([] if value is None else value)
     for remark in remarks:
         advise(info, remark)
     return strategy
@@ -33,13 +43,16 @@ def _strategy(value: object, info: ValidationInfo) -> LowNodeUtilization | None:
 Strategies: TypeAlias = Annotated[
     LowNodeUtilization | None,
     PlainValidator(_strategy),
+    Field(validate_default=True),
     PlainSerializer(lambda value: None if value is None else value.as_written()),
     TypeName("list of strategies"),
 ]
 
 
 class ReschedulingArguments(Arguments):
-    interval: PositiveDuration = argument("interval", timedelta(minutes=5), "Time between two runs.")
+    interval: Annotated[PositiveDuration, AfterValidator(_bearable)] = argument(
+        "interval", timedelta(minutes=5), "Time between two runs."
+    )
     metrics_period: Annotated[Duration, AfterValidator(_said_once)] = argument(
         "metricsPeriod", timedelta(minutes=5), "Accepted and ignored: the source of `metrics` has its own period."
     )

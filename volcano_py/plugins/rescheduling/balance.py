@@ -1,10 +1,13 @@
 """Which nodes have a low load, which a high one, and how much may move from these to those.
 
 All amounts are whole numbers, CPU in millicores and memory in bytes, so that thresholds are met exactly. What is in use
-is what was measured, and on nodes with a low load also what pods request that have come since.
+is what was measured; on nodes with a low load, also what pods request that have come since, and on others without what
+pods request that are leaving: they take their time, and are measured until they are gone.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +19,8 @@ Amounts = NDArray[np.int64]
 """[2] or [K, 2]: CPU in millicores, memory in bytes."""
 Flags = NDArray[np.bool_]
 _ALL = 100
+_MOST: Final = 100.0
+"""Times a node that can be in use of it: no measurement says more, and what does must not overflow."""
 
 
 class Balance:
@@ -35,17 +40,19 @@ class Balance:
         capacity: Amounts,
         *,
         coming: Amounts,
+        leaving: Amounts,
         schedulable: Flags,
     ) -> None:
-        """`load`, `capacity`, `coming` [N, 2]: what was measured, NaN for nothing; what nodes have; what pods request
-        that are not measured yet. `schedulable` [N]."""
+        """`load`, `capacity`, `coming`, `leaving` [N, 2]: what was measured, NaN for nothing; what nodes have; what
+        pods request that are not measured yet, and those that are leaving. `schedulable` [N]."""
         self._capacity = capacity
         thresholds, self._targets = np.array(strategy.thresholds.both), np.array(strategy.targets.both)
         goes_by = np.minimum(thresholds, self._targets) < _ALL
         self.measured: Flags = ((np.isfinite(load) & (capacity > 0)) | ~goes_by).all(axis=1)
         self.measured &= np.isfinite(load).any(axis=1)
-        self._used: Amounts = np.rint(np.nan_to_num(load) * capacity).astype(np.int64)
-        expected = self._used + coming
+        used: Amounts = np.rint(np.minimum(np.nan_to_num(load), _MOST) * capacity).astype(np.int64)
+        expected = used + coming
+        self._used: Amounts = used - leaving
         is_below = (expected * _ALL < thresholds * capacity) | ~goes_by
         self.low: Flags = self.measured & schedulable & is_below.all(axis=1)
         self.high: Flags = self.measured & ~self.low & (self._used * _ALL > self._targets * capacity).any(axis=1)

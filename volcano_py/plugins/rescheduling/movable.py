@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from enum import StrEnum
 
 import numpy as np
@@ -24,10 +25,11 @@ class Stays(StrEnum):
     """Why a pod stays, as words that go on after a number of pods. The order is that of messages."""
 
     NOWHERE = "fit no node with a low load"
+    NOT_TAKEN_BACK = "have queues that are closed, over their limits, or full with others waiting"
     TOO_LARGE = "request more than the nodes with a low load may take"
     IN_GANG = "are needed by their gangs"
     NO_CONTROLLER = "have no controller that would create them again"
-    PROTECTED = "are protected by other plugins"
+    PROTECTED = "are protected by plugins"
     NOT_PREEMPTABLE = "are protected by the annotation volcano.sh/preemptable"
     NO_HELP = "request nothing of what their node has too much in use"
 
@@ -100,7 +102,10 @@ class Movable:
         return _GUARANTEED if (request == limits).all() and request.all() else _BURSTABLE
 
 
-def summary(stay: Counter[Stays]) -> str:
-    """`3 pods fit no node with a low load, 1 pod …`; verbs are those of many."""
-    found = [f"{stay[why]} {why}" for why in Stays if stay[why]]
+def summary(stay: Counter[Stays], protected: Sequence[str]) -> str:
+    """`pods: 3 fit no node with a low load, 1 …`; verbs are those of many. `protected`: the same, for each plugin that
+    protects pods."""
+    found = [
+        part for why in Stays if stay[why] for part in (protected if why is Stays.PROTECTED else [f"{stay[why]} {why}"])
+    ]
     return f"pods: {', '.join(found)}" if found else "no pods of this scheduler run there"

@@ -1,10 +1,10 @@
 """rescheduling: move pods from nodes with a high measured load to nodes with a low one.
 
-Once in an interval, at the action shuffle, the strategy lowNodeUtilization compares the measured load of nodes with
-its thresholds. From nodes above a target it evicts pods, the least important first, as long as nodes with a low load
-can take what these pods request. A pod goes only if something will create it again, if such a node takes it at this
-moment by all predicates, and if its gang keeps its minimum. The `metrics` section of the configuration says where
-measurements come from.
+Once in an interval, at the action shuffle, the strategy lowNodeUtilization compares the measured load of nodes with its
+thresholds. From nodes above a target it evicts pods, the least important first, as long as nodes with a low load can
+take what these pods request. A pod goes only if something will create it again, if its queue will take it again, if
+such a node takes it at this moment by all predicates, and if its gang keeps its minimum. The `metrics` section of the
+configuration says where measurements come from.
 
 Nothing is decided by a measurement that does not show an earlier eviction from the node yet. When the process starts,
 it is not known when pods were moved last: if any pod is new or is leaving, the first run waits for an interval.
@@ -105,8 +105,14 @@ class _Run:
         nodes = ssn.ledger.nodes
         capacity: Amounts = nodes.allocatable[: nodes.size, [CPU, MEMORY]]
         cordoned = np.array([node.unschedulable for node in ssn.snapshot.nodes], dtype=np.bool_)
+        tasks = ssn.ledger.tasks
         self._balance = Balance(
-            strategy, load.parts, capacity, coming=self._coming(), schedulable=nodes.present & ~cordoned
+            strategy,
+            load.parts,
+            capacity,
+            coming=self._requests(load.without(ssn)),
+            leaving=self._requests(np.flatnonzero((tasks.status == TaskStatus.RELEASING) & (tasks.node >= 0))),
+            schedulable=nodes.present & ~cordoned,
         )
         names = [node.name for node in ssn.snapshot.nodes]
         self.not_measured_since = {
@@ -118,14 +124,15 @@ class _Run:
         self._names = names
         self.left: set[str] = set()
         self._stay: Counter[Stays] = Counter()
+        self._protected: dict[Plugin, list[int]] = {}
 
-    def _coming(self) -> Amounts:
-        """[N, 2] what pods request that came to nodes after these were measured."""
-        tasks, rows = self._ssn.ledger.tasks, self._load.without(self._ssn)
-        coming: Amounts = np.zeros((self._ssn.ledger.nodes.size, 2), dtype=np.int64)
+    def _requests(self, rows: Rows) -> Amounts:
+        """[N, 2] what the pods on each node request together."""
+        tasks = self._ssn.ledger.tasks
+        together: Amounts = np.zeros((self._ssn.ledger.nodes.size, 2), dtype=np.int64)
         requests = self._ssn.ledger.classes.request[tasks.task_class[rows]][:, [CPU, MEMORY]]
-        np.add.at(coming, tasks.node[rows], requests)
-        return coming
+        np.add.at(together, tasks.node[rows], requests)
+        return together
 
     def victims(self, running: Rows, most: int) -> dict[int, str]:
         """At most so many of the pods, each with the reason."""
@@ -155,7 +162,11 @@ class _Run:
         stays = movable.why_stays(row)
         if stays is None:
             stays = self._why_stays(row, node, request, chosen)
-        to = self._move(row, places) if stays is None else None
+        job = self._ssn.job(int(self._ssn.ledger.tasks.job[row]))
+        assert job is not None, "only tasks with a PodGroup and a queue are offered"
+        if stays is None and not places.takes_back(job, row):
+            stays = Stays.NOT_TAKEN_BACK
+        to = places.move(job, row) if stays is None else None
         if to is None:
             self._stay[Stays.NOWHERE if stays is None else stays] += 1
             return
@@ -170,12 +181,11 @@ class _Run:
         if not self._balance.affords(request):
             return Stays.TOO_LARGE
         together = np.array([*chosen, row], dtype=np.intp)
-        return Stays.PROTECTED if self._ssn.ask.spared_tasks(together)[-1] else None
-
-    def _move(self, row: int, places: Elsewhere) -> int | None:
-        job = self._ssn.job(int(self._ssn.ledger.tasks.job[row]))
-        assert job is not None, "only tasks with a PodGroup and a queue are offered"
-        return places.move(job, row)
+        protector = self._ssn.ask.protector_of_last(together)
+        if protector is None:
+            return None
+        self._protected.setdefault(protector, []).append(row)
+        return Stays.PROTECTED
 
     # -- words -----------------------------------------------------------------------------------------------------
 
@@ -203,7 +213,12 @@ class _Run:
             return "the measured load does not show the last evictions yet"
         if balance.is_spent() and not self._stay:
             return f"nodes with a low load have no room below targetThresholds, {targets}"
-        return f"{counted(high, 'node')} above targetThresholds, {low} below thresholds; {summary(self._stay)}"
+        protected = [
+            f"{len(rows)} are protected {plugin.protected_by(np.array(rows, dtype=np.intp))}"
+            for plugin, rows in self._protected.items()
+        ]
+        why = summary(self._stay, protected)
+        return f"{counted(high, 'node')} above targetThresholds, {low} below thresholds; {why}"
 
 
 def _used(part: float, name: str) -> str:

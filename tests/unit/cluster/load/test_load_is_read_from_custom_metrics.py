@@ -77,6 +77,14 @@ async def test_what_can_be_no_load_is_left_out(api: FakeApi, client: KubernetesC
     assert await read(client) == {"b": Load(0.0, 0.0, SECONDS), "c": Load(0.3, 0.3, SECONDS)}
 
 
+async def test_items_that_lack_parts_hide_no_others(api: FakeApi, client: KubernetesClient) -> None:
+    whole = {"describedObject": {"name": "a"}, "timestamp": MOMENT, "value": "500m"}
+    items = [whole, *({**whole, field: None} for field in whole), {}]
+    for metric in (CPU, MEMORY):
+        api.on("GET", metric_of_nodes("v1beta2", metric), Reply(body=orjson.dumps({"items": items})))
+    assert await read(client) == {"a": Load(0.5, 0.5, SECONDS)}
+
+
 @pytest.mark.parametrize(
     ("status", "reported"),
     [
@@ -94,8 +102,9 @@ async def test_an_api_server_that_refuses_is_reported(
         await read(client)
 
 
-async def test_metrics_without_values_are_reported(api: FakeApi, client: KubernetesClient) -> None:
+@pytest.mark.parametrize("items", [[], None])
+async def test_metrics_without_values_are_reported(api: FakeApi, client: KubernetesClient, items: Any) -> None:
     for metric in (CPU, MEMORY):
-        api.on("GET", metric_of_nodes("v1beta2", metric), values())
+        api.on("GET", metric_of_nodes("v1beta2", metric), Reply(body=orjson.dumps({"items": items})))
     with pytest.raises(LoadError, match="have no values"):
         await read(client)

@@ -132,6 +132,7 @@ async def test_what_can_be_no_load_is_left_out() -> None:
         (400, {"error": "bad request", "status": 400}, "answered 400: bad request"),
         (200, b"<html>", "answered 200, but not as Elasticsearch would"),
         (200, {"took": 1}, "answered 200: no aggregations"),
+        (200, page(bucket("n1")) | {"timed_out": True}, "answered only in part, because the search took too long"),
         (200, page(), "has no load of the last ten minutes by host.hostname"),
         (302, b"", "answered 302, but not as Elasticsearch would"),
         (200, b" " * (5 * 2**20), "answered more than 4194304 bytes"),
@@ -146,9 +147,14 @@ async def test_answers_that_cannot_be_used_are_reported_without_the_password(
     assert "/prefix/metricbeat-*/_search" in str(refused.value)
 
 
-async def test_an_address_or_an_index_that_cannot_be_one_is_reported() -> None:
+async def test_settings_that_cannot_be_used_are_reported() -> None:
     with pytest.raises(LoadError, match="is not a URL; write one such as https://elasticsearch:9200"):
         Elasticsearch(LoadSettings("elasticsearch", "elasticsearch:9200", index="x", node_field="n"))
+    with pytest.raises(LoadError, match="address has a login, and so has elasticsearch"):
+        Elasticsearch(LoadSettings("elasticsearch", "http://me:x@e", index="x", node_field="n", login=LOGIN))
+    for path in ("no/such/file", "no\0path"):
+        with pytest.raises(LoadError, match=r"tls\.caFile no"):
+            Elasticsearch(LoadSettings("elasticsearch", "https://e", index="x", node_field="n", ca_file=path))
     for index in ("", "a/b", "_all", ".x", "a b", "a?b"):
         with pytest.raises(LoadError, match=r"elasticsearch\.index .* is not the name of an index"):
             Elasticsearch(LoadSettings("elasticsearch", "http://e", index=index, node_field="n"))

@@ -14,6 +14,7 @@ from volcano_py.framework.eviction.elsewhere import elsewhere
 from volcano_py.framework.plugin import Plugin, Reach
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Codes, NodeView
+from volcano_py.plugins.capacity.plugin import Capacity
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.nodegroup import NodeGroup
 from volcano_py.plugins.predicates.plugin import Predicates
@@ -111,3 +112,31 @@ def test_pods_that_are_alike_are_tried_once_and_different_ones_up_to_a_limit(mon
     monkeypatch.setattr(module, "_MOST_FAILURES", 2)
     assert tried(opened, "g1-0", "g2-0", "g3-0", to=("a",)) == [None] * 3
     assert Counting.asked == 5
+
+
+@pytest.mark.parametrize("plugin", [Capacity, Proportion])
+@pytest.mark.parametrize(
+    ("limit", "state", "waiting", "is_taken_back"),
+    [
+        pytest.param("4", "Open", 0, True, id="room to spare"),
+        pytest.param("3", "Open", 0, True, id="full"),
+        pytest.param("3", "Open", 1, False, id="full, and another pod waits"),
+        pytest.param("2", "Open", 0, False, id="over its limit"),
+        pytest.param("9", "Closed", 0, False, id="closed"),
+    ],
+)
+def test_a_queue_takes_a_pod_back_where_it_has_room_for_it(
+    plugin: type[Plugin], limit: str, state: str, waiting: int, is_taken_back: bool
+) -> None:
+    opened = open_session(
+        *(node(name, cpu="4") for name in ("a", "b")),
+        queue("q", capability={"cpu": limit}, state=state),
+        gang("g", pods=3, cpu="1", running_on=["a"] * 3, queue="q", min_member=1),
+        *(gang(f"late-{number}", cpu="1", queue="q") for number in range(waiting)),
+        tiers=[[Predicates, Gang, plugin]],
+    )
+    allowed = np.ones(opened.ssn.ledger.nodes.size, dtype=np.bool_)
+    with elsewhere(opened.ssn, allowed) as places:
+        assert places.takes_back(opened.task("g-0").job, opened.task("g-0").row) is is_taken_back
+    assert opened.ssn.ledger.drift() == 0
+    assert not opened.ssn.dispatch.failures.counts

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.sessions import NAMESPACE, NOW, Opened, gang, node, open_session, pod_group
+from tests.support.sessions import NAMESPACE, NOW, Opened, gang, node, open_session, pod_group, queue
 from tests.support.sessions import pod as plain_pod
 from volcano_py.actions.shuffle import Shuffle
 from volcano_py.api.effects import Evict
@@ -26,6 +26,7 @@ from volcano_py.api.objects import (
 )
 from volcano_py.api.workloads import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from volcano_py.framework.plugin import Plugin
+from volcano_py.plugins.capacity.plugin import Capacity
 from volcano_py.plugins.cdp import Cdp
 from volcano_py.plugins.conformance import Conformance
 from volcano_py.plugins.pdb import Pdb
@@ -135,6 +136,19 @@ def test_what_came_to_a_node_since_it_was_measured_counts_there() -> None:
     arrived = owned(gang("new", cpu="1", running_on=["a"], phase="Pending"))
     why = said(opened_with(web(), arrived))
     assert why == "none of 2 measured nodes is schedulable and uses less than cpu 20 % and memory 20 %"
+
+
+def test_what_is_leaving_a_node_counts_as_gone() -> None:
+    """Node b uses 80 %; one pod of 1 CPU takes long to end, so two more are enough."""
+    leaving = owned(gang("gone", cpu="1", running_on=["b"], deleting=True))
+    opened = opened_with(web(), leaving, interval="1m", loads={"a": load(0.1, age=-60), "b": load(0.8, 0.3, age=-60)})
+    assert shuffled(opened) == []
+    opened.ssn.now = MOMENT + 60
+    assert shuffled(opened) == ["web-4", "web-5"]
+
+
+def test_a_load_that_cannot_be_makes_no_node_an_idle_one() -> None:
+    assert "none of 2 measured nodes" in said(opened_with(web(), loads={"a": load(1e300), "b": load(0.8)}))
 
 
 def test_no_more_pods_are_looked_at_than_a_cycle_can_bear(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,6 +280,13 @@ def test_pods_that_may_not_go_stay_and_the_reason_is_reported(objects: list[ApiO
     assert said(opened_with(objects)).partition("; ")[2].removeprefix("pods: ") == why
 
 
+def test_pods_stay_whose_queue_would_not_take_them_again() -> None:
+    """It was given less than it holds: of six pods, it may have four."""
+    shrunk = queue("small", capability={"cpu": "4"})
+    why = said(opened_with(shrunk, web(queue="small"), others=[Capacity]))
+    assert why.endswith("pods: 6 have queues that are closed, over their limits, or full with others waiting")
+
+
 def test_a_gang_keeps_its_minimum_of_pods_and_of_roles() -> None:
     members = owned(gang("train", pods=6, cpu="1", running_on=["b"] * 6, min_member=4))
     assert shuffled(opened_with(members)) == ["train-4", "train-5"]
@@ -354,7 +375,14 @@ def test_a_pod_in_its_cool_down_stays() -> None:
         else each
         for each in web(annotations={"volcano.sh/cooldown-time": "1h"})
     ]
-    assert "6 are protected by other plugins" in said(opened_with(pods, others=[Cdp]))
+    assert "pods: 6 are protected by a cool-down until" in said(opened_with(pods, others=[Cdp]))
+
+
+def test_the_reason_names_each_plugin_that_protects_pods() -> None:
+    system = owned(gang("dns", namespace="kube-system", pods=2, cpu="1", running_on=["b"] * 2, min_member=1))
+    assert said(opened_with(system, web(), others=[Conformance, Pdb])).endswith(
+        "pods: 6 are protected by plugin pdb (they have no labels), 2 are protected as parts of the system"
+    )
 
 
 # -- when ----------------------------------------------------------------------------------------------------------

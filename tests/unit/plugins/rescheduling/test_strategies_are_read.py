@@ -21,9 +21,12 @@ def read(params: Any, **arguments: Any) -> tuple[LowNodeUtilization | None, list
     return None if found is None else found.strategy, [problem.message for problem in problems]
 
 
-def test_the_defaults_are_volcanos() -> None:
+def test_the_defaults_are_volcanos_and_move_nothing() -> None:
     found, problems = read_arguments(ReschedulingArguments, {})
-    assert (found, problems) == (ReschedulingArguments(), ())
+    assert found == ReschedulingArguments()
+    assert [problem.message for problem in problems] == [
+        "no pod is ever moved: all targetThresholds are 100; set those of cpu or memory lower"
+    ]
     assert ReschedulingArguments().interval == timedelta(minutes=5)
     assert ReschedulingArguments().strategy == LowNodeUtilization(Percents(100, 100), Percents(100, 100))
 
@@ -111,3 +114,19 @@ def test_a_configuration_may_be_written_as_it_was_read() -> None:
     strategy = LowNodeUtilization(Percents(1, 2), Percents(3, 4))
     written = ReschedulingArguments(strategy=strategy).model_dump(mode="json", by_alias=True)
     assert read(written["strategy"][0]["params"])[0] == strategy
+
+
+@pytest.mark.parametrize("nothing", [None, []])
+def test_a_list_without_entries_moves_nothing_either(nothing: object) -> None:
+    found, (problem,) = read_arguments(ReschedulingArguments, {"strategies": nothing})
+    assert found is not None
+    assert found.strategy is None
+    assert problem.message == "no pod is ever moved: the list has no strategy lowNodeUtilization; add it"
+
+
+def test_runs_are_a_second_apart_at_least() -> None:
+    """Each is a cycle, also when nothing has changed."""
+    found, problems = read_arguments(ReschedulingArguments, {"interval": "1ms"})
+    assert found is not None
+    assert found.interval == timedelta(seconds=1)
+    assert "is shorter than 1s, so it counts as 1s" in [problem.message for problem in problems]
