@@ -71,8 +71,8 @@ class NumaInfo(msgspec.Struct, frozen=True):
 
     @property
     def given(self) -> int:
-        """How many CPUs pods have."""
-        return 0 if self.layout is None else (self.layout.cpus & ~self.listed).bit_count()
+        """How many CPUs pods have. Some exporters list reserved CPUs, others do not; no pod gets them."""
+        return 0 if self.layout is None else (self.layout.cpus & ~self.layout.reserved & ~self.listed).bit_count()
 
 
 def read_topology(obj: Numatopology) -> NumaInfo:

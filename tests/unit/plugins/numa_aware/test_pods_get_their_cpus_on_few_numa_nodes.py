@@ -222,6 +222,12 @@ def test_an_exporter_that_names_no_pods_is_believed_by_the_number_of_cpus() -> N
     assert free(session(topology("n1", places(8, 8), "8-15"), *old)) == "8-15"
 
 
+@pytest.mark.parametrize("listed", ["0-15", "2-15"])
+def test_reserved_cpus_count_as_given_to_no_pod_whether_they_are_listed_or_not(listed: str) -> None:
+    old = pinned("old", 2, on="n1", phase="Pending")
+    assert free(session(topology("n1", places(8, 8), listed, reserved="2"), old)) == "4-15"
+
+
 def test_pods_of_others_without_a_policy_hold_cpus_too() -> None:
     other = pinned("other", 2, policy="", group="", on="n1", scheduler="default-scheduler")
     assert free(session(topology("n1", places(8, 8)), other)) == "2-15"
