@@ -87,10 +87,13 @@ class CpuUse:
         self._write(self.counts, node, now & then)
 
     def _free_then(self, node: int) -> int:
-        """With the CPUs of all pods that the object shows, but for those of which it is not expected to follow."""
+        """With the CPUs of all pods that the object shows. Where one of these left so long ago that its exporter has
+        ended, probably, no more CPUs will be shown as free, whoever leaves."""
         info, found = self._info(node), self._info(node).listed
-        for row, each in zip(self._holders(info), info.shown, strict=True):
-            found |= each.cpus if row != LOST else 0
+        if LOST in self._holders(info):
+            return info.free
+        for each in info.shown:
+            found |= each.cpus
         return found & ~self._nodes.layout(node).reserved
 
     def _holders(self, info: NumaInfo) -> tuple[int, ...]:

@@ -7,12 +7,13 @@ import pytest
 
 from tests.support.placement.node_answers import answers, batch_scores, class_of, node_rows, refusing_for_good, willing
 from tests.support.placement.numa import pinned, places, topology
-from tests.support.sessions import Opened, node, open_session, pod, pod_group
+from tests.support.sessions import NOW, Opened, node, open_session, pod, pod_group
 from volcano_py.api.numa.cpu_lists import write_cpus
 from volcano_py.api.numa.topologies import Numatopology
 from volcano_py.framework.plugin import GoesBy, Reach
 from volcano_py.framework.views import NodeView
 from volcano_py.plugins.numa_aware import NumaAware
+from volcano_py.state.numa.topologies import AWAITED_FOR
 
 ONE = "node(s) had too few CPUs free on one NUMA node"
 FEW = "node(s) had too few CPUs free on as few NUMA nodes as they could be on"
@@ -255,6 +256,20 @@ def test_evicted_pods_give_their_cpus_back_then() -> None:
     assert (free(opened), free(opened, released=True)) == ("", "0-7")
     assert not opened.plugin(NumaAware).predicate(class_of(opened, "new"), view).any()
     statement.discard()
+    assert (free(opened), free(opened, released=True)) == ("", "")
+
+
+def test_nobody_is_evicted_for_cpus_that_an_exporter_that_has_ended_will_never_show() -> None:
+    made = topology("n1", places(4, 4), "", shown={"gone": "0-3", "here": "4-7"})
+    opened = open_session(
+        pod_group("g"),
+        node("n1", cpu="64"),
+        made,
+        [pinned("here", 4, on="n1"), pinned("new", 4)],
+        tiers=[[NumaAware]],
+        prepare=lambda state: state.snapshot(NOW.timestamp() - AWAITED_FOR) and None,
+    )
+    opened.evict("here")
     assert (free(opened), free(opened, released=True)) == ("", "")
 
 
