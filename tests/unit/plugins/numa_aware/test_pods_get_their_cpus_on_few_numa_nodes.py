@@ -13,6 +13,7 @@ from volcano_py.api.numa.topologies import Numatopology
 from volcano_py.framework.plugin import GoesBy, Reach
 from volcano_py.framework.views import NodeView
 from volcano_py.plugins.numa_aware import NumaAware
+from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.numa.topologies import AWAITED_FOR
 
 ONE = "node(s) had too few CPUs free on one NUMA node"
@@ -261,14 +262,12 @@ def test_evicted_pods_give_their_cpus_back_then() -> None:
 
 def test_nobody_is_evicted_for_cpus_that_an_exporter_that_has_ended_will_never_show() -> None:
     made = topology("n1", places(4, 4), "", shown={"gone": "0-3", "here": "4-7"})
-    opened = open_session(
-        pod_group("g"),
-        node("n1", cpu="64"),
-        made,
-        [pinned("here", 4, on="n1"), pinned("new", 4)],
-        tiers=[[NumaAware]],
-        prepare=lambda state: state.snapshot(NOW.timestamp() - AWAITED_FOR) and None,
-    )
+    objects = [pod_group("g"), node("n1", cpu="64"), made, pinned("here", 4, on="n1"), pinned("new", 4)]
+
+    def a_minute_before(state: ClusterState) -> None:
+        state.snapshot(NOW.timestamp() - AWAITED_FOR)
+
+    opened = open_session(objects, tiers=[[NumaAware]], prepare=a_minute_before)
     opened.evict("here")
     assert (free(opened), free(opened, released=True)) == ("", "")
 
