@@ -8,6 +8,7 @@ chooses as the kubelet does, from what Volcano's resource-exporter writes into t
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -54,9 +55,6 @@ class NumaAware(Plugin):
         self._ssn = ssn
         self._nodes = NumaNodes(ssn)
         self._is_any_kept = bool(self._nodes.is_kept.any())
-        self._use = CpuUse(ssn, self._nodes)
-        self._verdicts = Verdicts(ssn, self._nodes, self._use)
-        self._advice = Advice(ssn, self._nodes, self._use)
         if (moment := ssn.snapshot.numa.awaited_until) and self._is_any_kept:
             ssn.wakeups.recheck_at(moment)
 
@@ -96,7 +94,7 @@ class NumaAware(Plugin):
 
     def predicate_advice(self, task_class: TaskClass, refused: Refused) -> Sequence[str]:
         asked = task_class.cpus
-        return [] if asked is None else self._advice.of(asked, refused)
+        return [] if asked is None else Advice(self._ssn, self._nodes, self._use).of(asked, refused)
 
     def batch_node_order(self, task_class: TaskClass, view: NodeView) -> Scores | None:
         """100 points less the part of the most NUMA nodes that a node would have to use, times the weight."""
@@ -153,6 +151,15 @@ class NumaAware(Plugin):
         return found if found is not None else choose(layout, free, asked.cores, BEST_EFFORT) or 0
 
     # -- helpers -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _use(self) -> CpuUse:
+        """(Only cycles that look at CPUs need it, and it costs the more the more pods have some.)"""
+        return CpuUse(self._ssn, self._nodes)
+
+    @cached_property
+    def _verdicts(self) -> Verdicts:
+        return Verdicts(self._ssn, self._nodes, self._use)
 
     def _is_examined(self, task_class: TaskClass) -> bool:
         """Whether any node may refuse such a pod, or it takes CPUs that are followed."""

@@ -279,6 +279,13 @@ def test_a_place_that_was_kept_and_does_not_fit_any_more_takes_what_is_there() -
     assert not opened.ssn.dispatch.failures.counts
 
 
+def test_a_cycle_in_which_nothing_asks_for_cpus_does_not_work_out_which_are_in_use() -> None:
+    opened = session(topology("n1", places(8, 8)), pinned("old", 4, on="n1"), pod("new", group="g", cpu="1"))
+    opened.place("g", {"new": "n1"})
+    assert willing(opened, NumaAware, "new") == ["n1"]
+    assert "_use" not in vars(opened.plugin(NumaAware))
+
+
 def test_jobs_that_wait_for_cpus_are_looked_at_after_any_change() -> None:
     opened = session(topology("n1", places(4, 4)), pinned("new", 4))
     assert opened.plugin(NumaAware).predicate_goes_by(class_of(opened, "new")) is GoesBy.UNKNOWN
