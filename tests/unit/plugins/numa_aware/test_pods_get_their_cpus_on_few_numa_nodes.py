@@ -50,6 +50,11 @@ def says(new: Any, made: Numatopology, *others: Any) -> str:
             "node(s) had the topology manager policy none, not single-numa-node",
             id="no policy",
         ),
+        pytest.param(
+            topology("n1", places(8, 8), policy="strict"),
+            "node(s) had an unknown topology manager policy, not single-numa-node",
+            id="an unknown policy",
+        ),
         pytest.param(topology("n1", []), "node(s) had a Numatopology without CPUs", id="no CPUs"),
         pytest.param(
             topology("n1", places(8, 8), ""), "node(s) had no CPU free for pods with CPUs of their own", id="none free"
