@@ -22,6 +22,7 @@ from volcano_py.framework.views import Codes, NodeView, Scores
 from volcano_py.framework.views import Counts as TaskCounts
 from volcano_py.plugins.numa_aware.advice import Advice
 from volcano_py.plugins.numa_aware.arguments import NumaAwareArguments
+from volcano_py.plugins.numa_aware.departures import Departures, departures
 from volcano_py.plugins.numa_aware.hints import choose
 from volcano_py.plugins.numa_aware.nodes import NumaNodes
 from volcano_py.plugins.numa_aware.use import CpuUse
@@ -55,16 +56,17 @@ class NumaAware(Plugin):
         self._ssn = ssn
         self._nodes = NumaNodes(ssn)
         self._is_any_kept = bool(self._nodes.is_kept.any())
-        if (moment := ssn.snapshot.numa.awaited_until) and self._is_any_kept:
-            ssn.wakeups.recheck_at(moment)
+        self._departures = departures(self.memory, ssn.snapshot.numa, ssn.now) if self._is_any_kept else Departures()
+        if self._departures.awaited_until:
+            ssn.wakeups.recheck_at(self._departures.awaited_until)
 
     def evictions_follow_from(self) -> Hashable:
-        """Numatopologies, if any pod that waits looks at them."""
-        tasks, picture = self._ssn.ledger.tasks, self._ssn.snapshot.numa
+        """Numatopologies, and which of them still follow, if any pod that waits looks at them."""
+        tasks = self._ssn.ledger.tasks
         waiting = np.unique(tasks.task_class[tasks.status == TaskStatus.PENDING]).tolist()
         classes = (self._ssn.snapshot.classes[row] for row in waiting)
         looks = any(each is not None and self._is_examined(each) for each in classes)
-        return (picture.version, picture.awaited_until) if looks else ()
+        return (self._ssn.snapshot.numa.version, self._departures.silent) if looks else ()
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
@@ -155,7 +157,7 @@ class NumaAware(Plugin):
     @cached_property
     def _use(self) -> CpuUse:
         """(Only cycles that look at CPUs need it, and it costs the more the more pods have some.)"""
-        return CpuUse(self._ssn, self._nodes)
+        return CpuUse(self._ssn, self._nodes, self._departures.silent)
 
     @cached_property
     def _verdicts(self) -> Verdicts:

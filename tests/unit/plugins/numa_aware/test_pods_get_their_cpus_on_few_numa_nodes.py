@@ -7,14 +7,13 @@ import pytest
 
 from tests.support.placement.node_answers import answers, batch_scores, class_of, node_rows, refusing_for_good, willing
 from tests.support.placement.numa import pinned, places, topology
-from tests.support.sessions import NOW, Opened, node, open_session, pod, pod_group
+from tests.support.sessions import Opened, node, open_session, pod, pod_group
 from volcano_py.api.numa.cpu_lists import write_cpus
 from volcano_py.api.numa.topologies import Numatopology
 from volcano_py.framework.plugin import GoesBy, Reach
 from volcano_py.framework.views import NodeView
 from volcano_py.plugins.numa_aware import NumaAware
-from volcano_py.state.cluster_state import ClusterState
-from volcano_py.state.numa.topologies import AWAITED_FOR
+from volcano_py.plugins.numa_aware.use import CpuUse
 
 ONE = "node(s) had too few CPUs free on one NUMA node"
 FEW = "node(s) had too few CPUs free on as few NUMA nodes as they could be on"
@@ -265,16 +264,15 @@ def test_evicted_pods_give_their_cpus_back_then() -> None:
     assert (free(opened), free(opened, released=True)) == ("", "")
 
 
-def test_nobody_is_evicted_for_cpus_that_an_exporter_that_has_ended_will_never_show() -> None:
+def test_on_a_silent_node_no_more_cpus_will_be_free_whoever_leaves() -> None:
+    """Its exporter has ended: nobody is evicted for CPUs that it will never show."""
     made = topology("n1", places(4, 4), "", shown={"gone": "0-3", "here": "4-7"})
-    objects = [pod_group("g"), node("n1", cpu="64"), made, pinned("here", 4, on="n1"), pinned("new", 4)]
-
-    def a_minute_before(state: ClusterState) -> None:
-        state.snapshot(NOW.timestamp() - AWAITED_FOR)
-
-    opened = open_session(objects, tiers=[[NumaAware]], prepare=a_minute_before)
+    opened = session(made, pinned("here", 4, on="n1"), pinned("new", 4))
     opened.evict("here")
-    assert (free(opened), free(opened, released=True)) == ("", "")
+    plugin, row = opened.plugin(NumaAware), opened.node_row("n1")
+    for silent, then in ((frozenset[str](), "0-7"), (frozenset({"n1"}), "")):
+        use = CpuUse(opened.ssn, plugin._nodes, silent)
+        assert (write_cpus(use.free(row, released=False)), write_cpus(use.free(row, released=True))) == ("", then)
 
 
 def test_a_place_that_was_kept_and_does_not_fit_any_more_takes_what_is_there() -> None:

@@ -12,7 +12,6 @@ from volcano_py.api.numa.topologies import NUMATOPOLOGY, ContainerAllocation, Cp
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.numa.info import read_topology
 from volcano_py.state.numa.layout import layout_of, take
-from volcano_py.state.numa.topologies import AWAITED_FOR, LOST
 from volcano_py.state.table.change import Change
 from volcano_py.state.table.table import NOWHERE
 
@@ -111,26 +110,9 @@ def test_pods_of_an_object_are_found_by_uid_or_name_on_its_node_alone() -> None:
     picture = state.snapshot(0.0).numa
     rows = {info.ref.name: row for row, info in enumerate(state.snapshot(0.0).tasks) if info is not None}
     assert picture.holders == {"n1": (rows["here"], NOWHERE, NOWHERE, rows["uid"])}
-    assert picture.awaited_until == AWAITED_FOR
+    assert picture.has_any_left
     state.delete(NUMATOPOLOGY, made)
     assert not state.snapshot(0.0).numa.nodes
-
-
-def test_an_object_that_never_follows_is_not_waited_for() -> None:
-    """Its exporter has ended: pods that wait for CPUs of pods that are gone would keep their places without end."""
-    state = ClusterState()
-    state.upsert(NUMATOPOLOGY, topology("n1", places(4), "0-1", shown={"gone": "2-3"}))
-
-    def at(now: float) -> tuple[tuple[int, ...], float]:
-        picture = state.snapshot(now).numa
-        return picture.holders["n1"], picture.awaited_until
-
-    assert at(100.0) == ((NOWHERE,), 160.0)
-    assert at(159.0) == ((NOWHERE,), 160.0)
-    assert at(160.0) == ((LOST,), 0.0)
-    state.upsert(NUMATOPOLOGY, topology("n1", places(4), "0-2", shown={"other": "3"}))
-    assert at(170.0) == ((NOWHERE,), 230.0)
-    assert at(90.0) == ((NOWHERE,), 150.0), "the clock was set back"
 
 
 def test_a_change_of_an_object_starts_a_cycle_and_an_echo_does_not() -> None:
