@@ -10,7 +10,7 @@ from tests.support.sessions import node
 from volcano_py.api.numa.cpu_lists import read_cpus, write_cpus
 from volcano_py.api.numa.topologies import NUMATOPOLOGY, ContainerAllocation, CpuPlace, PodAllocation
 from volcano_py.state.cluster_state import ClusterState
-from volcano_py.state.numa.info import read_topology
+from volcano_py.state.numa.info import Shown, read_topology
 from volcano_py.state.numa.layout import layout_of, take
 from volcano_py.state.table.change import Change
 from volcano_py.state.table.table import NOWHERE
@@ -96,6 +96,12 @@ def test_what_is_written_as_it_should_be_has_no_faults() -> None:
     assert not read_topology(topology("n1", places(2), shown={"p": "0"})).unreadable
 
 
+def test_pods_that_are_listed_without_cpus_are_left_out() -> None:
+    """They may have ended: nothing is awaited of them."""
+    made = topology("n1", places(2), shown={"ended": "", "here": "0"})
+    assert read_topology(made).shown == (Shown("", "team/here", 1),)
+
+
 def test_pods_of_an_object_are_found_by_uid_or_name_on_its_node_alone() -> None:
     state = ClusterState()
     for name in ("n1", "n2"):
@@ -104,7 +110,8 @@ def test_pods_of_an_object_are_found_by_uid_or_name_on_its_node_alone() -> None:
         state.upsert("Pod", pod)
     shown = {"here": "0", "elsewhere": "1", "gone": "2"}
     made = topology("n1", places(8), "4-7", shown=shown)
-    by_uid = PodAllocation(uid="pod-team-uid")
+    one = ContainerAllocation(allocations={"cpu": "3"})
+    by_uid = PodAllocation(uid="pod-team-uid", container_allocations=[one])
     made = replace(made, spec=replace(made.spec, pod_allocations=[*made.spec.pod_allocations, by_uid]))
     state.upsert(NUMATOPOLOGY, made)
     picture = state.snapshot(0.0).numa
