@@ -21,8 +21,10 @@ from volcano_py.api.effects import (
     QueueConditions,
     ReleaseDevices,
 )
+from volcano_py.api.numa.topologies import NUMATOPOLOGY, Numatopology
 from volcano_py.api.objects import ApiObject, Condition, Pod, PodGroup, PodGroupStatus, Queue, metadata_of
 from volcano_py.cluster.memory_devices import MemoryDevices
+from volcano_py.cluster.memory_numa import released
 from volcano_py.cluster.memory_pods import MemoryPods
 from volcano_py.cluster.memory_volumes import MemoryVolumes
 from volcano_py.cluster.protocol import Sink
@@ -115,6 +117,8 @@ class MemoryCluster:
             if kind == "Pod":
                 self._pods.remove(key)
             self._sink.delete(kind, gone)
+            if isinstance(gone, Pod):
+                self._release_cpus(gone)
 
     def let_go(self, pod: Pod) -> None:
         """The pod is being deleted: it is gone when the cluster settles next."""
@@ -246,6 +250,11 @@ class MemoryCluster:
             metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=moment)
             status = msgspec.structs.replace(pod.status, conditions=_evicted(pod.status.conditions))
             self.put("Pod", msgspec.structs.replace(pod, metadata=metadata, status=status))
+
+    def _release_cpus(self, gone: Pod) -> None:
+        topology = self.get(NUMATOPOLOGY, gone.spec.node_name, Numatopology)
+        if topology is not None:
+            self.put(NUMATOPOLOGY, released(topology, gone))
 
     def _open_gate(self, effect: OpenGate) -> None:
         pod = self._pod(effect.pod.key, effect.pod.uid)

@@ -354,7 +354,7 @@ class ClusterState:
             left_queues=frozenset(left_queues),
             shard=None if self._shards is None else self._shards.view(),
             cards=self._cards.picture(None if former is None else former.cards),
-            numa=self._numa.picture(now),
+            numa=self._numa.picture(),
         )
 
     def _own_queues(self, ledger: Ledger) -> tuple[dict[str, QueueInfo], int, list[int]]:

@@ -15,7 +15,7 @@ from volcano_py.cluster.manifests import VOLCANO_JOB, Document, ManifestError, S
 from volcano_py.jobs.model import VolcanoJob
 from volcano_py.what_if.controllers import created_again
 from volcano_py.what_if.fields import FieldError, top_level_fields, with_field
-from volcano_py.what_if.node_objects import is_of, like_those_of, renamed
+from volcano_py.what_if.node_objects import is_of, like_those_of, renamed, with_freed_cpus
 from volcano_py.what_if.targets import TargetError, found, with_dependents, without
 
 HOSTNAME: Final = "kubernetes.io/hostname"
@@ -114,9 +114,11 @@ class Delete(msgspec.Struct, frozen=True):
 
     def apply(self, items: Sequence[Stored], now: float) -> list[Stored]:  # noqa: ARG002
         try:
-            return without(items, with_dependents(items, found(items, self.text)))
+            gone = with_dependents(items, found(items, self.text))
         except TargetError as error:
             raise ChangeError(f"--delete {self.text}: {error}") from error
+        pods = [obj for kind, obj in items if isinstance(obj, Pod) and (kind, obj.metadata.key) in gone]
+        return with_freed_cpus(without(items, gone), pods)
 
 
 class Submit(msgspec.Struct, frozen=True):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import reduce
 
 from msgspec.structs import replace
 
 from volcano_py.api.devices.slices import ResourceSlice
 from volcano_py.api.numa.topologies import NUMATOPOLOGY, Numatopology, ResourceOfNode
-from volcano_py.api.objects import ApiObject, ObjectMeta
+from volcano_py.api.objects import ApiObject, ObjectMeta, Pod
 from volcano_py.api.volumes import CSINode
 from volcano_py.cluster.manifests import Stored
+from volcano_py.cluster.memory_numa import released
 
 
 def is_of(obj: ApiObject, node: str) -> bool:
@@ -44,6 +46,18 @@ def like_those_of(items: Iterable[Stored], node: str, names: Sequence[str]) -> l
             spec = replace(each.spec, node_name=name, pool=pool)
             found.append(("ResourceSlice", replace(each, metadata=metadata, spec=spec)))
     return found
+
+
+def with_freed_cpus(items: Iterable[Stored], gone: Iterable[Pod]) -> list[Stored]:
+    """The objects, where Numatopologies show the CPUs of these pods as free."""
+    left: dict[str, list[Pod]] = {}
+    for pod in gone:
+        left.setdefault(pod.spec.node_name, []).append(pod)
+
+    def freed(obj: ApiObject) -> ApiObject:
+        return reduce(released, left.get(obj.metadata.name, []), obj) if isinstance(obj, Numatopology) else obj
+
+    return [(kind, freed(obj)) for kind, obj in items]
 
 
 def _unused(topology: Numatopology, name: str) -> Numatopology:

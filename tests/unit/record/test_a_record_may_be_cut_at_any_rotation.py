@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.placement.numa import pinned, places, topology
 from tests.support.sessions import gang, node, pod, pod_group, queue
 from tests.unit.daemon.cycling import REGISTRY
 from tests.unit.record.recording import record_contest, record_night, recorded
@@ -32,7 +33,20 @@ async def record_late_pods(directory: Path, *, limits: Limits) -> None:
         await bench.after(1)
 
 
-@pytest.mark.parametrize("record", [record_night, record_contest, record_late_pods])
+async def record_silent_exporter(directory: Path, *, limits: Limits) -> None:
+    """A pod waits for the CPUs of one that has left; after a minute it is not expected that they are shown as free."""
+    text = "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: predicates}, {name: numa-aware}]}]"
+    async with recorded(directory, text, limits) as (bench, recorder):
+        bench.put(queue("default"), node("n1", cpu="4"), topology("n1", places(4), "", shown={"gone": "0-3"}))
+        bench.put(pod_group("late"), pinned("late", 2, group="late"))
+        for number in range(2, 8):
+            recorder._turned = 0.0  # long ago
+            await bench.after(20)
+            bench.put(node(f"n{number}", cpu="1"))
+        await bench.after(1)
+
+
+@pytest.mark.parametrize("record", [record_night, record_contest, record_late_pods, record_silent_exporter])
 async def test_every_segment_alone_decides_the_same_again(
     record: Callable[..., Awaitable[None]], tmp_path: Path
 ) -> None:

@@ -79,6 +79,12 @@ def test_new_nodes_have_the_cpus_of_the_one_that_is_named_all_of_them_free() -> 
     assert keys(RemoveNode("gpu-1").apply(items, NOW), NUMATOPOLOGY) == []
 
 
+def test_cpus_of_pods_that_are_deleted_are_free() -> None:
+    items = [*ITEMS, (NUMATOPOLOGY, topology("gpu-1", places(2, 2), "3", shown={"old-0": "0-1", "other": "2"}))]
+    (made,) = [obj for _, obj in Delete("pod/team/old-0").apply(items, NOW) if isinstance(obj, Numatopology)]
+    assert write_cpus(read_topology(made).free) == "0-1,3"
+
+
 def test_new_nodes_get_names_that_are_free() -> None:
     changed = AddNodes("gpu-1=1").apply(AddNodes("gpu-1=1").apply(ITEMS, NOW), NOW)
 

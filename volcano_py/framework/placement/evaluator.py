@@ -66,7 +66,7 @@ class Evaluator:
         """Whether scores of several classes can be asked for at once."""
         self.all_rows: Rows = np.arange(self._nodes.size)
         self.is_promised = bool(self._nodes.pipelined.any())
-        self._returns = bool(cluster.snapshot.devices.going.any()) or cluster.snapshot.numa.awaited_until > 0.0
+        self._returns = bool(cluster.snapshot.devices.going.any()) or cluster.snapshot.numa.has_any_left
         self.has_best_node = bool(self._best)
         self.stages = StageSeconds()
         self._home = _at_home(cluster.snapshot)

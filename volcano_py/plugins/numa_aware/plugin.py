@@ -8,6 +8,7 @@ chooses as the kubelet does, from what Volcano's resource-exporter writes into t
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +22,7 @@ from volcano_py.framework.views import Codes, NodeView, Scores
 from volcano_py.framework.views import Counts as TaskCounts
 from volcano_py.plugins.numa_aware.advice import Advice
 from volcano_py.plugins.numa_aware.arguments import NumaAwareArguments
+from volcano_py.plugins.numa_aware.departures import Departures, departures
 from volcano_py.plugins.numa_aware.hints import choose
 from volcano_py.plugins.numa_aware.nodes import NumaNodes
 from volcano_py.plugins.numa_aware.use import CpuUse
@@ -54,19 +56,17 @@ class NumaAware(Plugin):
         self._ssn = ssn
         self._nodes = NumaNodes(ssn)
         self._is_any_kept = bool(self._nodes.is_kept.any())
-        self._use = CpuUse(ssn, self._nodes)
-        self._verdicts = Verdicts(ssn, self._nodes, self._use)
-        self._advice = Advice(ssn, self._nodes, self._use)
-        if (moment := ssn.snapshot.numa.awaited_until) and self._is_any_kept:
-            ssn.wakeups.recheck_at(moment)
+        self._departures = departures(self.memory, ssn.snapshot.numa, ssn.now) if self._is_any_kept else Departures()
+        if self._departures.awaited_until:
+            ssn.wakeups.recheck_at(self._departures.awaited_until)
 
     def evictions_follow_from(self) -> Hashable:
-        """Numatopologies, if any pod that waits looks at them."""
-        tasks, picture = self._ssn.ledger.tasks, self._ssn.snapshot.numa
+        """Numatopologies, and which of them still follow, if any pod that waits looks at them."""
+        tasks = self._ssn.ledger.tasks
         waiting = np.unique(tasks.task_class[tasks.status == TaskStatus.PENDING]).tolist()
         classes = (self._ssn.snapshot.classes[row] for row in waiting)
         looks = any(each is not None and self._is_examined(each) for each in classes)
-        return (picture.version, picture.awaited_until) if looks else ()
+        return (self._ssn.snapshot.numa.version, self._departures.silent) if looks else ()
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ class NumaAware(Plugin):
 
     def predicate_advice(self, task_class: TaskClass, refused: Refused) -> Sequence[str]:
         asked = task_class.cpus
-        return [] if asked is None else self._advice.of(asked, refused)
+        return [] if asked is None else Advice(self._ssn, self._nodes, self._use).of(asked, refused)
 
     def batch_node_order(self, task_class: TaskClass, view: NodeView) -> Scores | None:
         """100 points less the part of the most NUMA nodes that a node would have to use, times the weight."""
@@ -153,6 +153,15 @@ class NumaAware(Plugin):
         return found if found is not None else choose(layout, free, asked.cores, BEST_EFFORT) or 0
 
     # -- helpers -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _use(self) -> CpuUse:
+        """(Only cycles that look at CPUs need it, and it costs the more the more pods have some.)"""
+        return CpuUse(self._ssn, self._nodes, self._departures.silent)
+
+    @cached_property
+    def _verdicts(self) -> Verdicts:
+        return Verdicts(self._ssn, self._nodes, self._use)
 
     def _is_examined(self, task_class: TaskClass) -> bool:
         """Whether any node may refuse such a pod, or it takes CPUs that are followed."""

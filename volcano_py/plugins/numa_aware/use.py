@@ -7,6 +7,8 @@ other, in the order in which they were scheduled. That follows from the cluster 
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 import numpy as np
 
 from volcano_py.framework.cluster_copy import ClusterCopy
@@ -14,7 +16,6 @@ from volcano_py.plugins.numa_aware.hints import Counts, choose
 from volcano_py.plugins.numa_aware.nodes import NumaNodes
 from volcano_py.state.numa.asked import POLICIES
 from volcano_py.state.numa.info import NumaInfo
-from volcano_py.state.numa.topologies import LOST
 from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
 from volcano_py.state.table.table import NOWHERE, Rows
 
@@ -32,8 +33,9 @@ class CpuUse:
         counts: [N, W] CPUs that are free on each NUMA node, now and then. `counts_then`: then.
     """
 
-    def __init__(self, cluster: ClusterCopy, nodes: NumaNodes) -> None:
-        self._cluster, self._nodes = cluster, nodes
+    def __init__(self, cluster: ClusterCopy, nodes: NumaNodes, silent: Set[str] = frozenset()) -> None:
+        """`silent`: see `Departures`."""
+        self._cluster, self._nodes, self._silent = cluster, nodes, silent
         self._held: dict[int, dict[int, int]] = {}
         """Node row → task row → its CPUs."""
         self._now: dict[int, int] = {}
@@ -87,10 +89,12 @@ class CpuUse:
         self._write(self.counts, node, now & then)
 
     def _free_then(self, node: int) -> int:
-        """With the CPUs of all pods that the object shows, but for those of which it is not expected to follow."""
+        """With the CPUs of all pods that the object shows, if it is expected to follow when they leave."""
         info, found = self._info(node), self._info(node).listed
-        for row, each in zip(self._holders(info), info.shown, strict=True):
-            found |= each.cpus if row != LOST else 0
+        if info.ref.name in self._silent:
+            return info.free
+        for each in info.shown:
+            found |= each.cpus
         return found & ~self._nodes.layout(node).reserved
 
     def _holders(self, info: NumaInfo) -> tuple[int, ...]:
@@ -114,7 +118,7 @@ class CpuUse:
                 continue
             held = self._held.setdefault(node, {})
             for row, each in zip(self._holders(info), info.shown, strict=True):
-                if row not in (NOWHERE, LOST):
+                if row != NOWHERE:
                     held[row] = held.get(row, 0) | each.cpus
             self.follow(node)
 

@@ -34,8 +34,9 @@ DEPLOY: Final = (
 
 def other_policy(policy: str, asked: str) -> str:
     """The topology manager's policy of nodes, and that of the pod; the former may be anything."""
-    found = policy if policy in (BEST_EFFORT, RESTRICTED, SINGLE, "none") else "another one"
-    return f"node(s) had the topology manager policy {found}, not {asked}"
+    is_known = policy in (BEST_EFFORT, RESTRICTED, SINGLE, "none")
+    found = f"the topology manager policy {policy}" if is_known else "an unknown topology manager policy"
+    return f"node(s) had {found}, not {asked}"
 
 
 def set_policy(asked: str) -> str:

@@ -1,20 +1,20 @@
 """What a pod asks of CPUs that are its alone, and how they are to lie on the NUMA nodes of its node.
 
 Only pods of the quality of service Guaranteed get CPUs of their own, and of these only containers that ask for whole
-ones. Init containers are left out: what they have is free again when the others start.
+ones. Init containers are left out, as what they have is free again when the others start, but not those that run all
+the time (sidecars).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
 import msgspec
 
 from volcano_py.api.names import NUMA_POLICY
-from volcano_py.api.objects import Container, Pod, PodSpec, ResourceRequirements
-from volcano_py.api.quantity import Nano, QuantityError, parse_nano
+from volcano_py.api.objects import Pod, PodSpec, ResourceRequirements
+from volcano_py.api.quantity import LARGEST, Nano, QuantityError, parse_nano
 
 BEST_EFFORT: Final = "best-effort"
 RESTRICTED: Final = "restricted"
@@ -29,7 +29,7 @@ _ONE: Final = parse_nano(1)
 
 class CpusAsked(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """`policy`: one of `POLICIES`, or "" for a pod that names none. `cores`: whole CPUs of each container that asks for
-    such, in their order."""
+    such, in the order in which they start."""
 
     policy: str = ""
     cores: tuple[int, ...] = ()
@@ -42,13 +42,14 @@ def cpus_asked(pod: Pod) -> CpusAsked | None:
         policy = ""
     if not _is_guaranteed(pod.spec):
         return None
-    cores = () if _asks_as_a_whole(pod.spec) else _whole_cpus(pod.spec.containers)
+    cores = () if _asks_as_a_whole(pod.spec) else _whole_cpus(pod.spec)
     return CpusAsked(policy, cores) if policy or cores else None
 
 
-def _whole_cpus(containers: Sequence[Container]) -> tuple[int, ...]:
-    """Of containers of a Guaranteed pod: those that ask for a part of a CPU are left out."""
-    found = [_whole(each.resources.limits["cpu"]) for each in containers]
+def _whole_cpus(spec: PodSpec) -> tuple[int, ...]:
+    """Of a Guaranteed pod: containers that ask for a part of a CPU are left out."""
+    sidecars = [each for each in spec.init_containers if each.restart_policy == "Always"]
+    found = [_whole(each.resources.limits["cpu"]) for each in (*sidecars, *spec.containers)]
     return tuple([cores for cores in found if cores])
 
 
@@ -81,9 +82,9 @@ def _is_same(limit: str | int | float, request: str | int | float) -> bool:
 # A cluster uses few distinct quantities, over and over.
 @lru_cache(maxsize=4096)
 def _whole(text: str | int | float) -> int:
-    """0 for a part of a CPU."""
+    """0 for a part of a CPU; at most `LARGEST`, as absurd amounts are reported elsewhere."""
     amount = _amount(text)
-    return int(amount // _ONE) if amount % _ONE == 0 else 0
+    return min(int(amount // _ONE), LARGEST) if amount % _ONE == 0 else 0
 
 
 @lru_cache(maxsize=4096)

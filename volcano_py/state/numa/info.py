@@ -47,7 +47,7 @@ class NumaInfo(msgspec.Struct, frozen=True):
         policy: of its topology manager.
         layout: None if it is not known.
         listed: CPUs that no pod has, as the object lists them.
-        shown: pods that have CPUs of their own; some exporters do not say which.
+        shown: pods that have CPUs of their own, and only these; some exporters do not say which.
         unreadable: what of the object cannot be read.
     """
 
@@ -71,8 +71,8 @@ class NumaInfo(msgspec.Struct, frozen=True):
 
     @property
     def given(self) -> int:
-        """How many CPUs pods have."""
-        return 0 if self.layout is None else (self.layout.cpus & ~self.listed).bit_count()
+        """How many CPUs pods have. Some exporters list reserved CPUs, others do not; no pod gets them."""
+        return 0 if self.layout is None else (self.layout.cpus & ~self.layout.reserved & ~self.listed).bit_count()
 
 
 def read_topology(obj: Numatopology) -> NumaInfo:
@@ -128,7 +128,8 @@ def _shown(allocations: Iterable[PodAllocation], layout: Layout, unreadable: lis
             pod = f"{each.namespace}/{each.name}" if each.name else f"pod {each.uid}"
             field = f"spec.podAllocations of {cut(pod)}"
             cpus |= _cpus(container.allocations.get(CPU, ""), field, unreadable) & layout.cpus
-        yield Shown(each.uid, f"{each.namespace}/{each.name}" if each.name else "", cpus)
+        if cpus:  # (those without any, which may have ended, are not awaited when they leave)
+            yield Shown(each.uid, f"{each.namespace}/{each.name}" if each.name else "", cpus)
 
 
 def _cpus(text: str, field: str, unreadable: list[Unreadable]) -> int:

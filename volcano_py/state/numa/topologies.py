@@ -26,24 +26,17 @@ class NumaPicture(msgspec.Struct, frozen=True, eq=False):
         version: another number whenever one of the objects has changed.
         nodes: by name.
         holders: node → the task rows of the pods that its object shows, in their order; `NOWHERE` for one that has left
-            the node, whose CPUs will be free when the object follows; `LOST` for one that left so long ago that the
-            object is not expected to. Nodes whose objects show none are left out.
-        awaited_until: when the first of those that have left will count as lost (seconds since the epoch); 0 where none
-            has left.
+            the node, whose CPUs will be free when the object follows. Nodes whose objects show none are left out.
+        has_any_left: whether there is such a pod.
     """
 
     version: int = 0
     nodes: Mapping[str, NumaInfo] = _NONE
     holders: Mapping[str, tuple[int, ...]] = _NOTHING
-    awaited_until: float = 0.0
+    has_any_left: bool = False
 
 
 NO_NUMA: Final = NumaPicture()
-
-LOST: Final = NOWHERE - 1
-AWAITED_FOR: Final = 60.0
-"""Seconds for which an object may be late to show that a pod has left. Exporters look every three seconds; one that has
-ended never does."""
 
 
 class Numatopologies:
@@ -56,28 +49,18 @@ class Numatopologies:
         self.upsert, self.delete, self.known = self._infos.upsert, self._infos.delete, self._infos.known
         self._version = 0
         self._nodes: Mapping[str, NumaInfo] | None = _NONE
-        self._left: dict[tuple[str, str, str], float] = {}
-        """Node, UID and name of pods that objects show and that have left → since when that is known."""
 
-    def picture(self, now: float) -> NumaPicture:
-        """For a snapshot at `now` (seconds since the epoch)."""
+    def picture(self) -> NumaPicture:
+        """For a snapshot."""
         if self._nodes is None:
             self._nodes = MappingProxyType(dict(self._infos.items()))
-        before, self._left = self._left, {}
-        holders = {name: self._holders(name, info, before, now) for name, info in self._nodes.items() if info.shown}
-        awaited = [since + AWAITED_FOR for since in self._left.values() if since > now - AWAITED_FOR]
-        return NumaPicture(self._version, self._nodes, holders, min(awaited, default=0.0))
-
-    def _holders(
-        self, node: str, info: NumaInfo, left: Mapping[tuple[str, str, str], float], now: float
-    ) -> tuple[int, ...]:
-        rows = [self._row_on(node, each.uid, each.key) for each in info.shown]
-        for place, each in enumerate(info.shown):
-            if rows[place] == NOWHERE:
-                key = node, each.uid, each.key
-                since = self._left[key] = min(left.get(key, now), now)
-                rows[place] = NOWHERE if since > now - AWAITED_FOR else LOST
-        return tuple(rows)
+        holders = {
+            name: tuple([self._row_on(name, each.uid, each.key) for each in info.shown])
+            for name, info in self._nodes.items()
+            if info.shown
+        }
+        has_any_left = any(NOWHERE in rows for rows in holders.values())
+        return NumaPicture(self._version, self._nodes, holders, has_any_left)
 
     def _changed(self, key: str, _old: NumaInfo | None, new: NumaInfo | None) -> Change:
         self._version += 1

@@ -13,6 +13,7 @@ from volcano_py.api.numa.topologies import Numatopology
 from volcano_py.framework.plugin import GoesBy, Reach
 from volcano_py.framework.views import NodeView
 from volcano_py.plugins.numa_aware import NumaAware
+from volcano_py.plugins.numa_aware.use import CpuUse
 
 ONE = "node(s) had too few CPUs free on one NUMA node"
 FEW = "node(s) had too few CPUs free on as few NUMA nodes as they could be on"
@@ -47,6 +48,11 @@ def says(new: Any, made: Numatopology, *others: Any) -> str:
             topology("n1", places(8, 8), policy="none"),
             "node(s) had the topology manager policy none, not single-numa-node",
             id="no policy",
+        ),
+        pytest.param(
+            topology("n1", places(8, 8), policy="strict"),
+            "node(s) had an unknown topology manager policy, not single-numa-node",
+            id="an unknown policy",
         ),
         pytest.param(topology("n1", []), "node(s) had a Numatopology without CPUs", id="no CPUs"),
         pytest.param(
@@ -222,6 +228,12 @@ def test_an_exporter_that_names_no_pods_is_believed_by_the_number_of_cpus() -> N
     assert free(session(topology("n1", places(8, 8), "8-15"), *old)) == "8-15"
 
 
+@pytest.mark.parametrize("listed", ["0-15", "2-15"])
+def test_reserved_cpus_count_as_given_to_no_pod_whether_they_are_listed_or_not(listed: str) -> None:
+    old = pinned("old", 2, on="n1", phase="Pending")
+    assert free(session(topology("n1", places(8, 8), listed, reserved="2"), old)) == "4-15"
+
+
 def test_pods_of_others_without_a_policy_hold_cpus_too() -> None:
     other = pinned("other", 2, policy="", group="", on="n1", scheduler="default-scheduler")
     assert free(session(topology("n1", places(8, 8)), other)) == "2-15"
@@ -252,11 +264,29 @@ def test_evicted_pods_give_their_cpus_back_then() -> None:
     assert (free(opened), free(opened, released=True)) == ("", "")
 
 
+def test_on_a_silent_node_no_more_cpus_will_be_free_whoever_leaves() -> None:
+    """Its exporter has ended: nobody is evicted for CPUs that it will never show."""
+    made = topology("n1", places(4, 4), "", shown={"gone": "0-3", "here": "4-7"})
+    opened = session(made, pinned("here", 4, on="n1"), pinned("new", 4))
+    opened.evict("here")
+    plugin, row = opened.plugin(NumaAware), opened.node_row("n1")
+    for silent, then in ((frozenset[str](), "0-7"), (frozenset({"n1"}), "")):
+        use = CpuUse(opened.ssn, plugin._nodes, silent)
+        assert (write_cpus(use.free(row, released=False)), write_cpus(use.free(row, released=True))) == ("", then)
+
+
 def test_a_place_that_was_kept_and_does_not_fit_any_more_takes_what_is_there() -> None:
     opened = session(topology("n1", places(4, 4), "0-1,4-5"), pinned("new", 4))
     opened.place("g", {"new": "n1"})
     assert free(opened) == ""
     assert not opened.ssn.dispatch.failures.counts
+
+
+def test_a_cycle_in_which_nothing_asks_for_cpus_does_not_work_out_which_are_in_use() -> None:
+    opened = session(topology("n1", places(8, 8)), pinned("old", 4, on="n1"), pod("new", group="g", cpu="1"))
+    opened.place("g", {"new": "n1"})
+    assert willing(opened, NumaAware, "new") == ["n1"]
+    assert "_use" not in vars(opened.plugin(NumaAware))
 
 
 def test_jobs_that_wait_for_cpus_are_looked_at_after_any_change() -> None:

@@ -10,9 +10,8 @@ from tests.support.sessions import node
 from volcano_py.api.numa.cpu_lists import read_cpus, write_cpus
 from volcano_py.api.numa.topologies import NUMATOPOLOGY, ContainerAllocation, CpuPlace, PodAllocation
 from volcano_py.state.cluster_state import ClusterState
-from volcano_py.state.numa.info import read_topology
+from volcano_py.state.numa.info import Shown, read_topology
 from volcano_py.state.numa.layout import layout_of, take
-from volcano_py.state.numa.topologies import AWAITED_FOR, LOST
 from volcano_py.state.table.change import Change
 from volcano_py.state.table.table import NOWHERE
 
@@ -97,6 +96,12 @@ def test_what_is_written_as_it_should_be_has_no_faults() -> None:
     assert not read_topology(topology("n1", places(2), shown={"p": "0"})).unreadable
 
 
+def test_pods_that_are_listed_without_cpus_are_left_out() -> None:
+    """They may have ended: nothing is awaited of them."""
+    made = topology("n1", places(2), shown={"ended": "", "here": "0"})
+    assert read_topology(made).shown == (Shown("", "team/here", 1),)
+
+
 def test_pods_of_an_object_are_found_by_uid_or_name_on_its_node_alone() -> None:
     state = ClusterState()
     for name in ("n1", "n2"):
@@ -105,32 +110,16 @@ def test_pods_of_an_object_are_found_by_uid_or_name_on_its_node_alone() -> None:
         state.upsert("Pod", pod)
     shown = {"here": "0", "elsewhere": "1", "gone": "2"}
     made = topology("n1", places(8), "4-7", shown=shown)
-    by_uid = PodAllocation(uid="pod-team-uid")
+    one = ContainerAllocation(allocations={"cpu": "3"})
+    by_uid = PodAllocation(uid="pod-team-uid", container_allocations=[one])
     made = replace(made, spec=replace(made.spec, pod_allocations=[*made.spec.pod_allocations, by_uid]))
     state.upsert(NUMATOPOLOGY, made)
     picture = state.snapshot(0.0).numa
     rows = {info.ref.name: row for row, info in enumerate(state.snapshot(0.0).tasks) if info is not None}
     assert picture.holders == {"n1": (rows["here"], NOWHERE, NOWHERE, rows["uid"])}
-    assert picture.awaited_until == AWAITED_FOR
+    assert picture.has_any_left
     state.delete(NUMATOPOLOGY, made)
     assert not state.snapshot(0.0).numa.nodes
-
-
-def test_an_object_that_never_follows_is_not_waited_for() -> None:
-    """Its exporter has ended: pods that wait for CPUs of pods that are gone would keep their places without end."""
-    state = ClusterState()
-    state.upsert(NUMATOPOLOGY, topology("n1", places(4), "0-1", shown={"gone": "2-3"}))
-
-    def at(now: float) -> tuple[tuple[int, ...], float]:
-        picture = state.snapshot(now).numa
-        return picture.holders["n1"], picture.awaited_until
-
-    assert at(100.0) == ((NOWHERE,), 160.0)
-    assert at(159.0) == ((NOWHERE,), 160.0)
-    assert at(160.0) == ((LOST,), 0.0)
-    state.upsert(NUMATOPOLOGY, topology("n1", places(4), "0-2", shown={"other": "3"}))
-    assert at(170.0) == ((NOWHERE,), 230.0)
-    assert at(90.0) == ((NOWHERE,), 150.0), "the clock was set back"
 
 
 def test_a_change_of_an_object_starts_a_cycle_and_an_echo_does_not() -> None:

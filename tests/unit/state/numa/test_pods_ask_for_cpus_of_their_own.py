@@ -7,12 +7,18 @@ from msgspec.structs import replace
 
 from tests.support.placement.numa import pinned
 from volcano_py.api.objects import Container, Pod, ResourceRequirements
+from volcano_py.api.quantity import LARGEST
 from volcano_py.state.numa.asked import CpusAsked, cpus_asked
 
 
 def with_resources(made: Pod, **resources: Any) -> Pod:
     containers = [Container(name="c", resources=ResourceRequirements(**resources))]
     return replace(made, spec=replace(made.spec, containers=containers))
+
+
+def with_sidecar(made: Pod) -> Pod:
+    sidecars = [replace(each, restart_policy="Always") for each in made.spec.init_containers]
+    return replace(made, spec=replace(made.spec, init_containers=sidecars))
 
 
 @pytest.mark.parametrize(
@@ -26,7 +32,9 @@ def with_resources(made: Pod, **resources: Any) -> Pod:
         pytest.param(pinned("p", "500m"), CpusAsked("single-numa-node"), id="no whole ones"),
         pytest.param(pinned("p", "500m", policy=""), None, id="nothing"),
         pytest.param(pinned("p", 2, init="4"), CpusAsked("single-numa-node", (2,)), id="init containers"),
+        pytest.param(with_sidecar(pinned("p", 2, init="3")), CpusAsked("single-numa-node", (3, 2)), id="a sidecar"),
         pytest.param(pinned("p", 2, "x"), None, id="an amount that cannot be read"),
+        pytest.param(pinned("p", "1e24"), CpusAsked("single-numa-node", (LARGEST,)), id="an absurd amount"),
         pytest.param(with_resources(pinned("p"), limits={"cpu": "2"}), None, id="no memory"),
         pytest.param(
             with_resources(pinned("p"), limits={"cpu": "2", "memory": "1Gi"}),
