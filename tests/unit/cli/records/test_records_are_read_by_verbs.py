@@ -48,7 +48,7 @@ def test_a_difference_exits_with_3_and_is_named(record: Path) -> None:
     result = run("replay", record)
     assert result.exit_code == 3
     first, recorded, decided, *_, last = result.output.splitlines()
-    assert first == "cycle 1 of 2026-11-21T09:30:00.010Z: effect 1 differs"
+    assert first == "cycle 1 of 2026-11-21T09:30:00.000Z: effect 1 differs"
     assert recorded.startswith("  recorded: Bind ")
     assert '"node":"n7"' in recorded
     assert '"node":"n1"' in decided
