@@ -56,7 +56,10 @@ class ClusterCopy:
         self._is_queue[[queue.slot for queue in self.queues.values()]] = True
         self.elsewhere: IntVector = self._held_elsewhere()
         self.offered = b""
-        """Another text whenever nodes have something else of the resources for which devices stand in."""
+        """Another text whenever nodes have something else of the resources for which devices stand in, or other devices
+        are left out."""
+        self.stand_ins: Mapping[int, StandIns] = {}
+        """Those, by position of the resource on the axis."""
         self._counted_again: IntVector = np.zeros(len(self.axis), dtype=np.int64)
         """[R] what nodes have in common, and each of them counts."""
         self.total: IntVector = self._total()
@@ -83,9 +86,10 @@ class ClusterCopy:
             allocatable[without, dim] = each.own[without] + each.common
             counted_again[dim] += each.common * max(len(without) - 1, 0)
         allocatable.setflags(write=False)
-        nodes.allocatable, self._counted_again = allocatable, counted_again
+        nodes.allocatable, self._counted_again, self.stand_ins = allocatable, counted_again, devices
         dims = sorted(devices)
-        self.offered = str(dims).encode() + blake2b(allocatable[:, dims].tobytes(), digest_size=16).digest()
+        names = str([(dim, devices[dim].left_out) for dim in dims]).encode()
+        self.offered = blake2b(names + allocatable[:, dims].tobytes(), digest_size=16).digest()
         self.total = self._total()
 
     def split_classes(self, classes: list[TaskClass | None]) -> None:

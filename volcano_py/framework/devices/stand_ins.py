@@ -13,7 +13,9 @@ from volcano_py.framework.views import Counts
 
 
 class StandIns(msgspec.Struct, frozen=True, eq=False):
-    """Of one resource: devices that only one node can use [N], and how many more all can use."""
+    """Of one resource: devices that only one node can use [N], and how many more all can use. `left_out`: why devices
+    do not count, in sentences without a full stop."""
 
     own: Counts
     common: int = 0
+    left_out: tuple[str, ...] = ()
