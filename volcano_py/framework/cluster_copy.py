@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from volcano_py.api.reasons import Reason
-from volcano_py.framework.devices.stand_ins import StandIns
+from volcano_py.framework.devices.stand_ins import StandIns, offered
 from volcano_py.framework.job import Job
 from volcano_py.framework.refusals import Refusals
 from volcano_py.framework.topology.sub_groups import SubGroups, divide
@@ -80,13 +80,12 @@ class ClusterCopy:
         if not devices:
             return
         nodes = self.ledger.nodes
-        allocatable, counted_again = nodes.allocatable.copy(), self._counted_again.copy()
-        for dim, each in devices.items():
-            without = np.flatnonzero(nodes.present & (allocatable[:, dim] == 0))
-            allocatable[without, dim] = each.own[without] + each.common
-            counted_again[dim] += each.common * max(len(without) - 1, 0)
+        if any(len(each.own) != len(self.nodes.nodes) for each in devices.values()):
+            raise ValueError("devices that stand in for resources are not said of each node")
+        found = offered(nodes.allocatable, nodes.present, devices)
+        allocatable = found.allocatable
         allocatable.setflags(write=False)
-        nodes.allocatable, self._counted_again, self.stand_ins = allocatable, counted_again, devices
+        nodes.allocatable, self._counted_again, self.stand_ins = allocatable, found.counted_again, devices
         dims = sorted(devices)
         names = str([(dim, devices[dim].left_out) for dim in dims]).encode()
         self.offered = blake2b(names + allocatable[:, dims].tobytes(), digest_size=16).digest()

@@ -12,7 +12,7 @@ from tests.support.sessions import node, pod, pod_group
 from volcano_py.api.objects import ApiObject
 from volcano_py.config import default_configuration_text, parse_configuration
 from volcano_py.framework.placement import barred
-from volcano_py.framework.placement.barred import explain_barred
+from volcano_py.framework.placement.fit import explain_barred
 from volcano_py.simulation import Simulation
 
 RESOURCE = "example.com/gpu"
