@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from volcano_py.api.devices.claims import CLASS_AS_RESOURCE
 from volcano_py.api.wording.amounts import amount, amounts, numbers, with_name
 from volcano_py.api.wording.summarize import plural
 
@@ -137,6 +138,9 @@ def no_node_offers(resource: str, which: str = "node", device_class: str = "") -
             f"no node offers {resource}, and none has devices of DeviceClass {device_class}, which offers it: check "
             "the selectors of the class and the ResourceSlices that its driver publishes, or remove the request"
         )
+    if which == "node" and resource.startswith(CLASS_AS_RESOURCE):
+        name = resource.removeprefix(CLASS_AS_RESOURCE)
+        return f"no node offers {resource}: create DeviceClass {name}, correct the name, or remove the request"
     if resource == "pods":  # which no author of a pod can leave out
         fix = "add a node, or set status.allocatable.pods of one (on a real node, maxPods of its kubelet)"
     elif which == "node":

@@ -113,6 +113,9 @@ def test_what_fits_no_node_even_when_empty_says_what_would() -> None:
         "offers it: check the selectors of the class and the ResourceSlices that its driver publishes, or remove the "
         "request"
     )
+    assert explain_nodes.never_fits("deviceclass.resource.kubernetes.io/gpu", 1, 0).endswith(
+        "offers deviceclass.resource.kubernetes.io/gpu: create DeviceClass gpu, correct the name, or remove the request"
+    )
 
 
 def test_the_largest_node_is_one_that_would_take_the_pod() -> None:

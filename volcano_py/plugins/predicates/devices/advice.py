@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from volcano_py.api.devices.claims import MOST_DEVICES
 from volcano_py.api.devices.slices import DeviceTaint
 from volcano_py.api.wording.summarize import counted, summarize
 from volcano_py.framework.placement.refused import Refused
@@ -74,6 +75,11 @@ def of_devices(
         nodes = _Nodes(ssn, places, counting, all_free(picture))
         yield from filter(None, (_lacking(nodes, each, picture.devices) for each in wanted.asked))
         yield from wanted.errors
+        if wanted.largest > MOST_DEVICES:
+            yield (
+                f"The pod needs {wanted.largest} devices in one ResourceClaim on such a node, and {MOST_DEVICES} are "
+                "the most that a claim can have: ask for fewer in a pod"
+            )
     if words.used in refused:
         nodes = _Nodes(ssn, places, counting, free)
         yield from (_in_use(nodes, each, refused.rows(words.used)) for each in wanted.asked if not each.ask.is_admin)

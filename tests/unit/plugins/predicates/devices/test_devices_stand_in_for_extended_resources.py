@@ -248,3 +248,10 @@ def test_no_node_says_that_it_has_too_few_devices_that_has_none() -> None:
     """Of devices that are there, three cannot be used at once."""
     opened = session(resource_slice("s2", "d0", "d1", on="n2"), asking("p", 3))
     assert answers(opened, Predicates, "p") == {"n1": "", "n2": NONE_FOR_EXTENDED, "n3": ""}
+
+
+def test_more_devices_than_a_claim_can_have_are_the_reason() -> None:
+    opened = session(resource_slice("s2", *(f"d{at}" for at in range(40)), on="n2"), asking("p", 33), asking("q", 32))
+    message = opened.ssn.placer.misfit(class_of(opened, "p")).refusal.message
+    assert "needs 33 devices in one ResourceClaim on such a node, and 32 are the most that a claim can have" in message
+    assert willing(opened, Predicates, "q") == ["n1", "n2", "n3"], "the others lack the amount"
