@@ -102,8 +102,8 @@ class Scheduler:
         self._report_queues_as_found = report_queues_as_found
         self._cycles = cycles_before
         self.ignores_text = False
-        self.stand_ins: Mapping[int, StandIns] = {}
-        """Devices that stood in for resources in the last cycle, by position of the resource on the axis."""
+        self.stand_ins: Mapping[str, StandIns] = {}
+        """Devices that stood in for resources in the last cycle, by resource."""
         self._node_index: NodeIndex | None = None
         self._memories: Memories = {}
         self._resting = Resting()
@@ -168,7 +168,8 @@ class Scheduler:
             memories=self._memories,
             resting=self._resting,
         )
-        times.open, self.stand_ins = times.so_far(), ssn.stand_ins
+        self.stand_ins = {ssn.axis.names[dim]: each for dim, each in ssn.stand_ins.items()}
+        times.open = times.so_far()
         as_found = queue_reports(ssn) if self._report_queues_as_found else {}
 
         # 2. Decide: what rests wakes if need be, what is promised is kept, then the configured actions in their order.

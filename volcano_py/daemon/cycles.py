@@ -119,8 +119,8 @@ class CycleLoop:
         state.on_change = wakeup.wake
 
     @property
-    def stand_ins(self) -> Mapping[int, StandIns]:
-        """Devices that stood in for resources in the last cycle, by position of the resource on the axis."""
+    def stand_ins(self) -> Mapping[str, StandIns]:
+        """Devices that stood in for resources in the last cycle, by resource."""
         return self._scheduler.stand_ins
 
     def running_for(self) -> float:

@@ -9,23 +9,22 @@ from msgspec.structs import asdict
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.report import CycleReport
-from volcano_py.framework.devices.stand_ins import Offered, StandIns, offered
+from volcano_py.framework.devices.stand_ins import Offered, StandIns, offered_in
 from volcano_py.state.infos import NodeInfo, TaskInfo
 from volcano_py.state.job_priority import effective_priorities
 from volcano_py.state.snapshot import Phase, Snapshot
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.table import Rows
 
-NO_STAND_INS: Final[Mapping[int, StandIns]] = {}
+NO_STAND_INS: Final[Mapping[str, StandIns]] = {}
 
 
 def dump_state(
-    snapshot: Snapshot, last: CycleReport | None, drift: int, stand_ins: Mapping[int, StandIns] = NO_STAND_INS
+    snapshot: Snapshot, last: CycleReport | None, drift: int, stand_ins: Mapping[str, StandIns] = NO_STAND_INS
 ) -> JsonObject:
     """Nodes, jobs, tasks and queues as the scheduler sees them, with the last cycle and the self-audit's drift.
     `stand_ins`: devices that count for resources of nodes."""
-    nodes = snapshot.ledger.nodes
-    has = offered(nodes.allocatable, nodes.present, stand_ins)
+    has = offered_in(snapshot.ledger, stand_ins)
     priorities = effective_priorities(snapshot.ledger).tolist()
     return {
         "time": snapshot.now,

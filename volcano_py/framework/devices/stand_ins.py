@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.views import Counts
 from volcano_py.state.table.axis import IntVector
+from volcano_py.state.table.ledger import Ledger
 
 
 class StandIns(msgspec.Struct, frozen=True, eq=False):
@@ -48,3 +49,11 @@ def offered(allocatable: NDArray[np.int64], present: NDArray[np.bool_], devices:
         with_devices[without, dim] = each.own[without] + each.common
         again[dim] = each.common * max(len(without) - 1, 0)
     return Offered(with_devices, again)
+
+
+def offered_in(ledger: Ledger, devices: Mapping[str, StandIns]) -> Offered:
+    """The same of the nodes of a ledger, which may be another than that of the cycle that found the `devices`; these
+    are by resource."""
+    dim_of = {name: dim for dim, name in enumerate(ledger.axis.names)}
+    known = {dim_of[name]: each for name, each in devices.items() if name in dim_of}
+    return offered(ledger.nodes.allocatable, ledger.nodes.present, known)

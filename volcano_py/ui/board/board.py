@@ -10,7 +10,7 @@ import numpy as np
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.config import SchedulerConfiguration
 from volcano_py.config.parse import ParseResult
-from volcano_py.framework.devices.stand_ins import Offered, offered
+from volcano_py.framework.devices.stand_ins import Offered, offered_in
 from volcano_py.state.snapshot import Snapshot
 from volcano_py.ui.board.configuration import configuration_row
 from volcano_py.ui.board.evictions import EvictionEvent, eviction_row
@@ -51,8 +51,7 @@ class BoardMaker:
         jobs = self._jobs.of(seen.snapshot, judgement)
         totals = self._jobs.totals
         queues = self._queues.of(seen.snapshot, judgement, totals.by_queue)
-        nodes = seen.snapshot.ledger.nodes
-        has = offered(nodes.allocatable, nodes.present, judgement.stand_ins)
+        has = offered_in(seen.snapshot.ledger, judgement.stand_ins)
         cluster = _cluster_row(seen, has, queues, totals, recorded=self._is_recorded)
         self._timeline.add(cluster, queues, jobs.values())
         return {

@@ -27,8 +27,8 @@ class Judgement(msgspec.Struct, frozen=True, eq=False):
     standings: tuple[Standing, ...]
     jobs: frozenset[str]
     """The PodGroups there were."""
-    stand_ins: Mapping[int, StandIns] = {}
-    """Devices that stand in for resources, by position of the resource on the axis."""
+    stand_ins: Mapping[str, StandIns] = {}
+    """Devices that stand in for resources, by resource."""
 
 
 class Judge:

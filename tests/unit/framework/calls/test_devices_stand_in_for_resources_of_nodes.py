@@ -11,7 +11,7 @@ from tests.support.placement.devices import device_class, resource_slice
 from tests.support.placement.node_answers import class_of
 from tests.support.sessions import Opened, node, open_session, pod, pod_group
 from volcano_py.framework.cluster_copy import ClusterCopy
-from volcano_py.framework.devices.stand_ins import StandIns
+from volcano_py.framework.devices.stand_ins import StandIns, offered_in
 from volcano_py.framework.plugin import Plugin
 from volcano_py.state.devices.needs import Ask
 
@@ -109,3 +109,16 @@ def test_a_plugin_that_fails_or_chooses_no_devices_changes_nothing() -> None:
     for opened in (broken, session(Idle)):
         assert amounts(opened) == ([5, 0, 0], 5, 5)
     assert broken.ssn.dispatch.failures.counts == {"broken": 1}
+
+
+def test_what_was_found_a_moment_ago_does_for_tables_that_have_changed() -> None:
+    found = {
+        RESOURCE: StandIns(np.array([2, 2], dtype=np.int64), 1),
+        "unknown": StandIns(np.array([9], dtype=np.int64)),
+    }
+    ssn = session(Idle).ssn
+    dim = ssn.axis.names.index(RESOURCE)
+    has = offered_in(ssn.ledger, found)
+    assert has.allocatable[:3, dim].tolist() == [5, 3, 0], "the third node is new"
+    assert has.counted_again[dim] == 0
+    assert ssn.ledger.nodes.allocatable[:3, dim].tolist() == [5, 0, 0]
