@@ -19,6 +19,7 @@ from volcano_py.api.report import CycleReport, NamespaceShare, PendingJob, Queue
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.answer_checks import is_interrupt, mapping_of
 from volcano_py.framework.devices.releases import released_devices
+from volcano_py.framework.devices.stand_ins import StandIns
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.registry import Registry
 from volcano_py.framework.resting.resting import Resting
@@ -101,6 +102,8 @@ class Scheduler:
         self._report_queues_as_found = report_queues_as_found
         self._cycles = cycles_before
         self.ignores_text = False
+        self.stand_ins: Mapping[str, StandIns] = {}
+        """Devices that stood in for resources in the last cycle, by resource."""
         self._node_index: NodeIndex | None = None
         self._memories: Memories = {}
         self._resting = Resting()
@@ -165,6 +168,7 @@ class Scheduler:
             memories=self._memories,
             resting=self._resting,
         )
+        self.stand_ins = {ssn.axis.names[dim]: each for dim, each in ssn.stand_ins.items()}
         times.open = times.so_far()
         as_found = queue_reports(ssn) if self._report_queues_as_found else {}
 

@@ -19,6 +19,7 @@ from volcano_py.cluster.manifests import EPOCH, Stored
 from volcano_py.cluster.memory import MemoryCluster, Saved
 from volcano_py.cluster.memory_budgets import MemoryBudgets
 from volcano_py.config.model import SchedulerConfiguration
+from volcano_py.framework.devices.stand_ins import Offered, offered_in
 from volcano_py.framework.registry import Registry
 from volcano_py.framework.resting.resting import Resting
 from volcano_py.operator.jobs.in_memory import JobsInMemory
@@ -146,6 +147,10 @@ class Simulation:
         # What is only waiting for time to pass has not settled.
         waits = max(self.reports[-1].look_again_at, self._jobs.look_again_at) > self.now
         return self.cluster.changes != before or waits
+
+    def offered(self) -> Offered:
+        """What nodes have, with devices that stand in for resources."""
+        return offered_in(self.state.ledger, self._scheduler.stand_ins)
 
     def _run_cycle(self, *, decide: bool = True, until: Callable[[], bool] = lambda: False) -> CycleReport:
         snapshot = self.state.snapshot(self.now, self._used)

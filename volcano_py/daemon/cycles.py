@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Protocol
 
@@ -24,6 +24,7 @@ from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, within
 from volcano_py.cluster.protocol import EffectWriter
 from volcano_py.config import SchedulerConfiguration
 from volcano_py.daemon.wakeup import Wakeup
+from volcano_py.framework.devices.stand_ins import StandIns
 from volcano_py.framework.registry import Registry
 from volcano_py.scheduler import Scheduler
 from volcano_py.state.cluster_state import ClusterState
@@ -116,6 +117,11 @@ class CycleLoop:
         self.running_since: float | None = None
         """Monotonic time at which the running cycle began, None between cycles."""
         state.on_change = wakeup.wake
+
+    @property
+    def stand_ins(self) -> Mapping[str, StandIns]:
+        """Devices that stood in for resources in the last cycle, by resource."""
+        return self._scheduler.stand_ins
 
     def running_for(self) -> float:
         """For how many seconds the running cycle has been running, 0 between cycles; may be called from any thread."""

@@ -71,5 +71,6 @@ class DaemonStatus(msgspec.Struct, frozen=True, eq=False):
 
     def dump(self) -> dict[str, Any]:
         """What /dump shows."""
-        state = dump_state(self.state.snapshot(time.time()), self.cycles.last_report, self.state.drift())
+        cycles = self.cycles
+        state = dump_state(self.state.snapshot(time.time()), cycles.last_report, self.state.drift(), cycles.stand_ins)
         return {"status": self.status(), **state}

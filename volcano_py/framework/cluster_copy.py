@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from volcano_py.api.reasons import Reason
-from volcano_py.framework.devices.stand_ins import StandIns
+from volcano_py.framework.devices.stand_ins import StandIns, offered
 from volcano_py.framework.job import Job
 from volcano_py.framework.refusals import Refusals
 from volcano_py.framework.topology.sub_groups import SubGroups, divide
@@ -56,7 +56,10 @@ class ClusterCopy:
         self._is_queue[[queue.slot for queue in self.queues.values()]] = True
         self.elsewhere: IntVector = self._held_elsewhere()
         self.offered = b""
-        """Another text whenever nodes have something else of the resources for which devices stand in."""
+        """Another text whenever nodes have something else of the resources for which devices stand in, or other devices
+        are left out."""
+        self.stand_ins: Mapping[int, StandIns] = {}
+        """Those, by position of the resource on the axis."""
         self._counted_again: IntVector = np.zeros(len(self.axis), dtype=np.int64)
         """[R] what nodes have in common, and each of them counts."""
         self.total: IntVector = self._total()
@@ -77,15 +80,15 @@ class ClusterCopy:
         if not devices:
             return
         nodes = self.ledger.nodes
-        allocatable, counted_again = nodes.allocatable.copy(), self._counted_again.copy()
-        for dim, each in devices.items():
-            without = np.flatnonzero(nodes.present & (allocatable[:, dim] == 0))
-            allocatable[without, dim] = each.own[without] + each.common
-            counted_again[dim] += each.common * max(len(without) - 1, 0)
+        if any(len(each.own) != len(self.nodes.nodes) for each in devices.values()):
+            raise ValueError("devices that stand in for resources are not said of each node")
+        found = offered(nodes.allocatable, nodes.present, devices)
+        allocatable = found.allocatable
         allocatable.setflags(write=False)
-        nodes.allocatable, self._counted_again = allocatable, counted_again
+        nodes.allocatable, self._counted_again, self.stand_ins = allocatable, found.counted_again, devices
         dims = sorted(devices)
-        self.offered = str(dims).encode() + blake2b(allocatable[:, dims].tobytes(), digest_size=16).digest()
+        names = str([(dim, devices[dim].left_out) for dim in dims]).encode()
+        self.offered = blake2b(names + allocatable[:, dims].tobytes(), digest_size=16).digest()
         self.total = self._total()
 
     def split_classes(self, classes: list[TaskClass | None]) -> None:

@@ -146,6 +146,31 @@ def test_new_nodes_lie_idle_where_a_ceiling_binds() -> None:
     assert found.as_json()["idle"]["cpu"] == {"before": "10", "after": "18"}
 
 
+DEVICES = """
+{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: gpu},
+  spec: {extendedResourceName: example.com/gpu}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: all},
+  spec: {driver: gpu.example.com, allNodes: true, pool: {name: all, generation: 1, resourceSliceCount: 1},
+    devices: [{name: d0}, {name: d1}, {name: d2}]}}
+"""
+ASKS = """
+{kind: PodGroup, apiVersion: scheduling.volcano.sh/v1beta1, metadata: {name: asks, namespace: team},
+  spec: {minMember: 1, queue: web.front}, status: {phase: Inqueue}}
+---
+kind: Pod
+apiVersion: v1
+metadata: {name: asks-0, namespace: team, annotations: {scheduling.k8s.io/group-name: asks}}
+spec: {schedulerName: volcano, containers: [{name: main, resources: {requests: {example.com/gpu: "2"}}}]}
+"""
+
+
+def test_devices_that_stand_in_for_a_resource_lie_idle_until_they_are_used() -> None:
+    more = ASKS.replace("asks", "more").replace('"2"', '"1"')
+    found = trial(Submit(documents(more)), capture=captured(DEVICES, ASKS))
+    assert found.as_json()["idle"]["example.com/gpu"] == {"before": "1", "after": "0"}
+
+
 def crowded() -> Capture:
     """One node that is nearly full, and a pod of another queue that has a right to half of it."""
     capture = captured(HIGH, NEW_JOB.replace("CPU", "4"))

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from volcano_py.api.devices.claims import CLASS_AS_RESOURCE
 from volcano_py.api.wording.amounts import amount, amounts, numbers, with_name
 from volcano_py.api.wording.summarize import plural
 
@@ -108,12 +109,15 @@ def nodes_refuse(
     return " ".join([nodes_summary(total_nodes, counts, shard), *asked, *tail])
 
 
-def never_fits(resource: str, asked: int, largest: int, *, node: str = "", others_refuse: bool = False) -> str:
+def never_fits(
+    resource: str, asked: int, largest: int, *, node: str = "", others_refuse: bool = False, device_class: str = ""
+) -> str:
     """`asks for 64 cpu; the largest node, n7, has 32 cpu even when empty: ask for less or add a larger node`. With
-    `others_refuse` there are larger nodes, which refuse the pod whatever is on them."""
+    `others_refuse` there are larger nodes, which refuse the pod whatever is on them. `device_class`: the DeviceClass
+    that offers the resource."""
     which = _which_node(others_refuse)
     if largest <= 0:
-        return f"asks for {amount(resource, asked)}; {no_node_offers(resource, which)}"
+        return f"asks for {amount(resource, asked)}; {no_node_offers(resource, which, device_class)}"
     wanted, most = numbers(resource, asked, largest)
     named = f", {node}," if node else ""
     return (
@@ -126,8 +130,17 @@ def _which_node(others_refuse: bool) -> str:
     return "suitable node" if others_refuse else "node"
 
 
-def no_node_offers(resource: str, which: str = "node") -> str:
-    """`no node offers nvidia.com/gpu: remove the request or add a node that does`."""
+def no_node_offers(resource: str, which: str = "node", device_class: str = "") -> str:
+    """`no node offers nvidia.com/gpu: remove the request or add a node that does`. `device_class`: the DeviceClass
+    that offers it instead, of whose devices there are none."""
+    if which == "node" and device_class:
+        return (
+            f"no node offers {resource}, and none has devices of DeviceClass {device_class}, which offers it: check "
+            "the selectors of the class and the ResourceSlices that its driver publishes, or remove the request"
+        )
+    if which == "node" and resource.startswith(CLASS_AS_RESOURCE):
+        name = resource.removeprefix(CLASS_AS_RESOURCE)
+        return f"no node offers {resource}: create DeviceClass {name}, correct the name, or remove the request"
     if resource == "pods":  # which no author of a pod can leave out
         fix = "add a node, or set status.allocatable.pods of one (on a real node, maxPods of its kubelet)"
     elif which == "node":

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from msgspec.structs import asdict
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.report import CycleReport
+from volcano_py.framework.devices.stand_ins import Offered, StandIns, offered_in
 from volcano_py.state.infos import NodeInfo, TaskInfo
 from volcano_py.state.job_priority import effective_priorities
 from volcano_py.state.snapshot import Phase, Snapshot
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.table import Rows
 
+NO_STAND_INS: Final[Mapping[str, StandIns]] = {}
 
-def dump_state(snapshot: Snapshot, last: CycleReport | None, drift: int) -> JsonObject:
-    """Nodes, jobs, tasks and queues as the scheduler sees them, with the last cycle and the self-audit's drift."""
+
+def dump_state(
+    snapshot: Snapshot, last: CycleReport | None, drift: int, stand_ins: Mapping[str, StandIns] = NO_STAND_INS
+) -> JsonObject:
+    """Nodes, jobs, tasks and queues as the scheduler sees them, with the last cycle and the self-audit's drift.
+    `stand_ins`: devices that count for resources of nodes."""
+    has = offered_in(snapshot.ledger, stand_ins)
     priorities = effective_priorities(snapshot.ledger).tolist()
     return {
         "time": snapshot.now,
@@ -29,18 +39,18 @@ def dump_state(snapshot: Snapshot, last: CycleReport | None, drift: int) -> Json
             }
             for name, queue in snapshot.queues.items()
         },
-        "nodes": {info.name: _node(snapshot, row, info) for row, info in enumerate(snapshot.nodes) if info.name},
+        "nodes": {info.name: _node(snapshot, row, info, has) for row, info in enumerate(snapshot.nodes) if info.name},
         "jobs": {key: _job(snapshot, row, priorities[row]) for row, key in enumerate(snapshot.job_keys) if key},
         "tasks": {info.key: _task(snapshot, row, info) for row, info in enumerate(snapshot.tasks) if info is not None},
         "lastCycle": asdict(last) if last is not None else None,
     }
 
 
-def _node(snapshot: Snapshot, row: int, info: NodeInfo) -> JsonObject:
+def _node(snapshot: Snapshot, row: int, info: NodeInfo, has: Offered) -> JsonObject:
     nodes, amounts = snapshot.ledger.nodes, snapshot.ledger.axis.amounts
     return {
         "exists": bool(nodes.present[row]),
-        "allocatable": amounts(nodes.allocatable[row]),
+        "allocatable": amounts(has.allocatable[row]),
         "used": amounts(nodes.used[row]),
         "releasing": amounts(nodes.releasing[row]),
         "tasks": int(nodes.tasks[row]),

@@ -7,13 +7,53 @@ give; which devices are free is the question of the plugin that chooses devices.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from volcano_py.framework.views import Counts
+from volcano_py.state.table.axis import IntVector
+from volcano_py.state.table.ledger import Ledger
 
 
 class StandIns(msgspec.Struct, frozen=True, eq=False):
-    """Of one resource: devices that only one node can use [N], and how many more all can use."""
+    """Of one resource: devices that only one node can use [N], and how many more all can use. `left_out`: why devices
+    do not count, in sentences without a full stop."""
 
     own: Counts
     common: int = 0
+    left_out: tuple[str, ...] = ()
+
+
+class Offered(msgspec.Struct, frozen=True, eq=False):
+    """What nodes have with devices.
+
+    Attributes:
+        allocatable: [N, R].
+        counted_again: [R] how much of that is counted too often, as several nodes can use the same devices.
+    """
+
+    allocatable: NDArray[np.int64]
+    counted_again: IntVector
+
+
+def offered(allocatable: NDArray[np.int64], present: NDArray[np.bool_], devices: Mapping[int, StandIns]) -> Offered:
+    """What nodes have that have `allocatable` [N, R] themselves, with these `devices` (by position of the resource on
+    the axis), which may be those of a moment ago: nodes that have come since then have none."""
+    with_devices, again = allocatable.copy(), np.zeros(allocatable.shape[1], dtype=np.int64)
+    for dim, each in devices.items():
+        known = len(each.own)
+        without = np.flatnonzero(present[:known] & (allocatable[:known, dim] == 0))
+        with_devices[without, dim] = each.own[without] + each.common
+        again[dim] = each.common * max(len(without) - 1, 0)
+    return Offered(with_devices, again)
+
+
+def offered_in(ledger: Ledger, devices: Mapping[str, StandIns]) -> Offered:
+    """The same of the nodes of a ledger, which may be another than that of the cycle that found the `devices`; these
+    are by resource."""
+    dim_of = {name: dim for dim, name in enumerate(ledger.axis.names)}
+    known = {dim_of[name]: each for name, each in devices.items() if name in dim_of}
+    return offered(ledger.nodes.allocatable, ledger.nodes.present, known)

@@ -58,9 +58,8 @@ class Barred:
             return self._of_class[task_class.row]
         key: Key = (task_class.key, *(text for item in sorted(task_class.variant.items()) for text in item))
         if task_class.extended:  # what nodes have of these follows from devices as well
-            error = self._judge(task_class)
-        else:
-            error = self._kept.keep(key, lambda: _Answer(self._judge(task_class))).error
+            key = (*key, self._cluster.offered)
+        error = self._kept.keep(key, lambda: _Answer(self._judge(task_class))).error
         if self._failures:
             self._kept.forget(key)
             return None

@@ -33,6 +33,7 @@ from volcano_py.state.task_class import Refusal, TaskClass
 # message then fits into the 1,024 characters of an Event.
 _LONGEST_SENTENCE: Final = 320
 _LONGEST_ADVICE: Final = 640
+_MOST_LEFT_OUT: Final = 2  # sentences about devices that do not count
 # Of tasks that have a place in this cycle, and are not bound.
 _KEPT: Final = [TaskStatus.ALLOCATED, TaskStatus.PIPELINED]
 
@@ -184,7 +185,17 @@ def _even_when_empty(cluster: ClusterCopy, task_class: TaskClass, hopeful: Rows,
     largest = _most(cluster, hopeful, allocatable[:, dim])
     node, most = cluster.snapshot.nodes[hopeful[largest]].name, int(allocatable[largest, dim])
     refuse = bool(anywhere[:, dim].max() > most)
-    return never_fits(names[dim], int(request[dim]), most, node=node, others_refuse=refuse)
+    sentence = never_fits(
+        names[dim], int(request[dim]), most, node=node, others_refuse=refuse, device_class=_class_of(cluster, dim)
+    )
+    left_out = cluster.stand_ins[dim].left_out if dim in cluster.stand_ins else ()
+    return ". ".join([sentence, *(cut(each, _LONGEST_SENTENCE) for each in left_out[:_MOST_LEFT_OUT])])
+
+
+def _class_of(cluster: ClusterCopy, dim: int) -> str:
+    """The device class that offers the resource; "" if none does, or if devices are not given."""
+    ask = cluster.snapshot.devices.offered.get(cluster.axis.names[dim])
+    return ask.device_class if ask is not None and dim in cluster.stand_ins else ""
 
 
 def _most(cluster: ClusterCopy, rows: Rows, amounts: NDArray[np.int64]) -> int:

@@ -46,7 +46,7 @@ class EmptyNodes:
             return 0
         room = self._known.get(task_class)
         if room is None:
-            room = None if task_class.devices else self._before.get(task_class)
+            room = None if task_class.uses_claims else self._before.get(task_class)
             self._known[task_class] = room = self._room(task_class) if room is None else room
         return room
 

@@ -26,6 +26,11 @@ class PoolFault(msgspec.Struct, frozen=True):
     why: str
     nodes: frozenset[str] = frozenset()
 
+    @property
+    def message(self) -> str:
+        """`pool n1 of gpu.example.com: 1 of its 2 ResourceSlices are published`."""
+        return f"pool {self.pool} of {self.driver}: {self.why}"
+
 
 class ClaimInfo(msgspec.Struct, frozen=True, eq=False):
     """What of a claim matters when devices are chosen for it, or a pod is added to its users.

@@ -10,6 +10,7 @@ import numpy as np
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.config import SchedulerConfiguration
 from volcano_py.config.parse import ParseResult
+from volcano_py.framework.devices.stand_ins import Offered, offered_in
 from volcano_py.state.snapshot import Snapshot
 from volcano_py.ui.board.configuration import configuration_row
 from volcano_py.ui.board.evictions import EvictionEvent, eviction_row
@@ -50,33 +51,36 @@ class BoardMaker:
         jobs = self._jobs.of(seen.snapshot, judgement)
         totals = self._jobs.totals
         queues = self._queues.of(seen.snapshot, judgement, totals.by_queue)
-        cluster = _cluster_row(seen, queues, totals, recorded=self._is_recorded)
+        has = offered_in(seen.snapshot.ledger, judgement.stand_ins)
+        cluster = _cluster_row(seen, has, queues, totals, recorded=self._is_recorded)
         self._timeline.add(cluster, queues, jobs.values())
         return {
             "cluster": {"cluster": cluster},
             "queues": queues,
             "jobs": jobs,
-            "nodes": self._nodes.of(seen.snapshot),
+            "nodes": self._nodes.of(seen.snapshot, has),
             "evictions": {row.key: row for row in map(eviction_row, seen.evictions)},
             "configuration": {"configuration": configuration_row(seen.text, seen.parsed, seen.configuration, queues)},
             "timeline": self._timeline.rows,
         }
 
 
-def _cluster_row(seen: Seen, queues: Mapping[str, QueueRow], totals: Totals, *, recorded: bool) -> ClusterRow:
+def _cluster_row(
+    seen: Seen, has: Offered, queues: Mapping[str, QueueRow], totals: Totals, *, recorded: bool
+) -> ClusterRow:
     snapshot, axis = seen.snapshot, seen.snapshot.ledger.axis
     nodes = snapshot.ledger.nodes
     there = np.flatnonzero(nodes.present)
     open_ = [row for row in there.tolist() if not snapshot.nodes[row].unschedulable]
-    idle = (nodes.allocatable[open_] - nodes.used[open_]).clip(min=0).sum(axis=0)
+    idle = (has.allocatable[open_] - nodes.used[open_]).clip(min=0).sum(axis=0) - has.counted_again
     root = queues.get(ROOT_QUEUE)
     return ClusterRow(
         moment=snapshot.now,
         source=seen.source,
         nodes=len(there),
-        allocatable=axis.amounts(nodes.allocatable[there].sum(axis=0)),
+        allocatable=axis.amounts(has.allocatable[there].sum(axis=0) - has.counted_again),
         used=axis.amounts(nodes.used[there].sum(axis=0)),
-        idle=axis.amounts(idle),
+        idle=axis.amounts(idle.clip(min=0)),
         promised=root.promised if root is not None else {},
         running=totals.placed,
         waiting=totals.waiting,

@@ -13,6 +13,7 @@ import msgspec
 from volcano_py.api.effects import Effect
 from volcano_py.api.report import PendingJob
 from volcano_py.config import SchedulerConfiguration
+from volcano_py.framework.devices.stand_ins import StandIns
 from volcano_py.framework.registry import Registry
 from volcano_py.scheduler import Scheduler
 from volcano_py.standing import Standing, standings
@@ -26,6 +27,8 @@ class Judgement(msgspec.Struct, frozen=True, eq=False):
     standings: tuple[Standing, ...]
     jobs: frozenset[str]
     """The PodGroups there were."""
+    stand_ins: Mapping[str, StandIns] = {}
+    """Devices that stand in for resources, by resource."""
 
 
 class Judge:
@@ -41,6 +44,7 @@ class Judge:
             pending={job.name: job for job in report.pending},
             standings=tuple(standings(report.queues_as_found, configuration)),
             jobs=frozenset(info.key for info in snapshot.jobs if info is not None),
+            stand_ins=self._scheduler.stand_ins,
         )
 
 

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.devices.stand_ins import Offered
 from volcano_py.state.infos import NodeInfo
 from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.snapshot import Snapshot
@@ -36,9 +37,9 @@ class NodeRows:
         """Of all rows of the table; None for a node that is not there."""
         self._chains: tuple[tuple[int, int], list[tuple[str, ...]]] = ((-1, -1), [])
 
-    def of(self, snapshot: Snapshot) -> dict[str, NodeRow]:
-        """Name → row."""
-        numbers, infos, domains = _numbers(snapshot), snapshot.nodes, self._domains(snapshot)
+    def of(self, snapshot: Snapshot, has: Offered) -> dict[str, NodeRow]:
+        """Name → row. `has`: what nodes have with devices."""
+        numbers, infos, domains = _numbers(snapshot, has), snapshot.nodes, self._domains(snapshot)
         if self._numbers.shape != numbers.shape or self._domains_before is not domains:
             self._rows = [None] * len(infos)
             due = set(range(len(infos)))
@@ -65,12 +66,12 @@ def _chain(tree: Tree, domain: int) -> tuple[str, ...]:
     return tuple(reversed([tree.names[each] for each in tree.ancestors(domain) if each != ROOT]))
 
 
-def _numbers(snapshot: Snapshot) -> NDArray[np.int64]:
+def _numbers(snapshot: Snapshot, has: Offered) -> NDArray[np.int64]:
     """[N, …] what rows are made of: whether a node is there, the pods on it, what it has and what is used of it."""
     table, tasks = snapshot.ledger.nodes, snapshot.ledger.tasks
     on_nodes = ON_NODE_STATUSES[tasks.status] & (tasks.node >= 0)
     pods = np.bincount(tasks.node[on_nodes], minlength=len(snapshot.nodes))
-    return np.column_stack((table.present, pods, table.allocatable, table.used))
+    return np.column_stack((table.present, pods, has.allocatable, table.used))
 
 
 def _row(snapshot: Snapshot, row: int, numbers: NDArray[np.int64], domains: tuple[str, ...]) -> NodeRow:

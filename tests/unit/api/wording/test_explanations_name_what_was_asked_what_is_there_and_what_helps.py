@@ -108,6 +108,14 @@ def test_what_fits_no_node_even_when_empty_says_what_would() -> None:
     assert explain_nodes.never_fits("nvidia.com/gpu", 1, 0) == (
         "asks for 1 nvidia.com/gpu; no node offers nvidia.com/gpu: remove the request or add a node that does"
     )
+    assert explain_nodes.never_fits("nvidia.com/gpu", 1, 0, device_class="gpu") == (
+        "asks for 1 nvidia.com/gpu; no node offers nvidia.com/gpu, and none has devices of DeviceClass gpu, which "
+        "offers it: check the selectors of the class and the ResourceSlices that its driver publishes, or remove the "
+        "request"
+    )
+    assert explain_nodes.never_fits("deviceclass.resource.kubernetes.io/gpu", 1, 0).endswith(
+        "offers deviceclass.resource.kubernetes.io/gpu: create DeviceClass gpu, correct the name, or remove the request"
+    )
 
 
 def test_the_largest_node_is_one_that_would_take_the_pod() -> None:

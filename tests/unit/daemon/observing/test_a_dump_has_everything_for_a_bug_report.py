@@ -6,10 +6,13 @@ import json
 from typing import Any
 
 from tests.support.cycles import Cycles
+from tests.support.placement.devices import device_class, resource_slice
 from tests.support.sessions import NOW, gang, node, pod, pod_group, queue
 from tests.unit.state.watched import Watched
 from volcano_py.daemon.observing.dump import dump_state
 from volcano_py.observe.encoding import json_chunks
+from volcano_py.plugins.gang import Gang
+from volcano_py.plugins.predicates import Predicates
 
 
 def dumped(watched: Watched) -> dict[str, Any]:
@@ -61,3 +64,19 @@ def test_all_of_it_is_json_with_the_last_cycle() -> None:
     assert read["lastCycle"]["pending"][0]["name"] == "team/large"
     assert read["lastCycle"]["pending"][0]["reason"] == "NeverFits"
     assert read["resources"][:3] == ["cpu", "memory", "pods"]
+
+
+def test_devices_count_for_the_resources_for_which_they_stand_in() -> None:
+    cycles = Cycles(
+        node("n1"),
+        device_class(extended="example.com/gpu"),
+        resource_slice("s", "d0", "d1", on="n1"),
+        gang("g", cpu="1", devices={"example.com/gpu": "1"}),
+        plugins=(Gang, Predicates),
+    )
+    report = cycles.run()
+    snapshot = cycles.state.snapshot(NOW.timestamp())
+    own = dump_state(snapshot, report, 0)["nodes"]["n1"]
+    with_devices = dump_state(snapshot, report, 0, cycles.scheduler.stand_ins)["nodes"]["n1"]
+    assert "example.com/gpu" not in own["allocatable"]
+    assert with_devices["allocatable"]["example.com/gpu"] == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.support.placement.devices import device_claim, device_class, request, resource_slice, with_claims
@@ -9,6 +11,8 @@ from tests.support.registries import checked_registry
 from tests.support.sessions import node, pod, pod_group
 from volcano_py.api.objects import ApiObject
 from volcano_py.config import default_configuration_text, parse_configuration
+from volcano_py.framework.placement import barred
+from volcano_py.framework.placement.fit import explain_barred
 from volcano_py.simulation import Simulation
 
 RESOURCE = "example.com/gpu"
@@ -64,3 +68,19 @@ def test_a_job_waits_on_for_devices_that_a_claim_has(resource: str) -> None:
     said = cluster.run_with(device_class(extended=RESOURCE))
     assert "too few free devices for the pod's extended resources" in said
     assert cluster.run_without("other") == ""
+
+
+def test_what_no_node_has_is_found_out_once_while_devices_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster()
+    said = cluster.run_with(
+        device_class(extended=RESOURCE), resource_slice("s", "d0", on="n1", driver="nic.example.com")
+    )
+    found = list[str]()
+
+    def explained(ssn: Any, advisers: Any, task_class: Any, codes: Any) -> Any:
+        found.append(task_class.key)
+        return explain_barred(ssn, advisers, task_class, codes)
+
+    monkeypatch.setattr(barred, "explain_barred", explained)
+    assert cluster.run_with(pod_group("h"), pod("q", group="h", cpu="1", devices={RESOURCE: "1"})) == said
+    assert found == []

@@ -98,6 +98,31 @@ def test_a_node_says_what_is_used_and_where_it_is() -> None:
     assert (second["closed"], second["pods"]) == (True, 0)
 
 
+DEVICES = """
+---
+{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: gpu},
+ spec: {extendedResourceName: example.com/gpu}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: n1},
+ spec: {driver: gpu.example.com, nodeName: n1, pool: {name: n1, generation: 1, resourceSliceCount: 1},
+  devices: [{name: d0}, {name: d1}]}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: all},
+ spec: {driver: gpu.example.com, allNodes: true, pool: {name: all, generation: 1, resourceSliceCount: 1},
+  devices: [{name: d0}]}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: asks, namespace: team},
+ spec: {schedulerName: volcano, containers: [{name: c, resources: {requests: {example.com/gpu: "9"}}}]}}
+"""
+
+
+def test_devices_that_stand_in_for_a_resource_count_for_nodes_and_once_for_the_cluster() -> None:
+    text = OBJECTS + DEVICES
+    assert [row("nodes", name, text)["allocatable"].get("example.com/gpu") for name in ("n1", "n2")] == [3, 1]
+    cluster = row("cluster", "cluster", text)
+    assert (cluster["allocatable"]["example.com/gpu"], cluster["idle"]["example.com/gpu"]) == (3, 2)
+
+
 def test_a_node_names_its_hyper_nodes_from_the_widest_on() -> None:
     tree = """
 ---

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import msgspec
 import numpy as np
 
+from volcano_py.api.devices.claims import MOST_DEVICES
 from volcano_py.api.devices.slices import DeviceTaint
 from volcano_py.api.wording.summarize import counted, summarize
 from volcano_py.framework.placement.refused import Refused
@@ -30,8 +32,24 @@ IN_USE: Final = "node(s) had too few free devices for the pod's ResourceClaims"
 OUT_OF_REACH: Final = "node(s) could not use the devices of the pod's ResourceClaims"
 NONE_FOR_EXTENDED: Final = "node(s) had too few devices for the pod's extended resources"
 USED_FOR_EXTENDED: Final = "node(s) had too few free devices for the pod's extended resources"
-"""The same of pods without ResourceClaims of their own."""
+"""The same where devices stand in for resources, of pods without ResourceClaims of their own."""
+NONE_FOR_BOTH: Final = "node(s) had too few devices for the pod's ResourceClaims and extended resources"
+USED_FOR_BOTH: Final = "node(s) had too few free devices for the pod's ResourceClaims and extended resources"
 FAULTY_POOL: Final = "node(s) had pools of devices that are incomplete or invalid"
+
+
+class Lack(msgspec.Struct, frozen=True):
+    """How a node without the devices is counted: it never has them, or they are in use."""
+
+    none: str
+    used: str
+
+
+def lack(*, of_claims: bool, of_extended: bool) -> Lack:
+    """For a pod that needs devices there for ResourceClaims, for extended resources or for both."""
+    if of_claims and of_extended:
+        return Lack(NONE_FOR_BOTH, USED_FOR_BOTH)
+    return Lack(NONE_FOR_EXTENDED, USED_FOR_EXTENDED) if of_extended else Lack(NOT_THERE, IN_USE)
 
 
 def out_of_reach(ssn: Session, need: GivenDevices) -> str:
@@ -50,17 +68,23 @@ def of_devices(
     wanted: Wanted,
     free: Free,
     refused: Refused,
+    words: Lack,
 ) -> Iterator[str]:
-    """Sentences about nodes that refuse."""
-    if NOT_THERE in refused or NONE_FOR_EXTENDED in refused or FAULTY_POOL in refused:
+    """Sentences about nodes that refuse; those that lack what is `wanted` are counted in these `words`."""
+    if words.none in refused or FAULTY_POOL in refused:
         nodes = _Nodes(ssn, places, counting, all_free(picture))
         yield from filter(None, (_lacking(nodes, each, picture.devices) for each in wanted.asked))
         yield from wanted.errors
-    if (used := next((each for each in (IN_USE, USED_FOR_EXTENDED) if each in refused), None)) is not None:
+        if wanted.largest > MOST_DEVICES:
+            yield (
+                f"The pod needs {wanted.largest} devices in one ResourceClaim on such a node, and {MOST_DEVICES} are "
+                "the most that a claim can have: ask for fewer in a pod"
+            )
+    if words.used in refused:
         nodes = _Nodes(ssn, places, counting, free)
-        yield from (_in_use(nodes, each, refused.rows(used)) for each in wanted.asked if not each.ask.is_admin)
+        yield from (_in_use(nodes, each, refused.rows(words.used)) for each in wanted.asked if not each.ask.is_admin)
     if FAULTY_POOL in refused:
-        yield from (fault.why for fault in picture.faults)
+        yield from (fault.message for fault in picture.faults)
 
 
 class _Nodes:

@@ -20,6 +20,7 @@ from volcano_py.framework.plugin import Reach
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.predicates.devices import advice
+from volcano_py.plugins.predicates.devices.advice import Lack
 from volcano_py.plugins.predicates.devices.choices import Choices
 from volcano_py.plugins.predicates.devices.counting import Counting, counting
 from volcano_py.plugins.predicates.devices.extended import Extended
@@ -73,18 +74,17 @@ class Devices:
             self._write(codes, np.ones(len(codes), dtype=np.bool_), advice.IN_USE, resolvable=True)
         asking = np.flatnonzero(codes == FITS)
         free, everything = self._use.free(released=view.released), all_free(self._picture)
-        refused, in_use = np.zeros(len(codes), dtype=np.bool_), np.zeros(len(codes), dtype=np.bool_)
-        for wanted, at in self._wanted_on(task_class, view.rows[asking]):
+        for wanted, at, words in self._wanted_on(task_class, view.rows[asking]):
             places = asking[at]
             lacking = places[~wanted.fits(view.rows[places], free)]
+            if not len(lacking):
+                continue
+            refused, in_use = np.zeros(len(codes), dtype=np.bool_), np.zeros(len(codes), dtype=np.bool_)
             refused[lacking] = True
             in_use[lacking] = wanted.fits(view.rows[lacking], everything)
-        if refused.any():
-            has_claims = task_class.uses_claims
-            used = advice.IN_USE if has_claims else advice.USED_FOR_EXTENDED
-            self._write(codes, in_use, used, resolvable=True)
+            self._write(codes, in_use, words.used, resolvable=True)
             self._write(codes, refused & self._places.is_faulty(view.rows), advice.FAULTY_POOL)
-            self._write(codes, refused, advice.NOT_THERE if has_claims else advice.NONE_FOR_EXTENDED)
+            self._write(codes, refused, words.none)
 
     def reach(self, task_class: TaskClass) -> Reach:
         """How far a placement moves the answers."""
@@ -99,7 +99,7 @@ class Devices:
     def room(self, task_class: TaskClass, view: NodeView) -> Counts | None:
         """[K] how many pods of the class each node takes; None when they have to be tried one by one."""
         rooms = np.full(len(view), np.iinfo(np.int64).max, dtype=np.int64)
-        for wanted, at in self._wanted_on(task_class, view.rows) if task_class.devices else ():
+        for wanted, at, _ in self._wanted_on(task_class, view.rows) if task_class.devices else ():
             room = wanted.room(view.rows[at], self._use.free(released=view.released))
             if room is None:
                 return None
@@ -109,7 +109,7 @@ class Devices:
     def update(self, placement: Placement) -> None:
         """Tasks were placed, evicted or taken back: so are the devices that were chosen for them."""
         task_class, tasks = placement.task_class, self._ssn.ledger.tasks
-        if not task_class.devices:
+        if not task_class.uses_claims and not any(self._extended.kinds(task_class)):
             return
         for row in placement.rows.tolist():
             status, node = tasks.status[row], int(tasks.node[row])
@@ -130,9 +130,9 @@ class Devices:
         claims, free = self._choices.open(task_class), self._use.free(released=False)
         for extended in self._extended.kinds(task_class):
             if needs := (*claims, *extended):
-                wanted = self._wanted_by(needs)
+                wanted, words = self._wanted_by(needs), advice.lack(of_claims=bool(claims), of_extended=bool(extended))
                 sentences += advice.of_devices(
-                    self._ssn, self._picture, self._places, self._counting, wanted, free, refused
+                    self._ssn, self._picture, self._places, self._counting, wanted, free, refused, words
                 )
         return list(dict.fromkeys(sentences))
 
@@ -144,12 +144,13 @@ class Devices:
 
         self._choices.take(row, node, task_class, self._extended.at(task_class, node), choose)
 
-    def _wanted_on(self, task_class: TaskClass, rows: Rows) -> Iterator[tuple[Wanted, Rows]]:
-        """What the class wants on nodes where it wants devices, each with positions in `rows` [K]."""
+    def _wanted_on(self, task_class: TaskClass, rows: Rows) -> Iterator[tuple[Wanted, Rows, Lack]]:
+        """What the class wants on nodes where it wants devices, each with positions in `rows` [K], and how those are
+        counted that lack it."""
         claims = self._choices.open(task_class)
         for extended, at in self._extended.groups(task_class, rows):
             if len(at) and (needs := (*claims, *extended)):
-                yield self._wanted_by(needs), at
+                yield self._wanted_by(needs), at, advice.lack(of_claims=bool(claims), of_extended=bool(extended))
 
     def _wanted_by(self, needs: tuple[OpenDevices, ...]) -> Wanted:
         found = self._wanted.get(needs)

@@ -7,8 +7,9 @@ none on others; clusters that move from device plugins to ResourceClaims have no
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 import numpy as np
 
 from volcano_py.api.effects import ExtendedClaim
@@ -26,10 +27,25 @@ from volcano_py.state.nodes.terms import Mask
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
+_encode: Final = msgspec.msgpack.Encoder().encode
+
 
 def stand_ins(cluster: ClusterCopy, memory: dict[str, Any], asks: Mapping[int, Ask]) -> dict[int, StandIns]:
     """By position on the resource axis, for one device each: the devices that nodes have, whoever uses them. `memory`
-    is the plugin's, from cycle to cycle."""
+    is the plugin's, from cycle to cycle. Kept while nodes and devices stay as they are."""
+    key = ("devices that stand in for resources", str(cluster.snapshot.devices.version), _encode(sorted(asks.items())))
+    return cluster.nodes.kept.keep(key, lambda: _Counted(_count(cluster, memory, asks))).by_dim
+
+
+class _Counted(msgspec.Struct, frozen=True, eq=False):
+    by_dim: dict[int, StandIns]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(each.own.nbytes + sum(map(len, each.left_out)) for each in self.by_dim.values())
+
+
+def _count(cluster: ClusterCopy, memory: dict[str, Any], asks: Mapping[int, Ask]) -> dict[int, StandIns]:
     picture = cluster.snapshot.devices
     matches, where = matches_in(memory, picture), places(cluster.nodes, picture)
     counts: Counting = counting(cluster.nodes, picture)
@@ -40,10 +56,12 @@ def stand_ins(cluster: ClusterCopy, memory: dict[str, Any], asks: Mapping[int, A
     on_nodes = OnNodes(counts.whole, counts.whole.left(free.used), free, node_of, size)
     found: dict[int, StandIns] = {}
     for dim, ask in asks.items():
-        selectable = matches.mask(ask).selectable & usable
+        matched = matches.mask(ask)
+        selectable = matched.selectable & usable
         times = Costs(picture, ask.capacity, selectable).times(free.left, len(selectable))
         common = int(times[selectable & is_common].sum())
-        found[dim] = StandIns(on_nodes.most(selectable & ~is_common, times), common)
+        left_out = (*(error.message for error in matched.errors), *(fault.message for fault in picture.faults))
+        found[dim] = StandIns(on_nodes.most(selectable & ~is_common, times), common, tuple(dict.fromkeys(left_out)))
     return found
 
 
@@ -61,15 +79,16 @@ class Extended:
 
     def groups(self, task_class: TaskClass, rows: Rows) -> Iterator[tuple[tuple[OpenDevices, ...], Rows]]:
         """What such a pod needs on these nodes, as of claims, each with positions in `rows` [K]."""
-        needs = task_class.extended
-        masks = np.array([self._mask(need.resource)[rows] for need in needs], dtype=np.bool_)
-        if not needs or not masks.any():
-            yield (), np.arange(len(rows))
-            return
-        kinds, kind_of = np.unique(masks, axis=1, return_inverse=True)
-        for number, kind in enumerate(kinds.T):
-            needed = [need for need, is_needed in zip(needs, kind.tolist(), strict=True) if is_needed]
-            yield as_claim(needed), np.flatnonzero(kind_of.reshape(-1) == number)
+        groups: list[tuple[tuple[ExtendedDevices, ...], Rows]] = [((), np.arange(len(rows)))]
+        for need in task_class.extended:
+            stands_in, divided = self._mask(need.resource)[rows], groups
+            groups = []
+            for needed, at in divided:
+                with_devices = stands_in[at]
+                groups += [(needed, at[~with_devices]), ((*needed, need), at[with_devices])]
+            groups = [group for group in groups if len(group[1])] or divided
+        for needed, at in groups:
+            yield as_claim(needed), at
 
     def kinds(self, task_class: TaskClass) -> list[tuple[OpenDevices, ...]]:
         """What such a pod needs on any node, as of claims."""

@@ -41,6 +41,7 @@ class Wanted:
     Attributes:
         asked: each way of each request.
         errors: of expressions, sentences.
+        largest: devices that the claim with most of them gets, or more.
         spans_nodes: whether a device that could be chosen can be used from several nodes, or takes of what devices of
             other nodes can use.
     """
@@ -62,6 +63,7 @@ class Wanted:
             for ask, found in matched.items()
         }
         self.asked = list(by_ask.values())
+        self.largest = max((_fewest(need) for need in needs), default=0)
         self.errors = tuple(dict.fromkeys(error.message for found in matched.values() for error in found.errors))
         self._problem = Problem(
             self._needs,
@@ -137,3 +139,8 @@ class Wanted:
             Wish(each.selectable[devices], each.count, each.times[devices], each.shared[devices]) for each in wishes
         ]
         return rooms_of(wishes, part, node_of[devices], self._size, counters)
+
+
+def _fewest(need: OpenDevices) -> int:
+    """How many devices the claim gets at least. A request for all devices gets one or more."""
+    return sum(min(max(way.count, 1) for way in request.ways) for request in need.requests)

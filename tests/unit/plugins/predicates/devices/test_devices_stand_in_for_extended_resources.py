@@ -30,7 +30,13 @@ from volcano_py.framework.plugin import Reach
 from volcano_py.framework.views import NodeView
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.predicates import Predicates
-from volcano_py.plugins.predicates.devices.advice import NONE_FOR_EXTENDED, NOT_THERE, USED_FOR_EXTENDED
+from volcano_py.plugins.predicates.devices.advice import (
+    NONE_FOR_BOTH,
+    NONE_FOR_EXTENDED,
+    NOT_THERE,
+    USED_FOR_BOTH,
+    USED_FOR_EXTENDED,
+)
 
 RESOURCE = "example.com/gpu"
 TPU = "example.com/tpu"
@@ -158,7 +164,7 @@ def test_a_pod_with_a_claim_of_its_own_gets_different_devices_for_both() -> None
     both = with_claims(asking("p"), "own")
     one = resource_slice("s2", "d0", on="n2")
     opened = session(one, device_claim("own"), both)
-    assert answers(opened, Predicates, "p") == {"n1": NOT_THERE, "n2": NOT_THERE, "n3": NOT_THERE}
+    assert answers(opened, Predicates, "p") == {"n1": NOT_THERE, "n2": NONE_FOR_BOTH, "n3": NOT_THERE}
     opened = session(resource_slice("s2", "d0", "d1", on="n2"), device_claim("own"), both)
     opened.place("g", {"p": "n2"}).commit()
     own, extended = written(opened, "p")
@@ -166,6 +172,15 @@ def test_a_pod_with_a_claim_of_its_own_gets_different_devices_for_both() -> None
     assert extended.allocation is not None
     devices = [each.allocation.devices.results[0].device for each in (own, extended) if each.allocation]
     assert (devices, own.creates, extended.creates) == (["d0", "d1"], False, True)
+
+
+def test_a_node_whose_devices_are_in_use_says_for_what_the_pod_needs_them() -> None:
+    held = device_claim("held", allocation=allocated(("n2", "d0"), node="n2"), users=["somebody"])
+    slices = [resource_slice("s2", "d0", "d1", on="n2"), resource_slice("s1", "d0", on="n1")]
+    opened = session(slices, held, device_claim("own"), with_claims(asking("p"), "own"))
+    assert answers(opened, Predicates, "p") == {"n1": "", "n2": USED_FOR_BOTH, "n3": NOT_THERE}
+    message = opened.ssn.placer.misfit(class_of(opened, "p")).refusal.message
+    assert "Request container-0-request-0 asks for 1 device of DeviceClass gpu" in message
 
 
 # -- what is written -----------------------------------------------------------------------------------------------
@@ -233,3 +248,10 @@ def test_no_node_says_that_it_has_too_few_devices_that_has_none() -> None:
     """Of devices that are there, three cannot be used at once."""
     opened = session(resource_slice("s2", "d0", "d1", on="n2"), asking("p", 3))
     assert answers(opened, Predicates, "p") == {"n1": "", "n2": NONE_FOR_EXTENDED, "n3": ""}
+
+
+def test_more_devices_than_a_claim_can_have_are_the_reason() -> None:
+    opened = session(resource_slice("s2", *(f"d{at}" for at in range(40)), on="n2"), asking("p", 33), asking("q", 32))
+    message = opened.ssn.placer.misfit(class_of(opened, "p")).refusal.message
+    assert "needs 33 devices in one ResourceClaim on such a node, and 32 are the most that a claim can have" in message
+    assert willing(opened, Predicates, "q") == ["n1", "n2", "n3"], "the others lack the amount"
