@@ -1,18 +1,19 @@
-"""What GPU clusters are made of: summary figures of published traces, rounded, each with its source.
+"""What GPU clusters are made of, by published traces, each figure with its source.
 
-No row of a trace is here: each figure is a share that was counted over all rows, in percent, or taken from a paper.
+Figures are shares in percent, rounded, that were counted over all rows of a trace. The sizes of gangs are rows of one.
 
 - **T23**: Alibaba's `cluster-trace-gpu-v2023` (https://github.com/alibaba/clusterdata): 1,523 nodes
   (`openb_node_list_all_node.csv`) and 8,152 pods (`openb_pod_list_default.csv`; the types of GPUs that pods ask for:
   `openb_pod_list_gpuspec33.csv`). Published with Weng et al., "Beware of Fragmentation", USENIX ATC 2023.
-- **N22**: Weng et al., "MLaaS in the Wild", USENIX NSDI 2022, on Alibaba's `cluster-trace-gpu-v2020`, as quoted in a
-  summary of the paper (https://diandiangu.github.io/2022/02/20/MLaaS/).
+- **M21**: 1,000 jobs on Microsoft's ITP clusters of 2021 (`volcano_py/bench/traces/`, with their licence).
 - **Ours**: no published figure was found; the comment says what was assumed.
 """
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 
@@ -160,9 +161,15 @@ PART_OF_GPU: Final = Kind(
 
 KINDS: Final = (WITHOUT_GPU, PART_OF_GPU, ONE_GPU, SEVERAL_GPUS)
 
-# Percent of all pods by the size of their gang. N22: 85 % of pods are in gangs, and 20 % of these in gangs on more than
-# 100 GPUs. Ours: the others are in gangs of 2 to 64, as many pods in each size, and all pods of a gang are alike.
-GANGS: Final = ((15.0, 1), *((68.0 / 6, size) for size in (2, 4, 8, 16, 32, 64)), (17.0, 128))
+_JOBS: Final = Path(__file__).parents[1] / "traces" / "itp-jobs.csv"
+
+
+def gang_sizes() -> tuple[int, ...]:
+    """M21: how many GPUs each job asked for, in the order in which the jobs were submitted. Ours: that a job has a pod
+    for each, and that all pods of a gang are alike."""
+    with _JOBS.open(encoding="utf-8", newline="") as rows:
+        return tuple(int(row["num_gpu"]) for row in csv.DictReader(rows))
+
 
 # Ours: no trace has spreads. Services are usually spread over zones, as far as that goes.
 SPREAD: Final = (LATENCY_SENSITIVE, range(2, 17))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,13 +14,13 @@ from volcano_py.bench.loads.cases import Case
 from volcano_py.bench.loads.gpu_trace import (
     BEST_EFFORT,
     BURSTABLE,
-    GANGS,
     KINDS,
     LATENCY_SENSITIVE,
     MACHINES,
     SPREAD,
     Machine,
     Shape,
+    gang_sizes,
 )
 from volcano_py.bench.loads.objects import NAMESPACE
 from volcano_py.bench.loads.workload import QUEUE, Workload
@@ -86,15 +87,16 @@ class MixedWorkload:
 
     @cached_property
     def jobs(self) -> list[Job]:
-        """Drawn by the shares of the trace, until there are as many pods as asked for."""
+        """With gangs as large as jobs of a trace, one after the other and again from the first, and pods drawn by the
+        shares of another, until there are as many pods as asked for."""
         chance = random.Random(2)
         largest = max(1, self.pods // _SMALLEST_PART)
-        sizes = [(share / size, size) for share, size in GANGS if size <= largest]
+        sizes = itertools.cycle([size for size in gang_sizes() if size <= largest])
         there = {machine.model for machine in self.machines}
         found: list[Job] = []
         left = self.pods
         while left:
-            size = min(_drawn(chance, sizes), left)
+            size = min(next(sizes), left)
             kind = _drawn(chance, [(each.share, each) for each in KINDS])
             shape = _drawn(chance, [(each.share, each) for each in kind.shapes])
             # A model that the cluster lacks is not asked for.

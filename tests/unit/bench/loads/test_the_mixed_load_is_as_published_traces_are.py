@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from volcano_py.api.objects import Node, Pod, PodGroup
-from volcano_py.bench.loads.gpu_trace import GANGS, KINDS, MACHINES, SPREAD, Kind
+from volcano_py.bench.loads.gpu_trace import KINDS, MACHINES, SPREAD, Kind, gang_sizes
 from volcano_py.bench.loads.mixed_load import PRIORITIES, ZONES, MixedWorkload
 
 LARGE = MixedWorkload(nodes=1523, pods=50_000)
@@ -19,7 +19,6 @@ _MODEL = "nvidia.com/gpu.product"
     [
         [machine.share for machine in MACHINES],
         [kind.share for kind in KINDS],
-        [share for share, _ in GANGS],
         *([shape.share for shape in kind.shapes] for kind in KINDS),
         *([share for share, _ in kind.qualities] for kind in KINDS),
         *([share for share, _ in kind.models] for kind in KINDS),
@@ -40,10 +39,17 @@ def test_pods_have_the_shares_of_the_trace() -> None:
     kinds = Counter(kind_of(job.shape) for job in LARGE.jobs for _ in range(job.size))
     for kind in KINDS:
         assert 100 * kinds[kind] / LARGE.pods == pytest.approx(kind.share, abs=5)
-    in_gangs = sum(job.size for job in LARGE.jobs if job.size > 1)
-    in_large_ones = sum(job.size for job in LARGE.jobs if job.size > 100)
-    assert 100 * in_gangs / LARGE.pods == pytest.approx(85, abs=3)
-    assert 100 * in_large_ones / in_gangs == pytest.approx(20, abs=4)
+
+
+def test_gangs_are_as_large_as_the_jobs_of_the_trace_in_their_order() -> None:
+    sizes = gang_sizes()
+    assert Counter(sizes) == {1: 769, 8: 147, 4: 49, 32: 23, 64: 6, 16: 5, 2: 1}
+    assert tuple(job.size for job in LARGE.jobs[:1000]) == sizes
+    assert tuple(job.size for job in LARGE.jobs[1000:2000]) == sizes
+
+
+def test_no_gang_has_more_than_a_twentieth_of_few_pods() -> None:
+    assert max(job.size for job in MixedWorkload(nodes=10, pods=200).jobs) == 8
 
 
 def kind_of(shape: object) -> Kind:
