@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from volcano_py.api import names
+from volcano_py.api.devices.claims import ResourceClaim
 from volcano_py.api.effects import (
     Bind,
     Effect,
@@ -103,8 +104,7 @@ class MemoryCluster:
         if store.get(key) != obj:
             store[key] = obj
             self.changes += 1
-            if isinstance(obj, Pod):
-                self._pods.put(key, obj)
+            self._index(key, obj)
             self._sink.upsert(kind, obj)
         if kind == "Pod":
             self.evicted.pop(key, None)
@@ -114,11 +114,24 @@ class MemoryCluster:
         gone = self._objects.get(kind, {}).pop(key, None)
         if gone is not None:
             self.changes += 1
-            if kind == "Pod":
-                self._pods.remove(key)
+            self._leave_out(key, gone)
             self._sink.delete(kind, gone)
             if isinstance(gone, Pod):
                 self._release_cpus(gone)
+
+    def _index(self, key: str, obj: ApiObject) -> None:
+        """The object is found by what it belongs to."""
+        if isinstance(obj, Pod):
+            self._pods.put(key, obj)
+        elif isinstance(obj, ResourceClaim):
+            self._devices.index(obj)
+
+    def _leave_out(self, key: str, obj: ApiObject) -> None:
+        """The object is not found any more."""
+        if isinstance(obj, Pod):
+            self._pods.remove(key)
+        elif isinstance(obj, ResourceClaim):
+            self._devices.leave_out(obj)
 
     def let_go(self, pod: Pod) -> None:
         """The pod is being deleted: it is gone when the cluster settles next."""
@@ -158,13 +171,12 @@ class MemoryCluster:
             for key in changed:
                 if kind != "Queue" or key not in before:  # (with a queue, answers about all pods would be gone)
                     self._sink.delete(kind, store[key])
-                if kind == "Pod":
-                    self._pods.remove(key)
+                self._leave_out(key, store[key])
             for key, obj in before.items():
                 if store.get(key) is not obj:
                     self._sink.upsert(kind, obj)
-                    if isinstance(obj, Pod):
-                        self._pods.put(key, obj)
+                    self._index(key, obj)
+                    if kind == "Pod":
                         self._note(key)
             self.changes += len(changed)
         self._objects = {kind: dict(store) for kind, store in saved.objects.items()}

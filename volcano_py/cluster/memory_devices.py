@@ -34,6 +34,21 @@ class MemoryDevices:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._extended: dict[ObjectRef, dict[str, None]] = {}
+        """Pod → claims for its extended resources, by namespace/name."""
+
+    def index(self, claim: ResourceClaim) -> None:
+        """The claim is in the store."""
+        if (owner := owner_of(claim)) is not None:
+            self._extended.setdefault(owner, {})[claim.metadata.key] = None
+
+    def leave_out(self, claim: ResourceClaim) -> None:
+        """The claim is not in the store any more."""
+        owner = owner_of(claim)
+        if owner is not None and owner in self._extended:
+            self._extended[owner].pop(claim.metadata.key, None)
+            if not self._extended[owner]:
+                del self._extended[owner]
 
     def reserve(self, bind: Bind) -> None:
         """Write what the scheduler has chosen for the claims of a pod."""
@@ -56,9 +71,8 @@ class MemoryDevices:
         """The same with a claim that exists and that the pod's status names."""
         reference = binding.claim
         if binding.creates:
-            for left in self._store.objects(_CLAIM, ResourceClaim):
-                if owner_of(left) == pod:
-                    self._store.remove(_CLAIM, left.metadata.key)
+            for left in [*self._extended.get(pod, ())]:
+                self._store.remove(_CLAIM, left)
             suffix = hashlib.sha256(pod.uid.encode()).hexdigest()[:5]
             claim = new_claim(pod, extended, f"{pod.name}-extended-resources-{suffix}", f"resourceclaim-{pod.uid}")
             self._store.put(_CLAIM, claim)
