@@ -5,7 +5,6 @@ The adapter's rules say over which time the two metrics are averaged; Volcano's 
 
 from __future__ import annotations
 
-import math
 from datetime import datetime
 from typing import Final
 
@@ -15,7 +14,7 @@ from volcano_py.api.quantity import QuantityError, parse_quantity
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import ForbiddenError, NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.http.paths import metric_of_nodes
-from volcano_py.cluster.load.source import LoadError, LoadSink, Part, joined
+from volcano_py.cluster.load.source import LoadError, LoadSink, Part, joined, part_in_use
 
 VERSIONS: Final = ("v1beta2", "v1beta1")
 """Of custom.metrics.k8s.io, in the order in which they are tried."""
@@ -89,9 +88,9 @@ def _by_node(items: list[_Item]) -> dict[str, Part]:
         if item.described_object is None or item.timestamp is None or item.value is None:
             continue
         try:
-            value = float(parse_quantity(item.value))
+            part = part_in_use(float(parse_quantity(item.value)))
         except (QuantityError, OverflowError):
             continue
-        if item.described_object.name and math.isfinite(value):
-            found[item.described_object.name] = item.timestamp.timestamp(), max(value, 0.0)
+        if item.described_object.name and part is not None:
+            found[item.described_object.name] = item.timestamp.timestamp(), part
     return found

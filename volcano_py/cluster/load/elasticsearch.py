@@ -5,14 +5,13 @@ The load of a node is as old as its newest document.
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 
-from volcano_py.cluster.load.source import LoadError, LoadSettings, LoadSink
+from volcano_py.cluster.load.source import LoadError, LoadSettings, LoadSink, part_in_use
 from volcano_py.cluster.load.web import Web
 from volcano_py.state.nodes.loads import Load
 
@@ -142,11 +141,7 @@ def _loads(buckets: list[_Bucket]) -> dict[str, Load]:
     found: dict[str, Load] = {}
     for bucket in buckets:
         name, newest = bucket.key.get("node"), bucket.newest.value
-        cpu, memory = _part(bucket.cpu.value), _part(bucket.mem.value)
+        cpu, memory = part_in_use(bucket.cpu.value), part_in_use(bucket.mem.value)
         if isinstance(name, str) and name and newest is not None and (cpu is not None or memory is not None):
             found[name] = Load(cpu, memory, newest / 1000)
     return found
-
-
-def _part(value: float | None) -> float | None:
-    return max(value, 0.0) if value is not None and math.isfinite(value) else None

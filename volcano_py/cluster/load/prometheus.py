@@ -6,12 +6,11 @@ left out), which must be the node's name, as Volcano wants it.
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
 import msgspec
 
-from volcano_py.cluster.load.source import LoadError, LoadSettings, LoadSink, Part, joined
+from volcano_py.cluster.load.source import LoadError, LoadSettings, LoadSink, Part, joined, part_in_use
 from volcano_py.cluster.load.web import Web
 
 CPU_QUERY: Final = (
@@ -90,9 +89,9 @@ def _by_node(data: _Data) -> dict[str, Part]:
     for series in data.result:
         name = series.metric.get("node") or series.metric.get("instance", "").partition(":")[0]
         try:
-            value = float(series.value[1])
+            part = part_in_use(float(series.value[1]))
         except ValueError:
             continue
-        if name and math.isfinite(value):
-            found[name] = (series.value[0], max(value, 0.0))
+        if name and part is not None:
+            found[name] = (series.value[0], part)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
@@ -52,6 +53,11 @@ class LoadSource(Protocol):
 
     async def aclose(self) -> None:
         """Close connections."""
+
+
+def part_in_use(value: float | None) -> float | None:
+    """The part of a node that was measured; None for what cannot be one."""
+    return max(value, 0.0) if value is not None and math.isfinite(value) else None
 
 
 class Login(msgspec.Struct, frozen=True):

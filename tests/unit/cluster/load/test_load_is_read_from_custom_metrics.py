@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from tests.unit.cluster.fakes import FakeApi, Reply, refusal
+from tests.unit.cluster.load.kept import Kept
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.paths import metric_of_nodes
 from volcano_py.cluster.load.custom_metrics import CPU, MEMORY, CustomMetrics
@@ -16,17 +17,6 @@ from volcano_py.state.nodes.loads import Load
 
 MOMENT = "2026-11-21T09:30:00Z"
 SECONDS = 1795253400.0
-
-
-class Kept:
-    def __init__(self) -> None:
-        self.loads: dict[str, Load] = {}
-
-    def measured(self, loads: Any) -> None:
-        self.loads.update(loads)
-
-    def replace(self, kind: str, objects: Any) -> None:
-        raise AssertionError((kind, objects))
 
 
 def values(**amounts: str) -> Reply:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from tests.unit.cluster.load.kept import Kept
 from volcano_py.cluster.load import elasticsearch as module
 from volcano_py.cluster.load.elasticsearch import Elasticsearch, query
 from volcano_py.cluster.load.source import LoadError, LoadSettings, Login
@@ -18,17 +19,6 @@ from volcano_py.state.nodes.loads import Load
 
 Answer = Callable[[dict[str, Any]], tuple[int, Any]]
 LOGIN = Login("reader", "hunter2")
-
-
-class Kept:
-    def __init__(self) -> None:
-        self.loads: dict[str, Load] = {}
-
-    def measured(self, loads: Any) -> None:
-        self.loads.update(loads)
-
-    def replace(self, kind: str, objects: Any) -> None:
-        raise AssertionError((kind, objects))
 
 
 class Server:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,8 @@ from aiohttp import web
 
 from tests.support.connections.late_cancellation import cancel_as_time_ends, silent_server
 from tests.unit.cluster.fakes import FakeApi, page, refusal
-from volcano_py.api.objects import ApiObject, NodeMetrics
+from tests.unit.cluster.load.kept import Kept, KeptObjects
+from volcano_py.api.objects import NodeMetrics
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.load import prometheus as prometheus_module
 from volcano_py.cluster.load.metrics_server import PATH, MetricsServer
@@ -25,21 +26,6 @@ from volcano_py.state.nodes.loads import Load
 
 Answer = Callable[[str], tuple[int, Any]]
 """Query → status and body (an object, or bytes as they are)."""
-
-
-class Kept:
-    """Remembers what it is given."""
-
-    def __init__(self) -> None:
-        self.loads: dict[str, Load] = {}
-        self.objects: list[ApiObject] = []
-
-    def measured(self, loads: Any) -> None:
-        self.loads.update(loads)
-
-    def replace(self, kind: str, objects: Sequence[NodeMetrics]) -> None:
-        assert kind == "NodeMetrics"
-        self.objects = list(objects)
 
 
 @asynccontextmanager
@@ -190,7 +176,7 @@ async def test_a_file_of_authorities_that_cannot_be_used_is_reported(tmp_path: P
 async def test_metrics_server_reports_amounts(api: FakeApi, client: KubernetesClient) -> None:
     item = {"metadata": {"name": "n1"}, "timestamp": "2026-11-21T09:30:00Z", "window": "20s", "usage": {"cpu": "250m"}}
     api.on("GET", PATH, page(1, item))
-    kept = Kept()
+    kept = KeptObjects()
     assert await MetricsServer(client).read(kept) == 1
     (metrics,) = kept.objects
     assert isinstance(metrics, NodeMetrics)
@@ -207,7 +193,7 @@ async def test_an_api_server_that_refuses_is_reported(
 ) -> None:
     api.on("GET", PATH, refusal(status, "Refused"))
     with pytest.raises(LoadError, match=reported):
-        await MetricsServer(client).read(Kept())
+        await MetricsServer(client).read(KeptObjects())
 
 
 # -- settings ------------------------------------------------------------------------------------------------------
