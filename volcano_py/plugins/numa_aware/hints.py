@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.state.numa.asked import RESTRICTED, SINGLE, STRICT, CpusAsked
+from volcano_py.state.numa.asked import BEST_EFFORT, RESTRICTED, SINGLE, STRICT, CpusAsked
 from volcano_py.state.numa.layout import Layout, take
 
 Counts = NDArray[np.int64]
@@ -148,6 +148,13 @@ def choose(layout: Layout, free: int, cores: tuple[int, ...], policy: str) -> in
         got = take(layout, near, wanted)
         taken |= got | take(layout, left & ~near, wanted - got.bit_count())
     return taken
+
+
+def choose_anyhow(layout: Layout, free: int, cores: tuple[int, ...], policy: str) -> int:
+    """The same, for a pod that gets a place there; if the policy refuses it, it gets what is left: nothing may be given
+    twice."""
+    found = choose(layout, free, cores, policy)
+    return found if found is not None else choose(layout, free, cores, BEST_EFFORT) or 0
 
 
 def _policy(policies: Policies, place: int) -> str:

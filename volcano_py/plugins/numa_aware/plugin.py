@@ -23,11 +23,11 @@ from volcano_py.framework.views import Counts as TaskCounts
 from volcano_py.plugins.numa_aware.advice import Advice
 from volcano_py.plugins.numa_aware.arguments import NumaAwareArguments
 from volcano_py.plugins.numa_aware.departures import Departures, departures
-from volcano_py.plugins.numa_aware.hints import choose
+from volcano_py.plugins.numa_aware.hints import choose_anyhow
 from volcano_py.plugins.numa_aware.nodes import NumaNodes
 from volcano_py.plugins.numa_aware.use import CpuUse
 from volcano_py.plugins.numa_aware.verdicts import Verdicts
-from volcano_py.state.numa.asked import BEST_EFFORT, POLICIES, CpusAsked
+from volcano_py.state.numa.asked import BEST_EFFORT, POLICIES
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import TaskClass
 
@@ -140,17 +140,10 @@ class NumaAware(Plugin):
                 self._use.take_back(node, row)
             elif status[row] in _PLACED and not self._use.has(node, row):
                 is_promised = status[row] != TaskStatus.ALLOCATED
-                self._use.give(node, row, self._chosen(node, asked, released=is_promised))
+                free, policy = self._use.free(node, released=is_promised), POLICIES[int(self._nodes.policy[node])]
+                self._use.give(node, row, choose_anyhow(self._nodes.layout(node), free, asked.cores, policy))
             else:
                 self._use.follow(node)
-
-    def _chosen(self, node: int, asked: CpusAsked, *, released: bool) -> int:
-        """The CPUs of the pod. If the policy refuses it, as a place that was kept for it may have changed, it gets what
-        is there: nothing may be given twice."""
-        layout, free = self._nodes.layout(node), self._use.free(node, released=released)
-        policy = POLICIES[int(self._nodes.policy[node])]
-        found = choose(layout, free, asked.cores, policy)
-        return found if found is not None else choose(layout, free, asked.cores, BEST_EFFORT) or 0
 
     # -- helpers -----------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from collections.abc import Set
 import numpy as np
 
 from volcano_py.framework.cluster_copy import ClusterCopy
-from volcano_py.plugins.numa_aware.hints import Counts, choose
+from volcano_py.plugins.numa_aware.hints import Counts, choose_anyhow
 from volcano_py.plugins.numa_aware.nodes import NumaNodes
 from volcano_py.state.numa.asked import POLICIES
 from volcano_py.state.numa.info import NumaInfo
@@ -135,9 +135,7 @@ class CpuUse:
         """The CPUs that the kubelet will give; where its policy refuses the pod, what is free, until it has failed."""
         info, policy = self._info(node), POLICIES[int(self._nodes.policy[node])]
         assert info.layout is not None, "no layout"
-        free = self._now.get(node, info.free)
-        found = choose(info.layout, free, cores, policy)
-        return found if found is not None else choose(info.layout, free, cores, "") or 0
+        return choose_anyhow(info.layout, self._now.get(node, info.free), cores, policy)
 
 
 def free_by_numa_node(cluster: ClusterCopy, row: int) -> list[tuple[int, int, int]]:
