@@ -212,8 +212,7 @@ class Play:
     def _result(self, seconds: float, last: float) -> PlayResult:
         state = self._simulation.state
         nodes = state.ledger.nodes
-        has = self._simulation.offered()
-        total = (has.allocatable[nodes.present].sum(axis=0) - has.counted_again) * seconds
+        total = self._simulation.offered().total(nodes.present) * seconds
         shares = {
             name: float(self._integral[dim] / total[dim])
             for dim, name in enumerate(state.ledger.axis.names)

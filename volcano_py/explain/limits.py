@@ -116,9 +116,8 @@ def _queues(world: World, target: Target, asked: Amounts, excess: Callable[[Limi
 def _promised_to(world: World, target: Target) -> Amounts:
     """What the workload may still use since it was admitted."""
     job, promises = world.jobs.get(target.group), InqueueRequests(world.session)
-    if job is None or job.row not in promises.rows:
-        return {}
-    return world.amounts(promises.outstanding(promises.rows)[promises.rows == job.row][0])
+    rows = promises.rows[promises.rows == job.row] if job is not None else promises.rows[:0]
+    return world.amounts(promises.outstanding(rows).sum(axis=0))
 
 
 def _queue(world: World, report: QueueReport, asked: Amounts, excess: Callable[[Limit], float]) -> Limit:

@@ -100,7 +100,5 @@ def _idle(simulation: Simulation) -> Amounts:
     nodes = simulation.state.ledger.nodes
     takes_pods = [row for row, info in enumerate(snapshot.nodes) if nodes.present[row] and not info.unschedulable]
     has = simulation.offered()
-    allocatable, used = has.allocatable[takes_pods], nodes.used[takes_pods]
-    free = ((allocatable - used).clip(min=0).sum(axis=0) - has.counted_again).clip(min=0)
-    total = allocatable.sum(axis=0)
-    return {name: int(free[dim]) for dim, name in enumerate(simulation.state.ledger.axis.names) if total[dim] > 0}
+    free, there = has.idle(takes_pods, nodes.used), has.allocatable[takes_pods].sum(axis=0)
+    return {name: int(free[dim]) for dim, name in enumerate(simulation.state.ledger.axis.names) if there[dim] > 0}

@@ -7,7 +7,7 @@ give; which devices are free is the question of the plugin that chooses devices.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from volcano_py.framework.views import Counts
 from volcano_py.state.table.axis import IntVector
 from volcano_py.state.table.ledger import Ledger
+from volcano_py.state.table.table import Rows
 
 
 class StandIns(msgspec.Struct, frozen=True, eq=False):
@@ -37,6 +38,16 @@ class Offered(msgspec.Struct, frozen=True, eq=False):
 
     allocatable: NDArray[np.int64]
     counted_again: IntVector
+
+    def total(self, nodes: Rows | NDArray[np.bool_]) -> IntVector:
+        """[R] what these nodes have together."""
+        total: IntVector = self.allocatable[nodes].sum(axis=0) - self.counted_again
+        return total
+
+    def idle(self, nodes: Sequence[int], used: NDArray[np.int64]) -> IntVector:
+        """[R] what these nodes have together that is not `used` [N, R]."""
+        idle: IntVector = (self.allocatable[nodes] - used[nodes]).clip(min=0).sum(axis=0) - self.counted_again
+        return idle.clip(min=0)
 
 
 def offered(allocatable: NDArray[np.int64], present: NDArray[np.bool_], devices: Mapping[int, StandIns]) -> Offered:

@@ -72,15 +72,14 @@ def _cluster_row(
     nodes = snapshot.ledger.nodes
     there = np.flatnonzero(nodes.present)
     open_ = [row for row in there.tolist() if not snapshot.nodes[row].unschedulable]
-    idle = (has.allocatable[open_] - nodes.used[open_]).clip(min=0).sum(axis=0) - has.counted_again
     root = queues.get(ROOT_QUEUE)
     return ClusterRow(
         moment=snapshot.now,
         source=seen.source,
         nodes=len(there),
-        allocatable=axis.amounts(has.allocatable[there].sum(axis=0) - has.counted_again),
+        allocatable=axis.amounts(has.total(there)),
         used=axis.amounts(nodes.used[there].sum(axis=0)),
-        idle=axis.amounts(idle.clip(min=0)),
+        idle=axis.amounts(has.idle(open_, nodes.used)),
         promised=root.promised if root is not None else {},
         running=totals.placed,
         waiting=totals.waiting,

@@ -136,16 +136,20 @@ def test_a_node_names_its_hyper_nodes_from_the_widest_on() -> None:
     assert "domains" not in row("nodes", "n2", OBJECTS + tree)
 
 
-def test_the_configuration_shows_tiers_and_what_differs_from_the_defaults() -> None:
-    text = (
-        OBJECTS
-        + """
+CONFIG_MAP = """
 ---
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: volcano-scheduler-configmap, namespace: volcano-system}
 data:
-  volcano-scheduler.conf: |
+  volcano-scheduler.conf: |"""
+
+
+def test_the_configuration_shows_tiers_and_what_differs_from_the_defaults() -> None:
+    text = (
+        OBJECTS
+        + CONFIG_MAP
+        + """
     actions: "enqueue, allocate"
     tiers:
     - plugins: [{name: priority, enableJobOrder: false}]
@@ -164,13 +168,8 @@ data:
 def test_the_configuration_is_shown_without_passwords() -> None:
     text = (
         OBJECTS
+        + CONFIG_MAP
         + """
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: volcano-scheduler-configmap, namespace: volcano-system}
-data:
-  volcano-scheduler.conf: |
     actions: "enqueue, allocate"
     tiers: [{plugins: [{name: gang}]}]
     metrics: {type: elasticsearch, address: "https://e", elasticsearch.username: me, elasticsearch.password: hunter2}
