@@ -14,7 +14,7 @@ from volcano_py.api.effects import PodGroupStatusUpdate
 from volcano_py.api.objects import PodGroup, PriorityClass
 from volcano_py.api.reasons import Reason
 from volcano_py.state.foreign_groups import ForeignGroups
-from volcano_py.state.infos import JobInfo, running_estimate
+from volcano_py.state.infos import JobInfo, number_at_the_end, running_estimate
 from volcano_py.state.readers import ParsedJob, read_job
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import VALID_STATUSES
@@ -292,6 +292,8 @@ class Groups:
         jobs.known[row] = True
         jobs.min_member[row] = reading.info.min_member
         jobs.created[row] = group.metadata.created
+        jobs.suffix[row] = number_at_the_end(reading.info.name)
+        jobs.has_parts[row] = bool(reading.info.min_task_member) or reading.info.topology is not None
         jobs.preemptable[row] = reading.info.preemptable
         jobs.estimate[row] = running_estimate(reading.info.annotations)
         jobs.has_min_resources[row] = reading.min_resources is not None
@@ -367,7 +369,7 @@ def _policies(info: JobInfo | None) -> tuple[SubGroupPolicy, ...]:
 def _written_fields(group: PodGroup) -> tuple[object, ...]:
     """What of a PodGroup can alter a decision, apart from its phase."""
     meta = group.metadata
-    return group.spec, meta.annotations, meta.labels.get(names.PREEMPTABLE)
+    return group.spec, meta.annotations, meta.labels.get(names.PREEMPTABLE), meta.controller
 
 
 def _value(priority_class: PriorityClass) -> tuple[int, bool]:

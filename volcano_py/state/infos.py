@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
@@ -17,6 +19,8 @@ from volcano_py.state.table.axis import LARGEST_SUM, UNLIMITED, IntVector, Resou
 from volcano_py.state.table.units import whole_units
 from volcano_py.state.task_class import Refusal
 from volcano_py.state.topology.limits import GroupTopology
+
+_NUMBER_AT_THE_END: Final = re.compile(r"(\d{1,18})$")
 
 _LONGEST_AMOUNT = 40  # characters of a user's text that a message quotes
 
@@ -104,6 +108,11 @@ class JobInfo(msgspec.Struct, frozen=True):
     def key(self) -> str:
         return f"{self.ref.namespace}/{self.ref.name}"
 
+    @property
+    def name(self) -> str:
+        """What users call it: a PodGroup that a controller made is named after its owner's UID."""
+        return self.owner.name if self.owner is not None else self.ref.name
+
 
 class NodeInfo(msgspec.Struct, frozen=True):
     """One node's unchanging side; its numbers are in the node table."""
@@ -160,6 +169,12 @@ class QueueInfo(msgspec.Struct, frozen=True, eq=False):
     def is_open(self) -> bool:
         """A queue that no controller has given a state counts as open."""
         return self.state in {"", "Open"}
+
+
+def number_at_the_end(name: str) -> int:
+    """`train-12` → 12, `train12` → 12; 0 when there is none. Of more than 18 digits, the last ones."""
+    match = _NUMBER_AT_THE_END.search(name)
+    return int(match[1]) if match else 0
 
 
 def running_estimate(annotations: Mapping[str, str]) -> float:

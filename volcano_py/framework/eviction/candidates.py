@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 RIPE_AFTER: Final = 1.0
 """Seconds until pods that are still to be bound are looked at again. Their binding wakes no cycle, as it changes no
 other decision."""
-_NUMBER_AT_THE_END: Final = re.compile(r"(\d{1,18})$")
 
 
 class Candidates:
@@ -142,26 +140,22 @@ class Candidates:
         return np.lexsort(keys)
 
     def _age_ranks(self, rows: Rows) -> NDArray[np.int64]:
-        """Jobs of one moment go by the number at the end of their name, the highest first."""
-        tasks, jobs = self._ssn.ledger.tasks, self._ssn.ledger.jobs
-        found, first = np.unique(tasks.job[rows], return_index=True)
-        by_age = sorted(
-            (
-                (float(jobs.created[row]), *_number(self._ssn.snapshot.jobs[row], suffix), row)
-                for row, suffix in zip(found.tolist(), tasks.suffix[rows[first]].tolist(), strict=True)
-            ),
-            reverse=True,
-        )
+        """[J] the place of each job, the newest first. Jobs of one moment go by the number at the end of their name,
+        the highest first; those of one number, too, by name, the last first."""
+        jobs, infos = self._ssn.ledger.jobs, self._ssn.snapshot.jobs
+        found = np.unique(self._ssn.ledger.tasks.job[rows])
+        found = found[np.lexsort((-jobs.suffix[found], -jobs.created[found]))]
+        differs = (np.diff(jobs.created[found]) != 0) | (np.diff(jobs.suffix[found]) != 0)
+        starts = np.flatnonzero(np.append(True, differs)[: len(found)])
+        lengths = np.diff(starts, append=len(found))
+        for start, length in zip(starts[lengths > 1].tolist(), lengths[lengths > 1].tolist(), strict=True):
+            equal = found[start : start + length].tolist()
+            found[start : start + length] = sorted(equal, key=lambda row: _names(infos[row]), reverse=True)
         ranks = np.zeros(jobs.size, dtype=np.int64)
-        ranks[[row for *_, row in by_age]] = np.arange(len(by_age))
+        ranks[found] = np.arange(len(found))
         return ranks
 
 
-def _number(info: JobInfo | None, suffix: int) -> tuple[int, str]:
-    """The number at the end of the PodGroup's name, and the name. A PodGroup that was generated for a pod is called by
-    the pod's UID, so the number of its pod (`suffix`) counts."""
+def _names(info: JobInfo | None) -> tuple[str, str, str]:
     assert info is not None, "candidates have a PodGroup"
-    if info.owner is not None and info.owner.kind == "Pod":
-        return suffix, info.ref.name
-    match = _NUMBER_AT_THE_END.search(info.ref.name)
-    return int(match[1]) if match else 0, info.ref.name
+    return info.name, info.ref.name, info.ref.namespace

@@ -44,16 +44,17 @@ class Gangs:
         self.rules = rules
         self._tasks, self._jobs = ssn.ledger.tasks, ssn.ledger.jobs
         self._candidates = candidates
-        found = np.unique(self._tasks.job[candidates]).tolist()
-        infos = ((row, ssn.snapshot.jobs[row]) for row in found)
+        found = np.unique(self._tasks.job[candidates])
+        in_parts = found[self._jobs.has_parts[found]].tolist()
+        infos = ((row, ssn.snapshot.jobs[row]) for row in in_parts)
         self._roles = {
             row: dict(minimums)
             for row, info in infos
-            if info is not None and info.min_task_member and (minimums := role_minimums(info))
+            if info is not None and (minimums := role_minimums(info))
         }
         """Job row → its minimums by role; only jobs that have any."""
         self._numbers = {name: number for number, name in enumerate(ssn.snapshot.roles)} if self._roles else {}
-        self._divided = Divided(ssn, (row for row in found if rules.minimums), candidates)
+        self._divided = Divided(ssn, in_parts if rules.minimums else (), candidates)
         self._complete_since: dict[int, float] = {}
 
     @property

@@ -131,6 +131,8 @@ class JobTable(Table):
     min_member: NDArray[np.int64]
     priority: NDArray[np.int64]
     created: NDArray[np.float64]
+    suffix: NDArray[np.int64]
+    has_parts: NDArray[np.bool_]
     has_min_resources: NDArray[np.bool_]
     min_resources: NDArray[np.int64]
     preemptable: NDArray[np.bool_]
@@ -149,6 +151,10 @@ class JobTable(Table):
         "min_member": Column(np.int64, 0),
         "priority": Column(np.int64, 0),
         "created": Column(np.float64, 0.0),
+        # number at the end of its name, see `JobInfo.name`
+        "suffix": Column(np.int64, 0),
+        # it has minimums of roles, or pods have to be near each other in all or in parts
+        "has_parts": Column(np.bool_, False),
         "has_min_resources": Column(np.bool_, False),
         "min_resources": Column(np.int64, 0, RESOURCES),
         # false when the PodGroup says `volcano.sh/preemptable: "false"`

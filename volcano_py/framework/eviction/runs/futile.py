@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
 # What the API server has of the status, and ages, decide no search.
-_JOB_COLUMNS: Final = tuple(sorted(JobTable.columns.keys() - {"created", "stored_phase", "stored_counts"}))
+_JOB_COLUMNS: Final = tuple(sorted(JobTable.columns.keys() - {"created", "suffix", "stored_phase", "stored_counts"}))
 _TASK_COLUMNS: Final = ("task_class", "priority", "pod_priority", "role", "preemptable")
 
 
