@@ -1,43 +1,39 @@
-"""The mixed load: nodes and pods of many types, with selectors, priorities, spreads and gangs, as a GPU cluster has."""
+"""The mixed load: nodes and pods of many types, with selectors, priorities, spreads and gangs, as a GPU cluster has.
+
+Nodes, what pods ask for, and how large gangs are: rows of published traces. Our own assumptions: a job has a pod for
+each GPU that it asked for, and all its pods are alike; the quality of service sets the priority; services are spread
+over zones, as far as that goes.
+"""
 
 from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from volcano_py.api import names
 from volcano_py.bench.loads.cases import Case
-from volcano_py.bench.loads.gpu_trace import (
-    BEST_EFFORT,
-    BURSTABLE,
-    KINDS,
-    LATENCY_SENSITIVE,
-    MACHINES,
-    SPREAD,
-    Machine,
-    Shape,
-    gang_sizes,
-)
+from volcano_py.bench.loads.gpu_trace import TENTHS, Machine, Shape, gang_sizes, machines, shapes
 from volcano_py.bench.loads.objects import NAMESPACE
 from volcano_py.bench.loads.workload import QUEUE, Workload
 from volcano_py.cluster.manifests import Document, Stored, stored
 from volcano_py.local.nodes import simulated_node
 
 Body = dict[str, Any]
-_T = TypeVar("_T")
 
 MIXED: Final = "mixed"
 """Its name on the command line."""
 
 ZONES: Final = 10
-PRIORITIES: Final = {LATENCY_SENSITIVE: 1000, BURSTABLE: 500, BEST_EFFORT: 0}
+PRIORITIES: Final = {"LS": 1000, "Guaranteed": 750, "Burstable": 500, "BE": 0}
+"""By quality of service."""
+SPREAD: Final = ("LS", range(2, 17))
+"""Quality of the pods that are spread over zones, and the sizes of their gangs."""
 
 _GPU: Final = "nvidia.com/gpu"
-_PER_GPU: Final = 10  # as NVIDIA's device plugin reports a GPU that ten pods may share
 _MODEL: Final = "nvidia.com/gpu.product"
 _ZONE: Final = "topology.kubernetes.io/zone"
 _JOB: Final = "bench/job"
@@ -46,23 +42,25 @@ _SMALLEST_PART: Final = 20  # no gang has more than this part of all pods: few p
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A gang of equal pods. `models` are the GPUs that it may have; none means any."""
+    """A gang of equal pods."""
 
     name: str
     size: int
     shape: Shape
-    models: tuple[str, ...]
-    quality: str
+
+    @property
+    def priority_class(self) -> str:
+        return f"bench-{self.shape.quality.lower()}"
 
     @property
     def is_spread(self) -> bool:
         quality, sizes = SPREAD
-        return self.quality == quality and self.size in sizes
+        return self.shape.quality == quality and self.size in sizes
 
 
 @dataclass(frozen=True)
 class MixedWorkload:
-    """`pods` pods for `nodes` nodes, the same ones each time. GPUs are counted in tenths: pods can share them."""
+    """`pods` pods for `nodes` nodes, the same ones each time."""
 
     nodes: int
     pods: int
@@ -75,33 +73,25 @@ class MixedWorkload:
     @cached_property
     def machines(self) -> list[Machine]:
         """One for each node, in the shares of the trace and well mixed."""
-        whole = sum(machine.share for machine in MACHINES)
-        wanted = [self.nodes * machine.share / whole for machine in MACHINES]
-        counts = [int(count) for count in wanted]
-        rest = sorted(range(len(wanted)), key=lambda index: counts[index] - wanted[index])
-        for index in rest[: self.nodes - sum(counts)]:
-            counts[index] += 1
-        found = [machine for machine, count in zip(MACHINES, counts, strict=True) for _ in range(count)]
+        known = machines()
+        found = [known[index * len(known) // self.nodes] for index in range(self.nodes)]
         random.Random(1).shuffle(found)
         return found
 
     @cached_property
     def jobs(self) -> list[Job]:
-        """With gangs as large as jobs of a trace, one after the other and again from the first, and pods drawn by the
-        shares of another, until there are as many pods as asked for."""
-        chance = random.Random(2)
+        """With gangs as large as jobs of one trace and pods as those of the other, one after the other and again from
+        the first, until there are as many pods as asked for."""
         largest = max(1, self.pods // _SMALLEST_PART)
         sizes = itertools.cycle([size for size in gang_sizes() if size <= largest])
-        there = {machine.model for machine in self.machines}
+        kinds, there = itertools.cycle(shapes()), {machine.model for machine in self.machines}
         found: list[Job] = []
         left = self.pods
         while left:
-            size = min(next(sizes), left)
-            kind = _drawn(chance, [(each.share, each) for each in KINDS])
-            shape = _drawn(chance, [(each.share, each) for each in kind.shapes])
+            size, shape = min(next(sizes), left), next(kinds)
             # A model that the cluster lacks is not asked for.
-            models = tuple(model for model in _drawn(chance, kind.models) if model in there)
-            found.append(Job(f"gang-{len(found):06d}", size, shape, models, _drawn(chance, kind.qualities)))
+            models = tuple(model for model in shape.models if model in there)
+            found.append(Job(f"gang-{len(found):06d}", size, replace(shape, models=models)))
             left -= size
         return found
 
@@ -114,11 +104,11 @@ class MixedWorkload:
             {
                 "apiVersion": "scheduling.k8s.io/v1",
                 "kind": "PriorityClass",
-                "metadata": {"name": name},
+                "metadata": {"name": f"bench-{quality.lower()}"},
                 "value": value,
                 "preemptionPolicy": "Never",
             }
-            for name, value in PRIORITIES.items()
+            for quality, value in PRIORITIES.items()
         ]
 
     def group_bodies(self, queue: str) -> list[Body]:
@@ -127,7 +117,7 @@ class MixedWorkload:
                 "apiVersion": names.SCHEDULING_API,
                 "kind": "PodGroup",
                 "metadata": {"name": job.name},
-                "spec": {"minMember": job.size, "queue": queue, "priorityClassName": job.quality},
+                "spec": {"minMember": job.size, "queue": queue, "priorityClassName": job.priority_class},
             }
             for job in self.jobs
         ]
@@ -149,24 +139,22 @@ def mixed_cases(workload: Workload) -> list[Case]:
     return [Case("volcano-py", MixedWorkload.of(workload).items)]
 
 
-def _drawn(chance: random.Random, choices: Sequence[tuple[float, _T]]) -> _T:
-    [found] = chance.choices([value for _, value in choices], [share for share, _ in choices])
-    return found
-
-
 def _node(index: int, machine: Machine) -> Body:
-    allocatable = {"cpu": str(machine.cpu), "memory": f"{machine.memory}Gi"}
+    allocatable = _amounts(machine.cpu_milli, machine.memory_mib, TENTHS * machine.gpus)
     labels = {_ZONE: f"zone-{index % ZONES}"}
-    if machine.gpus:
-        allocatable[_GPU] = str(_PER_GPU * machine.gpus)
+    if machine.model:
         labels[_MODEL] = machine.model
     return simulated_node(f"node-{index:05d}", allocatable=allocatable, labels=labels)
 
 
+def _amounts(cpu_milli: int, memory_mib: int, tenths: int) -> dict[str, str]:
+    """GPUs are counted in tenths, as NVIDIA's device plugin reports them where ten pods may share one."""
+    gpus = {_GPU: str(tenths)} if tenths else {}
+    return {"cpu": f"{cpu_milli}m", "memory": f"{memory_mib}Mi", **gpus}
+
+
 def _pod(job: Job, member: int, scheduler: str) -> Body:
-    requests = {"cpu": str(job.shape.cpu), "memory": f"{job.shape.memory}Gi"}
-    if job.shape.tenths:
-        requests[_GPU] = str(job.shape.tenths)
+    requests = _amounts(job.shape.cpu_milli, job.shape.memory_mib, job.shape.tenths)
     resources = {"requests": requests, "limits": {_GPU: requests[_GPU]} if _GPU in requests else {}}
     return {
         "apiVersion": "v1",
@@ -179,7 +167,7 @@ def _pod(job: Job, member: int, scheduler: str) -> Body:
         "spec": {
             "schedulerName": scheduler,
             "terminationGracePeriodSeconds": 0,
-            "priorityClassName": job.quality,
+            "priorityClassName": job.priority_class,
             **_placement(job),
             "containers": [{"name": "main", "image": "bench", "resources": resources}],
         },
@@ -189,10 +177,11 @@ def _pod(job: Job, member: int, scheduler: str) -> Body:
 def _placement(job: Job) -> Body:
     """The parts of a pod's spec that say where it may run, and where it does so rather."""
     found: Body = {}
-    if len(job.models) == 1:
-        found["nodeSelector"] = {_MODEL: job.models[0]}
-    elif job.models:
-        among = {"key": _MODEL, "operator": "In", "values": list(job.models)}
+    models = job.shape.models
+    if len(models) == 1:
+        found["nodeSelector"] = {_MODEL: models[0]}
+    elif models:
+        among = {"key": _MODEL, "operator": "In", "values": list(models)}
         terms = {"nodeSelectorTerms": [{"matchExpressions": [among]}]}
         found["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     if job.is_spread:

@@ -48,9 +48,7 @@ class Gangs:
         in_parts = found[self._jobs.has_parts[found]].tolist()
         infos = ((row, ssn.snapshot.jobs[row]) for row in in_parts)
         self._roles = {
-            row: dict(minimums)
-            for row, info in infos
-            if info is not None and (minimums := role_minimums(info))
+            row: dict(minimums) for row, info in infos if info is not None and (minimums := role_minimums(info))
         }
         """Job row → its minimums by role; only jobs that have any."""
         self._numbers = {name: number for number, name in enumerate(ssn.snapshot.roles)} if self._roles else {}

@@ -1,4 +1,4 @@
-"""The mixed load has the shares of the traces, the same objects each time, and nothing that its cluster cannot give."""
+"""The mixed load has the rows of the traces, the same objects each time, and nothing that its cluster cannot give."""
 
 from __future__ import annotations
 
@@ -7,54 +7,57 @@ from collections import Counter
 import pytest
 
 from volcano_py.api.objects import Node, Pod, PodGroup
-from volcano_py.bench.loads.gpu_trace import KINDS, MACHINES, SPREAD, Kind, gang_sizes
-from volcano_py.bench.loads.mixed_load import PRIORITIES, ZONES, MixedWorkload
+from volcano_py.bench.loads.gpu_trace import Machine, Shape, gang_sizes, machines, shapes
+from volcano_py.bench.loads.mixed_load import PRIORITIES, SPREAD, ZONES, MixedWorkload
 
 LARGE = MixedWorkload(nodes=1523, pods=50_000)
 _MODEL = "nvidia.com/gpu.product"
 
 
-@pytest.mark.parametrize(
-    "shares",
-    [
-        [machine.share for machine in MACHINES],
-        [kind.share for kind in KINDS],
-        *([shape.share for shape in kind.shapes] for kind in KINDS),
-        *([share for share, _ in kind.qualities] for kind in KINDS),
-        *([share for share, _ in kind.models] for kind in KINDS),
-    ],
-)
-def test_what_is_left_out_of_the_shares_is_little(shares: list[float]) -> None:
-    assert 89 < sum(shares) < 100.5
+def test_nodes_are_those_of_the_trace() -> None:
+    assert len(machines()) == 1523
+    assert Counter(machines()).most_common(3) == [
+        (Machine("G2", 8, 96_000, 393_216), 549),
+        (Machine("T4", 2, 104_000, 524_288), 387),
+        (Machine("", 0, 32_000, 262_144), 129),
+    ]
+    assert Counter(LARGE.machines) == Counter(machines())
 
 
-def test_nodes_have_the_shares_of_the_trace() -> None:
-    counts = Counter(LARGE.machines)
-    assert sum(counts.values()) == 1523
-    for machine in MACHINES:
-        assert counts[machine] == pytest.approx(1523 * machine.share / 100, rel=0.02, abs=1)
+@pytest.mark.parametrize("nodes", [10, 200, 5000])
+def test_more_or_fewer_nodes_have_their_shares(nodes: int) -> None:
+    found, known = Counter(MixedWorkload(nodes=nodes, pods=1).machines), Counter(machines())
+    assert found.total() == nodes
+    for machine, count in known.items():
+        assert found[machine] == pytest.approx(nodes * count / 1523, abs=1)
 
 
-def test_pods_have_the_shares_of_the_trace() -> None:
-    kinds = Counter(kind_of(job.shape) for job in LARGE.jobs for _ in range(job.size))
-    for kind in KINDS:
-        assert 100 * kinds[kind] / LARGE.pods == pytest.approx(kind.share, abs=5)
+def test_pods_are_every_eighth_of_the_trace() -> None:
+    found = shapes()
+    assert len(found) == 1019
+    assert found[0] == Shape(12_000, 16_384, 10, (), "LS")
+    assert Counter(shape.quality for shape in found) == {"LS": 581, "BE": 423, "Burstable": 14, "Guaranteed": 1}
+    assert sum(shape.tenths == 0 for shape in found) == 139, "ask for no GPU"
+    assert sum(0 < shape.tenths < 10 for shape in found) == 381, "share one"
+    assert sum(shape.tenths > 10 for shape in found) == 9, "ask for several"
+    assert ("V100M16", "V100M32") in {shape.models for shape in found}
+
+
+def test_pods_that_share_a_gpu_get_no_less_than_they_asked_for() -> None:
+    assert {shape.tenths for shape in shapes()} <= {*range(11), 20, 40, 80}
+    assert min(shape.tenths for shape in shapes() if shape.tenths) == 1
 
 
 def test_gangs_are_as_large_as_the_jobs_of_the_trace_in_their_order() -> None:
     sizes = gang_sizes()
     assert Counter(sizes) == {1: 769, 8: 147, 4: 49, 32: 23, 64: 6, 16: 5, 2: 1}
-    assert tuple(job.size for job in LARGE.jobs[:1000]) == sizes
-    assert tuple(job.size for job in LARGE.jobs[1000:2000]) == sizes
+    assert [job.size for job in LARGE.jobs[:1000]] == sizes
+    assert [job.size for job in LARGE.jobs[1000:2000]] == sizes
+    assert [job.shape for job in LARGE.jobs[:1019]] == shapes()
 
 
 def test_no_gang_has_more_than_a_twentieth_of_few_pods() -> None:
     assert max(job.size for job in MixedWorkload(nodes=10, pods=200).jobs) == 8
-
-
-def kind_of(shape: object) -> Kind:
-    [kind] = [kind for kind in KINDS if shape in kind.shapes]
-    return kind
 
 
 @pytest.mark.parametrize("pods", [1, 7, 60, 1000])
@@ -75,10 +78,10 @@ def test_objects_are_those_of_the_jobs() -> None:
     assert groups.keys() == jobs.keys()
     for pod in pods:
         job = jobs[pod.metadata.labels["bench/job"]]
-        assert pod.spec.priority == PRIORITIES[job.quality]
-        assert bool(pod.spec.topology_spread_constraints) is (job.quality == SPREAD[0] and job.size in SPREAD[1])
+        assert pod.spec.priority == PRIORITIES[job.shape.quality]
+        assert bool(pod.spec.topology_spread_constraints) is (job.shape.quality == SPREAD[0] and job.size in SPREAD[1])
         assert groups[job.name].spec.min_member == job.size
-        assert groups[job.name].spec.priority_class_name == job.quality
+        assert groups[job.name].spec.priority_class_name == job.priority_class
         asked = pod.spec.containers[0].resources.requests
         assert asked.get("nvidia.com/gpu", "0") == str(job.shape.tenths)
 
