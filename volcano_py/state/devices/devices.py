@@ -148,7 +148,7 @@ class Devices:
         """What the pod's extended resources require that classes offer: the claim that it has for them, or one."""
         if pod.spec.node_name and not names_extended_claim(pod):
             return
-        claim = self._claim(extended_key(pod.metadata.namespace, pod.metadata.uid))
+        claim = self._extended.get(extended_key(pod.metadata.namespace, pod.metadata.uid))
         if claim is not None and claim.allocation is not None:
             yield self._extended_given(pod, claim, claim.allocation)
         elif not pod.spec.node_name:

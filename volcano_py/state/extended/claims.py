@@ -72,5 +72,8 @@ class ExtendedClaims:
             del self._of_pod[claim.owner]
 
     def _current(self, key: str) -> Claim | None:
-        usable = (each for each in self._shown.get(key, {}).values() if each.allocation and not each.is_deleting)
+        shown = self._shown.get(key)
+        if shown is None:
+            return None  # (as of most pods)
+        usable = (each for each in shown.values() if each.allocation and not each.is_deleting)
         return min(usable, key=lambda each: each.key, default=None)
