@@ -85,7 +85,8 @@ class ClusterCopy:
         found = offered(nodes.allocatable, nodes.present, devices)
         allocatable = found.allocatable
         allocatable.setflags(write=False)
-        nodes.allocatable, self._counted_again, self.stand_ins = allocatable, found.counted_again, devices
+        nodes.allocatable, self.stand_ins = allocatable, devices
+        self._counted_again = found.counted_again(nodes.present)
         dims = sorted(devices)
         names = str([(dim, devices[dim].left_out) for dim in dims]).encode()
         self.offered = blake2b(names + allocatable[:, dims].tobytes(), digest_size=16).digest()

@@ -18,6 +18,7 @@ from volcano_py.state.table.axis import IntVector
 from volcano_py.state.table.ledger import Ledger
 from volcano_py.state.table.table import Rows
 
+_Nodes = Rows | NDArray[np.bool_] | Sequence[int]
 
 class StandIns(msgspec.Struct, frozen=True, eq=False):
     """Of one resource: devices that only one node can use [N], and how many more all can use. `left_out`: why devices
@@ -33,33 +34,41 @@ class Offered(msgspec.Struct, frozen=True, eq=False):
 
     Attributes:
         allocatable: [N, R].
-        counted_again: [R] how much of that is counted too often, as several nodes can use the same devices.
+        common: [R] how much of that several nodes have together.
+        has_common: [N, R] which nodes those are.
     """
 
     allocatable: NDArray[np.int64]
-    counted_again: IntVector
+    common: IntVector
+    has_common: NDArray[np.bool_]
 
-    def total(self, nodes: Rows | NDArray[np.bool_]) -> IntVector:
+    def counted_again(self, nodes: _Nodes) -> IntVector:
+        """[R] how much is counted too often in the sum of what these nodes have."""
+        again: IntVector = self.common * (self.has_common[nodes].sum(axis=0) - 1).clip(min=0)
+        return again
+
+    def total(self, nodes: _Nodes) -> IntVector:
         """[R] what these nodes have together."""
-        total: IntVector = self.allocatable[nodes].sum(axis=0) - self.counted_again
+        total: IntVector = self.allocatable[nodes].sum(axis=0) - self.counted_again(nodes)
         return total
 
-    def idle(self, nodes: Sequence[int], used: NDArray[np.int64]) -> IntVector:
+    def idle(self, nodes: _Nodes, used: NDArray[np.int64]) -> IntVector:
         """[R] what these nodes have together that is not `used` [N, R]."""
-        idle: IntVector = (self.allocatable[nodes] - used[nodes]).clip(min=0).sum(axis=0) - self.counted_again
+        idle: IntVector = (self.allocatable[nodes] - used[nodes]).clip(min=0).sum(axis=0) - self.counted_again(nodes)
         return idle.clip(min=0)
 
 
 def offered(allocatable: NDArray[np.int64], present: NDArray[np.bool_], devices: Mapping[int, StandIns]) -> Offered:
     """What nodes have that have `allocatable` [N, R] themselves, with these `devices` (by position of the resource on
     the axis), which may be those of a moment ago: nodes that have come since then have none."""
-    with_devices, again = allocatable.copy(), np.zeros(allocatable.shape[1], dtype=np.int64)
+    with_devices, common = allocatable.copy(), np.zeros(allocatable.shape[1], dtype=np.int64)
+    has_common = np.zeros(allocatable.shape, dtype=np.bool_)
     for dim, each in devices.items():
         known = len(each.own)
         without = np.flatnonzero(present[:known] & (allocatable[:known, dim] == 0))
         with_devices[without, dim] = each.own[without] + each.common
-        again[dim] = each.common * max(len(without) - 1, 0)
-    return Offered(with_devices, again)
+        common[dim], has_common[without, dim] = each.common, True
+    return Offered(with_devices, common, has_common)
 
 
 def offered_in(ledger: Ledger, devices: Mapping[str, StandIns]) -> Offered:

@@ -120,5 +120,16 @@ def test_what_was_found_a_moment_ago_does_for_tables_that_have_changed() -> None
     dim = ssn.axis.names.index(RESOURCE)
     has = offered_in(ssn.ledger, found)
     assert has.allocatable[:3, dim].tolist() == [5, 3, 0], "the third node is new"
-    assert has.counted_again[dim] == 0
+    assert has.counted_again([0, 1])[dim] == 0
     assert ssn.ledger.nodes.allocatable[:3, dim].tolist() == [5, 0, 0]
+
+
+def test_what_nodes_have_in_common_counts_once_for_those_that_are_asked_about() -> None:
+    ssn = session(Idle).ssn
+    dim = ssn.axis.names.index(RESOURCE)
+    has = offered_in(ssn.ledger, {RESOURCE: StandIns(np.array([0, 2, 1], dtype=np.int64), 4)})
+    assert has.allocatable[:3, dim].tolist() == [5, 6, 5]
+    assert has.total([1, 2])[dim] == 2 + 1 + 4
+    assert has.total([1])[dim] == 2 + 4, "where the other node is cordoned"
+    assert has.idle([1], ssn.ledger.nodes.used)[dim] == 2 + 4
+    assert has.total([])[dim] == has.total([0])[dim] - 5 == 0

@@ -120,7 +120,7 @@ def test_devices_that_stand_in_for_a_resource_count_for_nodes_and_once_for_the_c
     text = OBJECTS + DEVICES
     assert [row("nodes", name, text)["allocatable"].get("example.com/gpu") for name in ("n1", "n2")] == [3, 1]
     cluster = row("cluster", "cluster", text)
-    assert (cluster["allocatable"]["example.com/gpu"], cluster["idle"]["example.com/gpu"]) == (3, 2)
+    assert (cluster["allocatable"]["example.com/gpu"], cluster["idle"]["example.com/gpu"]) == (3, 3), "n2 is cordoned"
 
 
 def test_a_node_names_its_hyper_nodes_from_the_widest_on() -> None:
