@@ -277,6 +277,22 @@ async def test_the_right_to_read_the_credentials_of_ufm_is_for_the_secret_that_i
     assert binding["subjects"][0]["namespace"] == role["metadata"]["namespace"] == "batch"
 
 
+@pytest.mark.parametrize(
+    ("source", "folder"), [("metrics-server", "node-load"), ("prometheus_adaptor", "node-load-custom-metrics")]
+)
+async def test_the_right_to_read_the_load_of_nodes_is_that_of_the_source(
+    helm: Helm, kubectl: Kubectl, source: str, folder: str
+) -> None:
+    theirs = by_name(await kubectl("kustomize", str(shipped("manifests") / folder)))
+    plain = await helm.template(crds_enable=False)
+    granted = without_helms_marks(await helm.template(crds_enable=False, node_load_from=source))
+    assert granted.keys() - plain.keys() == theirs.keys()
+    for key, each in theirs.items():
+        assert comparable(granted[key]) == comparable(each), key
+    binding = (await helm.template("batch", node_load_from=source))["ClusterRoleBinding", f"volcano-py-{folder}"]
+    assert binding["subjects"][0]["namespace"] == "batch"
+
+
 async def test_queue_gates_bring_their_policy_where_the_cluster_knows_such_and_the_right_everywhere(
     helm: Helm, kubectl: Kubectl
 ) -> None:

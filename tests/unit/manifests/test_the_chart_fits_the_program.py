@@ -52,5 +52,7 @@ def test_its_manifests_are_the_files_that_kustomize_reads(project: Path) -> None
         "alerts": project / "manifests/monitoring/alerts",
         "dashboards": project / "manifests/monitoring/dashboards",
         "ufm": project / "manifests/ufm",
+        "node-load": project / "manifests/node-load",
+        "node-load-custom-metrics": project / "manifests/node-load-custom-metrics",
         "queue-gates": project / "manifests/overlays/queue-gates",
     }
