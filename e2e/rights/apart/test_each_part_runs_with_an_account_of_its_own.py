@@ -158,10 +158,10 @@ async def a_queue_that_is_closed(namespace: Namespace, create_queues: CreateQueu
 
 async def a_network(cluster: Cluster, node: str) -> None:
     """Racks that are discovered, one of which is edited, and one gone again; and a HyperNode of HyperNodes."""
-    await cluster.apply([hyper_node("e2e-top", exact("e2e-rack", "HyperNode"), tier=2)])
     data = {"volcano-controller.conf": DISCOVERY}
-    configuration = {"metadata": {"name": "volcano-controller-configmap"}, "data": data}
-    await cluster.client.create(f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/configmaps", configuration)
+    metadata = {"name": "volcano-controller-configmap", "namespace": SYSTEM_NAMESPACE}
+    configuration = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+    await cluster.apply([hyper_node("e2e-top", exact("e2e-rack", "HyperNode"), tier=2), configuration])
 
     async def racks(number: int) -> list[str]:
         by_label = {"labelSelector": "volcano.sh/network-topology-source=label"}
