@@ -13,7 +13,7 @@ manifests as they are.
       bound: {default/train: 2}          # PodGroup → how many of its pods hold a node at the end
       evictions: []                      # exactly these
       phases: {default/train: Running}
-      messages: {default/other-0: "NeverFits: .* 20 cpu"}   # pod → pattern found in why it waits
+      reported: {default/other-0: "NeverFits: .* 20 cpu"}   # pod → pattern found in why it waits
       queues: {team-a: {allocated: {cpu: "4"}}}         # these fields
 
 A job is a PodGroup and `pods` pods called NAME-0, NAME-1, …: `min` (default 1), `min_resources`, `namespace` (default

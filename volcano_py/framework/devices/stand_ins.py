@@ -20,6 +20,7 @@ from volcano_py.state.table.table import Rows
 
 _Nodes = Rows | NDArray[np.bool_] | Sequence[int]
 
+
 class StandIns(msgspec.Struct, frozen=True, eq=False):
     """Of one resource: devices that only one node can use [N], and how many more all can use. `left_out`: why devices
     do not count, in sentences without a full stop."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from volcano_py.api.devices.claims import MOST_DEVICES
 from volcano_py.api.devices.slices import DeviceTaint
+from volcano_py.api.wording.amounts import amounts
 from volcano_py.api.wording.summarize import counted, summarize
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.session import Session
@@ -25,6 +26,7 @@ from volcano_py.state.devices.device import Device
 from volcano_py.state.devices.needs import ALL, Ask, GivenDevices
 from volcano_py.state.devices.picture import DevicePicture
 from volcano_py.state.nodes.terms import Mask
+from volcano_py.state.table.axis import IntVector
 from volcano_py.state.table.table import Rows
 
 NOT_THERE: Final = "node(s) had too few devices that the pod's ResourceClaims can get"
@@ -35,6 +37,7 @@ USED_FOR_EXTENDED: Final = "node(s) had too few free devices for the pod's exten
 """The same where devices stand in for resources, of pods without ResourceClaims of their own."""
 NONE_FOR_BOTH: Final = "node(s) had too few devices for the pod's ResourceClaims and extended resources"
 USED_FOR_BOTH: Final = "node(s) had too few free devices for the pod's ResourceClaims and extended resources"
+ALONE: Final = "node(s) had no room for the other pods of the job that share the pod's ResourceClaim"
 FAULTY_POOL: Final = "node(s) had pools of devices that are incomplete or invalid"
 
 
@@ -58,6 +61,15 @@ def out_of_reach(ssn: Session, need: GivenDevices) -> str:
     fix = "bring such a node back, or create the claim again"
     terms = None if need.nodes is None else need.nodes.node_selector_terms
     return how_far(ssn.nodes, ssn.ledger.nodes.present, subject, [], terms, fix)
+
+
+def alone(ssn: Session, request: IntVector) -> str:
+    """What the pods that share a claim request together."""
+    together = amounts(ssn.axis.amounts(request))
+    return (
+        "Pods of a job that share the devices of a ResourceClaim run on one node, and those of them that must start "
+        f"together ask for {together}: let more nodes have that free, or give each pod a claim of its own"
+    )
 
 
 def of_devices(

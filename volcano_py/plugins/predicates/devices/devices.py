@@ -22,6 +22,7 @@ from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.predicates.devices import advice
 from volcano_py.plugins.predicates.devices.advice import Lack
 from volcano_py.plugins.predicates.devices.choices import Choices
+from volcano_py.plugins.predicates.devices.company import Company
 from volcano_py.plugins.predicates.devices.counting import Counting, counting
 from volcano_py.plugins.predicates.devices.extended import Extended
 from volcano_py.plugins.predicates.devices.matching import Matches, matches_in
@@ -51,6 +52,7 @@ class Devices:
         self._use = DeviceUse(ssn)
         self._choices = Choices(ssn, self._places, self._counting, self._use)
         self._extended = Extended(ssn)
+        self._company = Company(ssn)
         self._wanted: dict[tuple[OpenDevices, ...], Wanted] = {}
         self._given: dict[int, Mask | None] = {}
         ssn.shared(MostDevices).let_chooser_say(self._most_on_a_node)
@@ -85,6 +87,8 @@ class Devices:
             self._write(codes, in_use, words.used, resolvable=True)
             self._write(codes, refused & self._places.is_faulty(view.rows), advice.FAULTY_POOL)
             self._write(codes, refused, words.none)
+        if not view.released and self._is_tied_to_a_node(task_class):
+            self._write(codes, self._company.lacks_room(task_class, view), advice.ALONE, resolvable=True)
 
     def reach(self, task_class: TaskClass) -> Reach:
         """How far a placement moves the answers."""
@@ -127,6 +131,8 @@ class Devices:
         if advice.OUT_OF_REACH in refused:
             given = [need for need in task_class.devices if isinstance(need, GivenDevices) and need.nodes is not None]
             sentences += [advice.out_of_reach(self._ssn, need) for need in given]
+        if advice.ALONE in refused and (request := self._company.request(task_class)) is not None:
+            sentences.append(advice.alone(self._ssn, request))
         claims, free = self._choices.open(task_class), self._use.free(released=False)
         for extended in self._extended.kinds(task_class):
             if needs := (*claims, *extended):
@@ -160,6 +166,11 @@ class Devices:
                 needs, self._picture, self._places, self._counting, self._matches, size
             )
         return found
+
+    def _is_tied_to_a_node(self, task_class: TaskClass) -> bool:
+        """Whether a claim that several pods share is about to get devices which only one node can use."""
+        open_ = self._choices.open(task_class)
+        return any(need.claim and not self._wanted_by((need,)).spans_nodes for need in open_)
 
     def _most_on_a_node(self, ask: Ask) -> int:
         """How many devices a request for all of them may get."""
