@@ -85,7 +85,9 @@ def _target(world: World, kind: str, name: str, group: str) -> Target:
     if not group:
         pod = world.simulation.cluster.get("Pod", name, Pod)
         pods = (pod,) if pod is not None else ()
-    minimum = max(found.spec.min_member if found is not None else 1, 1)
+    job = world.simulation.cluster.get(VOLCANO_JOB, name, VolcanoJob) if kind == "job" and found is None else None
+    written = found.spec.min_member if found is not None else job.spec.min_available if job is not None else 1
+    minimum = max(written, 1)
     placed = sum(bool(pod.spec.node_name) for pod in pods)
     return Target(kind, name, group, pods, minimum if placed < minimum else max(len(pods), minimum), found)
 

@@ -105,5 +105,7 @@ def since(world: World, target: Target) -> str:
     times = [c.last_transition_time for c in conditions if c.type == "Unschedulable" and c.status == "True"]
     times += [] if found is None else [found.metadata.creation_timestamp]
     times += [pod.metadata.creation_timestamp for pod in target.waiting]
+    if not times and (job := job_of(world, target)) is not None:
+        times.append(job.metadata.creation_timestamp)
     known = [moment for moment in times if moment is not None]
     return known[0].isoformat(timespec="seconds").replace("+00:00", "Z") if known else ""
