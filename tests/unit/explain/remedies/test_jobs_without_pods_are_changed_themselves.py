@@ -27,6 +27,7 @@ spec:
 def test_a_minimum_above_the_replicas_is_lowered() -> None:
     found = explained(node() + volcano_job("1", 3).replace("minAvailable: 3", "minAvailable: 5"))
     assert (found.now.reason, found.now.running, found.now.wanted) == ("InvalidJob", 0, 5)
+    assert found.limits[0].note == "0 of the 5 pods that must start together exist"
     assert [each.text for each in found.remedies] == ["lower minAvailable of Job default/train from 5 to 3"]
 
 
