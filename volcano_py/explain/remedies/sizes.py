@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
-from volcano_py.explain.target import Target
+from volcano_py.explain.target import Target, queues_above
 from volcano_py.explain.world import World
 
 T = TypeVar("T")
@@ -22,12 +22,11 @@ def sizes_below(world: World, target: Target, name: str, request: int) -> Sequen
     free = set((nodes.allocatable[nodes.present, dim] - nodes.used[nodes.present, dim]).tolist())
     places = {value // pods for value in free for pods in range(1, min(need, 64) + 1)}
     job = world.jobs.get(target.group)
-    queue = world.report.queues.get(job.queue.name) if job is not None else None
-    while queue is not None:
+    above = queues_above(world, job.queue.name) if job is not None else ()
+    for queue in (world.report.queues[each] for each in above if each in world.report.queues):
         for limit in (queue.capability, queue.real_capability, queue.deserved):
             if name in limit:
                 places.add((limit[name] - queue.allocated.get(name, 0)) // need)
-        queue = world.report.queues.get(queue.parent)
     namespace = target.name.partition("/")[0]
     for quota in ssn.snapshot.quotas.get(namespace, ()):
         for key in (name, f"requests.{name}", f"limits.{name}"):
