@@ -100,7 +100,7 @@ class JobRows:
         rows = self._rows | self._strangers
         said = refused_rows(rows, refused)
         self.totals.add(row for key, row in said.items() if key not in rows)
-        return rows | said
+        return rows | said if said else rows
 
     def _due(self, numbers: NDArray[np.int64], snapshot: Snapshot, judgement: Judgement) -> list[int]:
         """Rows of the table that differ from those before. Loops over all of them are in C."""
