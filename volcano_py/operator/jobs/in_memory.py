@@ -38,7 +38,7 @@ from volcano_py.jobs.actions import (
     WriteStatus,
 )
 from volcano_py.jobs.defaults import JobRules, with_defaults
-from volcano_py.jobs.model import JobSpec, JobStatus, VolcanoJob
+from volcano_py.jobs.model import JobPhase, JobSpec, JobStatus, VolcanoJob
 from volcano_py.jobs.plan import World, plan
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins, PluginArgumentError
 from volcano_py.jobs.refusal import Refusal, claim_missing, other_scheduler, unseen_refusal, with_refusal
@@ -131,8 +131,11 @@ class JobsInMemory:
         )
 
     def _problem(self, job: VolcanoJob, written: JobSpec) -> str:
-        """What is wrong with the job, worked out once for each spec as it is `written`."""
+        """What is wrong with the job, worked out once for each spec as it is `written`. A job that has a phase when it
+        is first seen has been checked where it comes from, and its status says so."""
         known, problem = self._problems.get(job.metadata.uid, (None, ""))
+        if known is None and job.status.phase is not JobPhase.NEW:
+            return ""
         if known is not written:
             context = JobContext(rules=self._rules, plugins=self._plugins)
             problem = problem_with(context, checks_templates=False)(job)
