@@ -20,7 +20,6 @@ import msgspec
 from volcano_py.admission.jobs import JobContext
 from volcano_py.api.objects import Node, Pod, PodGroup
 from volcano_py.api.workloads import PodDisruptionBudget, Service
-from volcano_py.daemon.controllers.job_control import problem_with
 from volcano_py.daemon.garbage import collect_seldom
 from volcano_py.jobs.defaults import JobRules, with_defaults
 from volcano_py.jobs.flows.model import JobFlow
@@ -29,6 +28,7 @@ from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plan import World, plan
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins, PluginObject
 from volcano_py.jobs.plugins.plugin import PluginArgumentError
+from volcano_py.operator.jobs.problems import problem_with
 from volcano_py.state.cluster_state import ClusterState
 
 Step = Callable[[], object]

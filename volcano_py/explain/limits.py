@@ -81,7 +81,7 @@ def _beyond_deserved(limit: Limit) -> float:
 
 
 def _gang(world: World, target: Target) -> Limit:
-    minimum = max(target.found.spec.min_member if target.found is not None else 1, 1)
+    minimum = max(target.found.spec.min_member if target.found is not None else target.need, 1)
     job = world.jobs.get(target.group)
     existing = len(target.pods) if job is None else job.valid_tasks
     more = f", and {existing - minimum} more" if existing > minimum else ""

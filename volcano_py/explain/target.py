@@ -85,7 +85,9 @@ def _target(world: World, kind: str, name: str, group: str) -> Target:
     if not group:
         pod = world.simulation.cluster.get("Pod", name, Pod)
         pods = (pod,) if pod is not None else ()
-    minimum = max(found.spec.min_member if found is not None else 1, 1)
+    job = _job_of_group(world, group) if found is None else None
+    written = found.spec.min_member if found is not None else job.spec.min_available if job is not None else 1
+    minimum = max(written, 1)
     placed = sum(bool(pod.spec.node_name) for pod in pods)
     return Target(kind, name, group, pods, minimum if placed < minimum else max(len(pods), minimum), found)
 
@@ -114,7 +116,7 @@ def job_of(world: World, target: Target) -> VolcanoJob | None:
     """The Volcano Job of the PodGroup, as the cluster has it."""
     for job in world.captured(VOLCANO_JOB, VolcanoJob):
         owns = target.found is not None and job.owns(target.found.metadata)
-        if owns or (target.kind == "job" and job.metadata.key == target.name):
+        if owns or (target.kind == "job" and job.metadata.key == target.name) or _own_group(job) == target.group:
             return job
     return None
 
@@ -186,7 +188,7 @@ def _itself(world: World, name: str) -> str | None:
             f"PodGroup {name} belongs to another scheduler, by its pods or by its owner: this scheduler "
             f"({', '.join(sorted(world.rules.scheduler_names))}) does not schedule it"
         )
-    return name if world.group(name) is not None else None
+    return name if world.group(name) is not None or _job_of_group(world, name) is not None else None
 
 
 def _of_pod(world: World, name: str) -> str | None:
@@ -202,7 +204,7 @@ def _of_volcano_job(world: World, name: str) -> str | None:
     if job is None:
         return None
     owned = [each for each in world.objects("PodGroup", PodGroup) if job.owns(each.metadata)]
-    own = f"{job.metadata.namespace}/{group_name(job.metadata.name, job.metadata.uid)}"
+    own = _own_group(job)
     if owned and owned[0].status.phase not in ("", "Pending") and world.simulation.state.leaves_alone(own):
         # Until then, the reason why it waits may be that no scheduler has this name.
         raise ExplainError(
@@ -210,6 +212,15 @@ def _of_volcano_job(world: World, name: str) -> str | None:
             f"({', '.join(sorted(world.rules.scheduler_names))}) does not place its pods; look at the events"
         )
     return owned[0].metadata.key if owned else own
+
+
+def _job_of_group(world: World, group: str) -> VolcanoJob | None:
+    """The Volcano Job whose PodGroup has this name (namespace/name), or would have it."""
+    return next((job for job in world.objects(VOLCANO_JOB, VolcanoJob) if _own_group(job) == group), None)
+
+
+def _own_group(job: VolcanoJob) -> str:
+    return f"{job.metadata.namespace}/{group_name(job.metadata.name, job.metadata.uid)}"
 
 
 def _of_owner(world: World, kind: str, name: str) -> list[str]:

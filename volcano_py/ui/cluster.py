@@ -24,9 +24,11 @@ from volcano_py.cluster.kubernetes.watching.kinds import VOLCANO_JOB, ConfigMap,
 from volcano_py.config import default_configuration_text, parse_configuration
 from volcano_py.config.metrics import without_secrets
 from volcano_py.framework.registry import Registry
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.ui.board.board import Seen
 from volcano_py.ui.board.evictions import MOST, EvictionEvent
+from volcano_py.ui.board.refused import group_of, is_refused
 
 T = TypeVar("T", bound=ApiObject)
 
@@ -80,6 +82,7 @@ class Cluster:
         self._state = ClusterState(scheduler_names=scheduler_names, default_queue=default_queue)
         self._objects: dict[str, dict[str, ApiObject]] = {}
         self._evictions: dict[str, EvictionEvent] = {}
+        self._refused: dict[str, VolcanoJob] = {}
         self._informers: Informers | None = None
         self._client: KubernetesClient | None = None
         self._history: tuple[CapturedEvent, ...] = ()
@@ -93,6 +96,8 @@ class Cluster:
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
         """These are all objects of the kind."""
         self._objects[kind] = {}
+        if kind == VOLCANO_JOB.name:
+            self._refused = {}
         self._state.replace(kind, objects)
         for obj in objects:
             self._keep(kind, obj)
@@ -110,6 +115,8 @@ class Cluster:
             return  # what has happened has happened, though the server may forget it
         self._state.delete(kind, obj)
         self._objects.get(kind, {}).pop(metadata_of(obj).key, None)
+        if isinstance(obj, VolcanoJob):
+            self._refused.pop(group_of(obj), None)
         if kind == ConfigMap.__name__:
             self._configured(default_configuration_text(), BUILT_IN)
         self._changes()
@@ -123,6 +130,10 @@ class Cluster:
             self._configured(obj.data.get(names.CONFIG_KEY, ""), f"ConfigMap {obj.metadata.key}")
         else:
             self._objects.setdefault(kind, {})[metadata_of(obj).key] = obj
+        if isinstance(obj, VolcanoJob):
+            self._refused.pop(group_of(obj), None)
+            if is_refused(obj):
+                self._refused[group_of(obj)] = obj
 
     def _changes(self) -> None:
         self.number += 1
@@ -149,6 +160,7 @@ class Cluster:
             evictions=tuple(self._evictions.values()),
             unread=tuple(map(str, self.unread)),
             behind=tuple(sorted(behind)),
+            refused=dict(self._refused),
         )
 
     def capture(self) -> Capture:

@@ -88,3 +88,29 @@ value: 5
     waiting = gang(1, "8", group="priorityClassName: high", pod="priority: 5")
     found = explained(node() + high + running("4") + holder("2") + waiting, EVICTING)
     assert [(each.job, each.stays) for each in found.holders] == [("default/holder", "")]
+
+
+def test_lesser_jobs_stay_if_the_workload_has_its_minimum() -> None:
+    """The gang of one has a pod; its second pod could take the place of the lesser holder, but preempt evicts for
+    minimums only."""
+    own = """
+apiVersion: v1
+kind: Pod
+metadata: {name: train-9, annotations: {scheduling.k8s.io/group-name: train}}
+spec:
+  schedulerName: volcano
+  nodeName: n1
+  priority: 5
+  containers: [{name: main, image: pause, resources: {requests: {cpu: "4"}}}]
+status: {phase: Running}
+---"""
+    high = """
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: high}
+value: 5
+---"""
+    waiting = gang(1, "4", group="priorityClassName: high", pod="priority: 5")
+    found = explained(node() + high + holder("4") + own + waiting, EVICTING)
+    why = "preempt evicts nothing for it: the job has its minimum of 1 pod, and preempt evicts for minimums only"
+    assert [(each.job, each.stays) for each in found.holders] == [("default/holder", why)]

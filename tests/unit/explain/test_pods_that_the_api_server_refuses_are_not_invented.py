@@ -65,6 +65,14 @@ def test_only_the_pods_that_exist_count_when_a_quota_admits_a_part() -> None:
     assert [remedy.kind for remedy in found.remedies] == ["missing-pods", "fewer-pods"]
 
 
+def test_a_job_that_breaks_a_rule_starts_when_it_is_corrected() -> None:
+    text = refused_job("InvalidJob", "spec.policies[0].event: unknown").replace(
+        "  minAvailable", "  policies: [{event: Nonsense, action: RestartJob}]\n  minAvailable"
+    )
+    [remedy] = explained(node() + text).remedies
+    assert remedy.text == "correct Job default/train: its pods are created as soon as it is valid"
+
+
 @pytest.mark.parametrize("reason", ["FailedCreate", "PodGroupError", "InvalidJob"])
 def test_a_job_without_a_pod_group_gets_none(reason: str) -> None:
     found = explained(node() + refused_job(reason, "spec.tasks[0].name: must be a DNS label"))

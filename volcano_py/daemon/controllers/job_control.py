@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from itertools import islice
-from typing import Final
 
-from volcano_py.admission.jobs import JobContext, as_submitted, job_violations
-from volcano_py.admission.queue_world import QueueWorld
+from volcano_py.admission.jobs import JobContext
 from volcano_py.cluster.kubernetes.watching import kinds
 from volcano_py.cluster.protocol import Sink
 from volcano_py.daemon.controllers.context import ControllerContext
 from volcano_py.daemon.fan_out import FanOut
 from volcano_py.jobs.defaults import JobRules
-from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
 from volcano_py.operator.jobs.controller import JobController
-
-_MOST_REPORTED: Final = 3  # rules that a job breaks; further ones are reported when these are fixed
+from volcano_py.operator.jobs.problems import problem_with
 
 
 class JobControl:
@@ -69,16 +64,3 @@ class JobControl:
             group.create_task(self.informers.run(), name="job informer")
             await self.informers.wait_synced()
             await self.controller.run()
-
-
-def problem_with(context: JobContext) -> Callable[[VolcanoJob], str]:
-    """Describes what is wrong with a job that no webhook has checked. The scheduler checks its queue and reports on the
-    PodGroup."""
-    nothing = QueueWorld.of(())
-
-    def problem(job: VolcanoJob) -> str:
-        violations = job_violations(as_submitted(job), "spec", nothing, context)
-        reported = (str(each) for each in violations if each.field != "spec.queue")
-        return " | ".join(islice(reported, _MOST_REPORTED))
-
-    return problem

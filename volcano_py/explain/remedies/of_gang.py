@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -19,6 +18,7 @@ from volcano_py.explain.model import Remedy
 from volcano_py.explain.remedies.candidate import Candidate, helps
 from volcano_py.explain.remedies.of_missing import missing_claims_remedy
 from volcano_py.explain.remedies.owners import owner_of
+from volcano_py.explain.remedies.sizes import first_that, sizes_below
 from volcano_py.explain.target import Target, refused_job
 from volcano_py.explain.world import Change, World
 from volcano_py.jobs.model import VolcanoJob
@@ -26,10 +26,6 @@ from volcano_py.jobs.names import PVC_ERROR
 from volcano_py.jobs.refusal import INVALID, OTHER_SCHEDULER, Refusal, accepted
 from volcano_py.state.queues.quotas import REQUESTS, quota_units, resource_of
 from volcano_py.state.table.units import canonical
-
-T = TypeVar("T")
-
-_MOST_SIZES: Final = 256
 
 
 def fewer_pods(world: World, target: Target) -> Iterator[Candidate]:
@@ -53,7 +49,7 @@ def fewer_pods(world: World, target: Target) -> Iterator[Candidate]:
         return Candidate(Remedy("fewer-pods", text), tuple(changes))
 
     sizes = range(group.spec.min_member - 1, 0, -1)
-    found = _first_that(sizes, lambda minimum: helps(world, target, with_minimum(minimum), need=minimum))
+    found = first_that(sizes, lambda minimum: helps(world, target, with_minimum(minimum), need=minimum))
     if found is not None:
         yield with_minimum(found)
 
@@ -76,8 +72,8 @@ def smaller_pods(world: World, target: Target) -> Iterator[Candidate]:
             )
             return Candidate(Remedy("smaller-pods", text), tuple(_resized(target, name, canonical(name, size))))
 
-        sizes = _sizes(world, target, name, request)
-        found = _first_that(sizes, partial(_fits, world, target, with_size))
+        sizes = sizes_below(world, target, name, request)
+        found = first_that(sizes, partial(_fits, world, target, with_size))
         if found is not None:
             yield with_size(found)
 
@@ -180,37 +176,3 @@ def _resized(target: Target, name: str, size: str) -> Iterator[Change]:
     if group is not None and group.spec.min_resources is not None:
         least = _written(asked(smaller[: max(group.spec.min_member, 1)]), group.spec.min_resources)
         yield Change("PodGroup", target.group, replace(group, spec=replace(group.spec, min_resources=least)))
-
-
-def _sizes(world: World, target: Target, name: str, request: int) -> Sequence[int]:
-    """Sizes below the request with which something that is free is used up exactly, largest first."""
-    ssn = world.session
-    names = ssn.ledger.axis.names
-    nodes, dim = ssn.ledger.nodes, names.index(name)
-    need = max(target.need - world.placed(target.group), 1) if target.group else 1
-    free = set((nodes.allocatable[nodes.present, dim] - nodes.used[nodes.present, dim]).tolist())
-    places = {value // pods for value in free for pods in range(1, min(need, 64) + 1)}
-    job = world.jobs.get(target.group)
-    queue = world.report.queues.get(job.queue.name) if job is not None else None
-    while queue is not None:
-        for limit in (queue.capability, queue.real_capability, queue.deserved):
-            if name in limit:
-                places.add((limit[name] - queue.allocated.get(name, 0)) // need)
-        queue = world.report.queues.get(queue.parent)
-    namespace = target.name.partition("/")[0]
-    for quota in ssn.snapshot.quotas.get(namespace, ()):
-        for key in (name, f"requests.{name}", f"limits.{name}"):
-            if key in quota.hard:
-                places.add((quota.hard[key] - quota.used.get(key, 0)) // need)
-    return sorted((size for size in places if 0 < size < request), reverse=True)[:_MOST_SIZES]
-
-
-def _first_that(values: Sequence[T], holds: Callable[[T], bool]) -> T | None:
-    """The first value for which it holds, found by halves: where it holds for one, it holds for the later ones."""
-    if not values or not holds(values[-1]):
-        return None
-    low, high = 0, len(values) - 1
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(values[middle]) else (middle + 1, high)
-    return values[low]

@@ -8,20 +8,24 @@ from volcano_py.explain.remedies.candidate import Candidate, helps
 from volcano_py.explain.remedies.of_cluster import cordoned_nodes, higher_priority, more_nodes, other_actions
 from volcano_py.explain.remedies.of_gang import fewer_pods, lower_minimum, missing_pods, smaller_pods
 from volcano_py.explain.remedies.of_jobs import jobs_that_end
-from volcano_py.explain.remedies.of_missing import missing_claims, missing_group
+from volcano_py.explain.remedies.of_missing import missing_claims, missing_classes, missing_group
 from volcano_py.explain.remedies.of_queue import larger_quotas, other_queues
 from volcano_py.explain.remedies.of_terms import other_terms
+from volcano_py.explain.remedies.of_volcano_jobs import minimum_within_replicas, smaller_templates
 from volcano_py.explain.target import Target, refused_job
 from volcano_py.explain.world import World
 
 _SORTS: Final = (
     missing_group,
     missing_claims,
+    missing_classes,
     other_terms,
     missing_pods,
     lower_minimum,
     fewer_pods,
+    minimum_within_replicas,
     smaller_pods,
+    smaller_templates,
     other_queues,
     larger_quotas,
     cordoned_nodes,
@@ -30,7 +34,17 @@ _SORTS: Final = (
     higher_priority,
     other_actions,
 )
-_FINDS_ITS_SIZE: Final = frozenset({fewer_pods, smaller_pods, cordoned_nodes, more_nodes, jobs_that_end})
+_FINDS_ITS_SIZE: Final = frozenset(
+    {
+        fewer_pods,
+        minimum_within_replicas,
+        smaller_pods,
+        smaller_templates,
+        cordoned_nodes,
+        more_nodes,
+        jobs_that_end,
+    }
+)
 """These try each of their candidates to find the size that is just enough."""
 
 

@@ -99,11 +99,14 @@ def _not_yet(target: Target) -> str:
 
 
 def since(world: World, target: Target) -> str:
-    """When the newest condition that says that it waits became so, else when it was created."""
+    """When the newest condition that says that it waits became so, else when it was created. Of a Volcano Job without
+    PodGroup and pods: since when it has been in its phase."""
     found = captured_group(world, target)
     conditions = [] if found is None else found.status.conditions
     times = [c.last_transition_time for c in conditions if c.type == "Unschedulable" and c.status == "True"]
     times += [] if found is None else [found.metadata.creation_timestamp]
     times += [pod.metadata.creation_timestamp for pod in target.waiting]
+    if not times and (job := job_of(world, target)) is not None:
+        times.append(job.status.state.last_transition_time)
     known = [moment for moment in times if moment is not None]
     return known[0].isoformat(timespec="seconds").replace("+00:00", "Z") if known else ""

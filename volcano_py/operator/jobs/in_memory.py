@@ -18,6 +18,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 
+from volcano_py.admission.jobs import JobContext
 from volcano_py.api.effects import Event, JsonObject, ObjectRef
 from volcano_py.api.objects import Namespace, ObjectMeta, Pod, PodGroup, PriorityClass
 from volcano_py.api.volumes import PersistentVolumeClaim
@@ -37,10 +38,11 @@ from volcano_py.jobs.actions import (
     WriteStatus,
 )
 from volcano_py.jobs.defaults import JobRules, with_defaults
-from volcano_py.jobs.model import JobStatus, VolcanoJob
+from volcano_py.jobs.model import JobPhase, JobSpec, JobStatus, VolcanoJob
 from volcano_py.jobs.plan import World, plan
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins, PluginArgumentError
 from volcano_py.jobs.refusal import Refusal, claim_missing, other_scheduler, unseen_refusal, with_refusal
+from volcano_py.operator.jobs.problems import problem_with
 from volcano_py.operator.podgroups.generated_group import GroupRules
 
 log = structlog.get_logger(__name__)
@@ -61,6 +63,8 @@ class JobsInMemory:
         )
         self._known_plugins = plugins
         self._prepared: set[str] = set()
+        self._problems: dict[str, tuple[JobSpec, str]] = {}
+        """uid → what is wrong with a spec."""
         self._made = 0
         self.look_again_at = 0.0
         """When something is due though nothing changes; 0: never."""
@@ -105,11 +109,12 @@ class JobsInMemory:
     def _world(self, job: VolcanoJob, pods: list[Pod], evicted: list[Pod], now: float) -> World:
         namespace = self._cluster.get("Namespace", job.metadata.namespace, Namespace)
         annotations = namespace.metadata.annotations if namespace is not None else {}
-        job = with_defaults(job, self._rules, annotations)
+        written, job = job.spec, with_defaults(job, self._rules, annotations)
         try:
             plugins, problem = self._plugins.for_job(job), ""
         except PluginArgumentError as error:
             plugins, problem = (), str(error)
+        problem = problem or self._problem(job, written)
         group, missing = names.group_name(job.metadata.name, job.metadata.uid), self._missing(job)
         return World(
             job=job,
@@ -124,6 +129,18 @@ class JobsInMemory:
             other=other_scheduler(job, self._rules.scheduler_name, self._rules.scheduler_names),
             gone=evicted,
         )
+
+    def _problem(self, job: VolcanoJob, written: JobSpec) -> str:
+        """What is wrong with the job, worked out once for each spec as it is `written`. A job that has a phase when it
+        is first seen has been checked where it comes from, and its status says so."""
+        known, problem = self._problems.get(job.metadata.uid, (None, ""))
+        if known is None and job.status.phase is not JobPhase.NEW:
+            return ""
+        if known is not written:
+            context = JobContext(rules=self._rules, plugins=self._plugins)
+            problem = problem_with(context, checks_templates=False)(job)
+            self._problems[job.metadata.uid] = written, problem
+        return problem
 
     def _classes(self) -> Iterable[PriorityClass]:
         return self._cluster.objects("PriorityClass", PriorityClass)

@@ -11,6 +11,7 @@ from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.config import SchedulerConfiguration
 from volcano_py.config.parse import ParseResult
 from volcano_py.framework.devices.stand_ins import Offered, offered_in
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.state.snapshot import Snapshot
 from volcano_py.ui.board.configuration import configuration_row
 from volcano_py.ui.board.evictions import EvictionEvent, eviction_row
@@ -25,7 +26,8 @@ _RECLAIMING = frozenset({"reclaim", "gangreclaim"})
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """What a board is made of. `parsed` is what the configuration's text says, `configuration` the last valid one."""
+    """What a board is made of. `parsed` is what the configuration's text says, `configuration` the last valid one.
+    `refused`: PodGroup (namespace/name) → the Volcano Job whose pods or PodGroup cannot be created."""
 
     snapshot: Snapshot
     configuration: SchedulerConfiguration
@@ -36,6 +38,7 @@ class Seen(msgspec.Struct, frozen=True):
     evictions: Sequence[EvictionEvent] = ()
     unread: tuple[str, ...] = ()
     behind: tuple[str, ...] = ()
+    refused: Mapping[str, VolcanoJob] = {}
 
 
 class BoardMaker:
@@ -48,7 +51,7 @@ class BoardMaker:
 
     def make(self, seen: Seen, judgement: Judgement) -> Tables:
         """The tables. `judgement` may be of an earlier snapshot: jobs that it does not know are new."""
-        jobs = self._jobs.of(seen.snapshot, judgement)
+        jobs = self._jobs.of(seen.snapshot, judgement, seen.refused)
         totals = self._jobs.totals
         queues = self._queues.of(seen.snapshot, judgement, totals.by_queue)
         has = offered_in(seen.snapshot.ledger, judgement.stand_ins)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import compress, count
 from operator import is_not
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -13,14 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.report import PendingJob
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.state.infos import JobInfo
 from volcano_py.state.snapshot import Phase, Snapshot
 from volcano_py.state.status import FINISHED_STATUSES, ON_NODE_STATUSES, TaskStatus
 from volcano_py.ui.board.judgement import Judgement
 from volcano_py.ui.board.model import JobRow
+from volcano_py.ui.board.refused import refused_rows
 
 _ON_NODE: Final = np.flatnonzero(ON_NODE_STATUSES)
 _FINISHED: Final = np.flatnonzero(FINISHED_STATUSES)
+NO_JOBS: Final[Mapping[str, VolcanoJob]] = MappingProxyType({})
 _KNOWN: Final = 0
 _HELD: Final = 5
 """Columns of `_numbers`: whether it is known, and the first of what it holds."""
@@ -66,8 +70,11 @@ class JobRows:
         self._rows: dict[str, JobRow] = {}
         self._strangers: dict[str, JobRow] = {}
 
-    def of(self, snapshot: Snapshot, judgement: Judgement) -> dict[str, JobRow]:
-        """namespace/name → row; what waits without a PodGroup or a queue comes last."""
+    def of(
+        self, snapshot: Snapshot, judgement: Judgement, refused: Mapping[str, VolcanoJob] = NO_JOBS
+    ) -> dict[str, JobRow]:
+        """namespace/name → row; what waits without a PodGroup or a queue comes last. `refused`: PodGroup → its Job,
+        where the status of that says why it gets no pods."""
         numbers, infos = _numbers(snapshot), snapshot.jobs
         due = self._due(numbers, snapshot, judgement)
         gone = {info.key for row in due if row < len(self._infos) and (info := self._infos[row]) is not None}
@@ -90,7 +97,10 @@ class JobRows:
         self._judgement, self._numbers, self._infos = judgement, numbers, infos
         self.totals = self._totals.copy()
         self.totals.add(self._strangers.values())
-        return self._rows | self._strangers
+        rows = self._rows | self._strangers
+        said = refused_rows(rows, refused)
+        self.totals.add(row for key, row in said.items() if key not in rows)
+        return rows | said if said else rows
 
     def _due(self, numbers: NDArray[np.int64], snapshot: Snapshot, judgement: Judgement) -> list[int]:
         """Rows of the table that differ from those before. Loops over all of them are in C."""

@@ -73,7 +73,8 @@ class QueueRow(Row, frozen=True):
 
 
 class JobRow(Row, frozen=True):
-    """One PodGroup, or pods that wait without one. `created`: seconds since the epoch.
+    """One PodGroup, or pods that wait without one, or a Volcano Job that does (not `has_group`). `created`: seconds
+    since the epoch.
 
     `state`: Running, Partly running, Waiting, Starting (the next cycle binds it), Completed, or New (no cycle has seen
     it yet).
@@ -94,6 +95,7 @@ class JobRow(Row, frozen=True):
     priority: int = 0
     created: float = 0.0
     allocated: Amounts = {}
+    has_group: bool = True
 
 
 class NodeRow(Row, frozen=True):

@@ -24,7 +24,7 @@ from volcano_py.ui.board.model import (
     Sample,
     Tables,
 )
-from volcano_py.ui.rights.sight import CONFIGURATION, EVENTS, HYPER_NODES, NODES, QUEUES, Sight
+from volcano_py.ui.rights.sight import CONFIGURATION, EVENTS, HYPER_NODES, JOBS, NODES, QUEUES, Sight
 
 _CLUSTER: Final = "cluster"
 _WHOLE_TABLE: Final[Mapping[str, str]] = {"queues": QUEUES, "nodes": NODES, "configuration": CONFIGURATION}
@@ -82,6 +82,8 @@ def _may_know(table: str, key: str, sight: Sight) -> bool:
 def _reduced(row: Row, sight: Sight) -> Row | None:
     """None: nothing of it may be seen."""
     match row:
+        case JobRow(has_group=False):
+            return row if sight.may(JOBS, row.key.partition("/")[0]) else None
         case JobRow() | QueueRow() | EvictionRow():
             return row
         case NodeRow():

@@ -6,10 +6,10 @@ import msgspec
 
 from tests.support.jobs.job_objects import job, task
 from volcano_py.admission.jobs import JobContext
-from volcano_py.daemon.controllers.job_control import problem_with
 from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
+from volcano_py.operator.jobs.problems import problem_with
 
 PROBLEM = problem_with(JobContext(JobRules(), JobPlugins.of(BUILTIN)))
 

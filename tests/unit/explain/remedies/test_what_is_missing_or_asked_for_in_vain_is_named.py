@@ -77,3 +77,23 @@ def test_claims_that_pods_name_are_created() -> None:
 
 def test_a_claim_alone_does_not_help_pods_that_are_too_large() -> None:
     assert "claim" not in remedies(explained(node(cpu="3") + gang(2, "2", pod=WITH_CLAIM)))
+
+
+CLAIM = """
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---"""
+
+
+def test_the_storage_class_that_claims_name_is_created() -> None:
+    found = remedies(explained(node() + CLAIM + gang(2, "2", pod=WITH_CLAIM)))
+    assert found == {"claim": "create the StorageClass fast, with volumes that every node can use"}
+
+
+def test_a_class_that_exists_is_not_created() -> None:
+    fast = "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: fast}, provisioner: example.com/none}"
+    found = explained(node(cpu="1") + "\n" + fast + "\n---" + CLAIM + gang(2, "2", pod=WITH_CLAIM))
+    assert found.now.reason == "NeverFits"
+    assert "claim" not in remedies(found)

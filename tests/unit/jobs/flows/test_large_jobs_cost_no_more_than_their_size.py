@@ -14,7 +14,6 @@ from tests.support.measuring.counted_work import CountedName, growth, work_of
 from volcano_py.admission.jobs import JobContext
 from volcano_py.admission.violation import Violation, new_violations
 from volcano_py.api.bounds import DEPENDENCIES, FLOW_TARGETS, HOSTS, POLICIES, TASKS, VARIABLES
-from volcano_py.daemon.controllers.job_control import problem_with
 from volcano_py.jobs.actions import CreatePods
 from volcano_py.jobs.crons.plan import CronJob, plan_cron
 from volcano_py.jobs.defaults import JobRules
@@ -23,6 +22,7 @@ from volcano_py.jobs.flows.plan import plan_flow
 from volcano_py.jobs.model import DependsOn, JobPhase, VolcanoJob
 from volcano_py.jobs.plan import MOST_BYTES_AT_ONCE, Plan, World, plan
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
+from volcano_py.operator.jobs.problems import problem_with
 
 PLUGINS = JobPlugins.of(BUILTIN)
 # A loop within a loop gives 4, and a sort a little more than 2.

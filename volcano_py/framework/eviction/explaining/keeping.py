@@ -11,6 +11,7 @@ from volcano_py.framework.eviction.explaining.causes import Causes
 from volcano_py.framework.eviction.judging import judge
 from volcano_py.framework.eviction.planning.attempt import lacking
 from volcano_py.framework.eviction.scheme import NEVER, Scheme
+from volcano_py.framework.eviction.starving import counts_beyond_minimum
 from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
@@ -55,6 +56,8 @@ class Keeping:
             return wording.never(action)
         if not self._scheme.may_take(job.queue, self._rows):
             return wording.claims_too_much(action, *self._causes.claim(self._task, self._rows))
+        if not counts_beyond_minimum(ssn) and not ssn.ask.job_starving(job):
+            return wording.for_minimums_only(action, job.min_member)
         return ""
 
     def _need(self) -> Need:

@@ -147,7 +147,7 @@ export function job(key) {
     <h1>${jobName(key)} ${row ? html`<span class=${`tag ${row.state.toLowerCase().replace(" ", "-")}`}>${row.state}</span>` : nothing}</h1>`;
   if (!row) return html`${title}<p class="problem" role="alert">There is no job ${key} any more.</p>`;
   return html`${title}
-    <p>PodGroup ${key.split("/")[1]}, queue <a href=${queueLink(row.queue)}>${row.queue}</a>, priority ${row.priority ?? 0},
+    <p>${row.hasGroup === false ? "No PodGroup yet" : `PodGroup ${key.split("/")[1]}`}, queue <a href=${queueLink(row.queue)}>${row.queue}</a>, priority ${row.priority ?? 0},
       at least ${counted(row.minimum ?? 0, "pod")} at once. Holds ${amounts(row.allocated)}.</p>
     ${drawn(asked(`/api/explain/podgroup/${path}`, row), explained)}
     <section><h2>Gang</h2>${drawn(asked(`/api/pods/${path}`, row), gang, "Loading …")}</section>`;
