@@ -83,3 +83,44 @@ async def test_a_gang_gets_its_cards_with_the_binding_and_a_restart_knows_them(
     await namespace.wait_phases(Running=3)
     late = next(each for each in await namespace.pods() if each.name == "late")
     assert late.annotations[_IDS] == "GPU-2,NVIDIA,1,10:"
+
+
+def _by_number(amount: int) -> dict[str, Any]:
+    """The fields of a pod's spec: a container with a part of the memory of one GPU."""
+    limits = {"volcano.sh/gpu-memory": str(amount)}
+    container: Object = {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": {"limits": limits}}
+    return {"containers": [container]}
+
+
+async def test_a_gang_shares_gpus_by_their_numbers_and_a_restart_knows_them(
+    installed: Cluster,
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    start_daemon: StartDaemon,
+    configure: Configure,
+) -> None:
+    """One of three GPUs is unhealthy. After a restart a fourth pod waits, until one has gone, and gets its GPU."""
+    await configure(CONFIGURATION.replace("VGPUEnable", "GPUSharingEnable"))
+    daemon = await start_daemon()
+    offers: dict[str, Any] = {"volcano.sh/gpu-number": "3", "volcano.sh/gpu-memory": "48000"}
+    pool = await simulated_nodes(1, **offers)
+    unhealthy = {"metadata": {"annotations": {"volcano.sh/gpu-unhealthy-ids": "1"}}}
+    await installed.client.merge_patch(f"/api/v1/nodes/{pool.names[0]}", unhealthy)
+    await namespace.apply(gang("train", 3, node_selector=pool.selector, **_by_number(8000)))
+
+    pods = await namespace.wait_phases(Running=3)
+
+    written = {each.name: each.annotations for each in pods}
+    assert Counter(texts["volcano.sh/gpu-index"] for texts in written.values()) == {"0": 2, "2": 1}
+    assert all(len(texts["volcano.sh/predicate-time"]) == len("1700000000000000000") for texts in written.values())
+
+    await daemon.stop()
+    await start_daemon()
+    await namespace.apply([pod("late", node_selector=pool.selector, **_by_number(8001))])
+    await namespace.wait_event("FailedScheduling", "Pod/late", saying="had no GPU with enough memory free")
+
+    leaves = next(name for name, texts in written.items() if texts["volcano.sh/gpu-index"] == "2")
+    await namespace.delete_pod(leaves)
+    await namespace.wait_phases(Running=3)
+    late = next(each for each in await namespace.pods() if each.name == "late")
+    assert late.annotations["volcano.sh/gpu-index"] == "2"

@@ -12,6 +12,8 @@ from volcano_py.api.objects import Container, Node, Pod, ResourceRequirements
 
 REGISTER = "volcano.sh/node-vgpu-register"
 IDS = "volcano.sh/vgpu-ids-new"
+UNHEALTHY = "volcano.sh/gpu-unhealthy-ids"
+INDEX = "volcano.sh/gpu-index"
 PLENTY: Mapping[str, str] = {
     "volcano.sh/vgpu-number": "1000",
     "volcano.sh/vgpu-memory": "100000000",
@@ -28,6 +30,18 @@ def card(uuid: str, memory: int = 40960, *, users: int = 10, kind: str = "NVIDIA
 def gpu_node(name: str, *cards: str, offers: Mapping[str, str] = PLENTY, **fields: Any) -> Node:
     made = node(name, devices=offers, **fields)
     return replace(made, metadata=replace(made.metadata, annotations={REGISTER: "".join(cards)}))
+
+
+def numbered(name: str, number: int, memory: int = 0, *, unhealthy: str = "", **fields: Any) -> Node:
+    """A node with so many GPUs for Volcano's older device plugin, and MB in all. Its allocatable refuses nothing."""
+    made = node(name, devices={"volcano.sh/gpu-number": "1000", "volcano.sh/gpu-memory": "100000000"}, **fields)
+    capacity = {"volcano.sh/gpu-number": str(number), "volcano.sh/gpu-memory": str(memory)}
+    marks = {UNHEALTHY: unhealthy} if unhealthy else {}
+    return replace(
+        made,
+        metadata=replace(made.metadata, annotations=marks),
+        status=replace(made.status, capacity=capacity),
+    )
 
 
 def asks(number: int | None = None, memory: int = 0, cores: int = 0) -> dict[str, str]:

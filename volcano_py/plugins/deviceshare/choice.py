@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.views import Counts, Scores
 from volcano_py.plugins.deviceshare.node_cards import CardMask, Grid
-from volcano_py.state.cards.asked import CardsAsked, ContainerAsks
+from volcano_py.state.cards.asked import WHOLE, CardsAsked, ContainerAsks
 
-WHOLE: Final = 100
-"""Percent of the cores of a card."""
 _MOST_AHEAD: Final = 512
 """Pods that one node is filled with at a time; a kubelet takes 110 unless it is configured otherwise."""
 _LAST: Final = np.iinfo(np.int64).max
@@ -28,6 +26,12 @@ class Policy(StrEnum):
 
     BINPACK = "binpack"
     SPREAD = "spread"
+    FIRST = "first"
+    """The first ones of the node, where pods share GPUs by their numbers."""
+
+
+SCORING: Final = frozenset({Policy.BINPACK, Policy.SPREAD})
+"""Those that may be configured, and that score nodes."""
 
 
 class Lack(IntEnum):
@@ -155,6 +159,8 @@ def _order(shelf: Shelf, policy: Policy | None) -> Grid:
         return -shelf.memory
     if policy is Policy.SPREAD:
         return shelf.users
+    if policy is Policy.FIRST:
+        return np.broadcast_to(np.arange(shelf.total.shape[1]), shelf.total.shape)
     return np.broadcast_to(-np.arange(shelf.total.shape[1]), shelf.total.shape)
 
 

@@ -72,6 +72,10 @@ class CardUse:
             shunned = (then.users[rows] > 0) if released else (now.users[rows] > 0) | (then.users[rows] > 0)
         return Shelf(self._cards.memory[rows], self._cards.users[rows], memory, cores, users, wanted, shunned)
 
+    def on_node(self, row: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """[C] memory, cores and users of each card of the node now."""
+        return self._now.memory[row], self._now.cores[row], self._now.users[row]
+
     def has(self, row: int) -> bool:
         """Whether cards were chosen for the task in this cycle."""
         return row in self._chosen
@@ -142,7 +146,8 @@ class _Held:
         known = is_card.any(axis=1)
         self._tasks, self._nodes = held.task[rows][known].astype(np.int64), nodes[known].astype(np.int64)
         self._places = is_card[known].argmax(axis=1) if known.any() else np.zeros(0, dtype=np.intp)
-        self._memory, self._cores = held.memory[rows][known], held.cores[rows][known]
+        self._memory = np.minimum(held.memory[rows][known], cards.memory[self._nodes, self._places])
+        self._cores = held.cores[rows][known]
 
     def add_to(self, sums: _Sums, counts: NDArray[np.bool_]) -> None:
         """Add what tasks in these statuses hold."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from volcano_py.api.reasons import Reason
@@ -13,14 +11,6 @@ from volcano_py.plugins.deviceshare import wording
 from volcano_py.plugins.deviceshare.choice import Shelf, place
 from volcano_py.plugins.deviceshare.node_cards import CardMask, NodeCards
 from volcano_py.state.cards.asked import CardsAsked
-
-_SENTENCES: Final = (
-    wording.NO_CARDS,
-    wording.MIG_CARDS,
-    wording.TOO_FEW,
-    wording.UNWANTED,
-    wording.TOO_SMALL,
-)
 
 
 class Wishes:
@@ -58,5 +48,12 @@ class Wishes:
             wanted.sum(axis=1) < most,
             ~place(empty, asked, None).fits,
         ]
-        refusals = [self._ssn.refusal(Reason.NODES_REFUSE, sentence, resolvable=False) for sentence in _SENTENCES]
+        sentences = (
+            wording.no_cards(asked.sharing),
+            wording.MIG_CARDS,
+            wording.TOO_FEW,
+            wording.UNWANTED,
+            wording.TOO_SMALL,
+        )
+        refusals = [self._ssn.refusal(Reason.NODES_REFUSE, sentence, resolvable=False) for sentence in sentences]
         return np.select(reasons, refusals, FITS).astype(np.int32)

@@ -7,24 +7,42 @@ from types import MappingProxyType
 from typing import Final
 
 from volcano_py.api.wording.summarize import plural
-from volcano_py.plugins.deviceshare.choice import WHOLE, Lack
-from volcano_py.state.cards.asked import ContainerAsks
+from volcano_py.plugins.deviceshare.choice import Lack
+from volcano_py.state.cards.asked import WHOLE, ContainerAsks, Sharing
 
 ALL_MEMORY: Final = 2**62
 """Where a container asks for all of a card: more than any amount."""
-NO_CARDS: Final = "node(s) had no GPUs to share"
 MIG_CARDS: Final = "node(s) had GPUs in mode mig, which is not supported"
 UNWANTED: Final = "node(s) had too few GPUs that the pod may use"
 TOO_FEW: Final = "node(s) had too few GPUs"
 TOO_SMALL: Final = "node(s) had too small GPUs"
-LACKS: Final[Mapping[Lack, str]] = MappingProxyType(
+_IN_USE: Final = "node(s) had too few GPUs that no pod uses"
+_LACKS: Final[Mapping[Sharing, Mapping[Lack, str]]] = MappingProxyType(
     {
-        Lack.USERS: "node(s) had too few GPUs that take another container",
-        Lack.APART: "node(s) had too few GPUs without a pod of the PodGroup",
-        Lack.MEMORY: "node(s) had too few GPUs with enough memory free",
-        Lack.CORES: "node(s) had too few GPUs with enough cores free",
+        Sharing.VGPU: {
+            Lack.USERS: "node(s) had too few GPUs that take another container",
+            Lack.APART: "node(s) had too few GPUs without a pod of the PodGroup",
+            Lack.MEMORY: "node(s) had too few GPUs with enough memory free",
+            Lack.CORES: "node(s) had too few GPUs with enough cores free",
+        },
+        Sharing.GPU_MEMORY: {
+            Lack.USERS: "node(s) had no GPU that takes another pod",
+            Lack.APART: "node(s) had no GPU without a pod of the PodGroup",
+            Lack.MEMORY: "node(s) had no GPU with enough memory free",
+            Lack.CORES: "node(s) had no GPU that no pod has to itself",
+        },
+        Sharing.GPU_NUMBER: dict.fromkeys((Lack.USERS, Lack.APART, Lack.MEMORY, Lack.CORES), _IN_USE),
     }
 )
+
+
+def no_cards(sharing: Sharing) -> str:
+    return f"node(s) had no {'' if sharing is Sharing.VGPU else 'healthy '}GPUs to share"
+
+
+def lacks(sharing: Sharing, lack: Lack) -> str:
+    """Too few cards of a node pass a test."""
+    return _LACKS[sharing][lack]
 
 
 def lacks_memory(asked: ContainerAsks, free: int, node: str) -> str:
@@ -44,6 +62,14 @@ def too_small(asked: ContainerAsks, memory: int, node: str) -> str:
     if asked.cards == 1:
         return f"{_asks(asked)}; the largest GPU that it may use has {memory} MB, on node {node}"
     return f"{_asks(asked)}; the {asked.cards} largest GPUs that it may use have {memory} MB or more, on node {node}"
+
+
+def in_use(asked: ContainerAsks, free: int, node: str) -> str:
+    """`The pod asks for 2 GPUs that no other pod uses; the most of these on a node is 1, on node n1`."""
+    return (
+        f"The pod asks for {asked.cards} {plural('GPU', asked.cards)} that no other pod uses; the most of these on a "
+        f"node is {free}, on node {node}"
+    )
 
 
 def _gpus(asked: ContainerAsks) -> str:
