@@ -112,6 +112,7 @@ ALL: Final = (
     CROWDED_TERMS,
     TERMS_IN_ALL,
     SERVICES,
+    CARDS,
     CPUS,
     NUMA_NODES,
     RESOURCES_ASKED,
