@@ -28,6 +28,17 @@ tiers:
 """
 
 
+_GEOMETRIES = """
+      deviceshare.KnownMigGeometries:
+      - models: [A100-SXM4-40GB]
+        allowedGeometries:
+        - {group: group1, geometries: [{name: 1g.5gb, memory: 5120, count: 7}]}
+        - group: group2
+          geometries: [{name: 2g.10gb, memory: 10240, count: 3}, {name: 1g.5gb, memory: 5120, count: 1}]
+"""
+_DIVIDED = "GPU-1,10,40960,NVIDIA-A100-SXM4-40GB,true,mig:"
+
+
 def sharing(memory: int, cores: int = 10) -> dict[str, Any]:
     """The fields of a pod's spec: a container with a part of one card."""
     limits = {"volcano.sh/vgpu-number": "1", "volcano.sh/vgpu-memory": str(memory), "volcano.sh/vgpu-cores": str(cores)}
@@ -35,8 +46,8 @@ def sharing(memory: int, cores: int = 10) -> dict[str, Any]:
     return {"containers": [container]}
 
 
-async def gpu_pool(cluster: Cluster, simulated_nodes: SimulatedNodes) -> NodePool:
-    """A node with two cards, whose sums alone would refuse nothing."""
+async def gpu_pool(cluster: Cluster, simulated_nodes: SimulatedNodes, cards: str = _CARDS) -> NodePool:
+    """A node with two cards, or these. Its sums alone would refuse nothing."""
     offers: dict[str, Any] = {
         "volcano.sh/vgpu-number": "99",
         "volcano.sh/vgpu-memory": "99999",
@@ -44,7 +55,7 @@ async def gpu_pool(cluster: Cluster, simulated_nodes: SimulatedNodes) -> NodePoo
     }
     pool = await simulated_nodes(1, **offers)
     await cluster.client.merge_patch(
-        f"/api/v1/nodes/{pool.names[0]}", {"metadata": {"annotations": {_REGISTER: _CARDS}}}
+        f"/api/v1/nodes/{pool.names[0]}", {"metadata": {"annotations": {_REGISTER: cards}}}
     )
     return pool
 
@@ -124,3 +135,35 @@ async def test_a_gang_shares_gpus_by_their_numbers_and_a_restart_knows_them(
     await namespace.wait_phases(Running=3)
     late = next(each for each in await namespace.pods() if each.name == "late")
     assert late.annotations["volcano.sh/gpu-index"] == "2"
+
+
+async def test_a_gang_gets_instances_of_a_divided_gpu_and_a_restart_knows_them(
+    installed: Cluster,
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    start_daemon: StartDaemon,
+    configure: Configure,
+) -> None:
+    """Three pods have the large instances. After a restart a fourth waits, until one of them has gone."""
+    await configure(CONFIGURATION.rstrip() + _GEOMETRIES)
+    daemon = await start_daemon()
+    pool = await gpu_pool(installed, simulated_nodes, _DIVIDED)
+    await namespace.apply(gang("train", 3, node_selector=pool.selector, **sharing(8000)))
+
+    pods = await namespace.wait_phases(Running=3)
+
+    written = {each.name: each.annotations[_IDS] for each in pods}
+    assert sorted(written.values()) == [f"GPU-1[group2-{place}],NVIDIA,10240,10:" for place in range(3)]
+
+    await daemon.stop()
+    await start_daemon()
+    await namespace.apply([pod("late", node_selector=pool.selector, **sharing(8000))])
+    await namespace.wait_event(
+        "FailedScheduling", "Pod/late", saying="had too few GPUs with a large enough MIG instance"
+    )
+
+    leaves = next(name for name, text in written.items() if "group2-1" in text)
+    await namespace.delete_pod(leaves)
+    await namespace.wait_phases(Running=3)
+    late = next(each for each in await namespace.pods() if each.name == "late")
+    assert late.annotations[_IDS] == "GPU-1[group2-1],NVIDIA,10240,10:"

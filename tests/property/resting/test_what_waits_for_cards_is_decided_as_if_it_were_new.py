@@ -52,6 +52,16 @@ class OfSharedCards(InAFullCluster):
         return sharing
 
 
+class OfDividedGpus(OfSharedCards):
+    """Some of the cards are divided into instances of 4 and 8, or of 16."""
+
+    def _node(self, name: str) -> Node:
+        made = super()._node(name)
+        text = made.metadata.annotations[REGISTER].replace("16,NVIDIA-A100,true,hami-core", "16,NVIDIA-A100,true,mig")
+        divided: Node = with_meta(made, annotations={REGISTER: text})
+        return divided
+
+
 class OfNumberedGpus(InAFullCluster):
     """Nodes have up to three GPUs by number, and most pods want a part of the memory of one."""
 
@@ -76,8 +86,14 @@ class OfNumberedGpus(InAFullCluster):
         return sharing
 
 
+GEOMETRIES: Final = (
+    "[{models: [A100], allowedGeometries: ["
+    "{group: g1, geometries: [{name: a, memory: 8, count: 1}, {name: b, memory: 4, count: 2}]}, "
+    "{group: g2, geometries: [{name: c, memory: 16, count: 1}]}]}]"
+)
 SHARING: Final = {
     OfSharedCards: "deviceshare.VGPUEnable: true, deviceshare.SchedulePolicy: binpack, deviceshare.ScheduleWeight: 10",
+    OfDividedGpus: f"deviceshare.VGPUEnable: true, deviceshare.KnownMigGeometries: {GEOMETRIES}",
     OfNumberedGpus: "deviceshare.GPUSharingEnable: true",
 }
 

@@ -22,6 +22,27 @@ PLENTY: Mapping[str, str] = {
 """What a node offers where only cards are to decide."""
 
 
+A100: Mapping[str, Any] = {
+    "models": ["A100-SXM4-40GB", "A100-PCIE-40GB"],
+    "allowedGeometries": [
+        {"group": "group1", "geometries": [{"name": "1g.5gb", "memory": 5120, "count": 7}]},
+        {
+            "group": "group2",
+            "geometries": [
+                {"name": "2g.10gb", "memory": 10240, "count": 3},
+                {"name": "1g.5gb", "memory": 5120, "count": 1},
+            ],
+        },
+        {"group": "group3", "geometries": [{"name": "3g.20gb", "memory": 20480, "count": 2}]},
+    ],
+}
+"""Instances that a GPU with MIG may have."""
+
+
+def mig_card(uuid: str, memory: int = 40960, *, users: int = 10) -> str:
+    return card(uuid, memory, users=users, kind="NVIDIA-A100-SXM4-40GB", mode="mig")
+
+
 def card(uuid: str, memory: int = 40960, *, users: int = 10, kind: str = "NVIDIA-A100", mode: str = "hami-core") -> str:
     """One record of a node's annotation."""
     return f"{uuid},{users},{memory},{kind},true,{mode}:"

@@ -7,7 +7,6 @@ annotation `volcano.sh/gpu-unhealthy-ids`, such as `0,2`, takes GPUs away. Those
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -41,10 +40,6 @@ def check_indexes(text: str) -> None:
     """Raises ValueError if a part of the list is no number of a GPU."""
     if text.strip() and not (len(text) <= _LONGEST and all(_is_index(part.strip()) for part in text.split(","))):
         raise ValueError(text)
-
-
-def write_indexes(cards: Iterable[Card]) -> str:
-    return ",".join(card.uuid for card in cards)
 
 
 def _is_index(text: str) -> bool:

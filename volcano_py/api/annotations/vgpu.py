@@ -40,11 +40,13 @@ class Card(msgspec.Struct, frozen=True, gc=False):
 
 
 class Device(msgspec.Struct, frozen=True, gc=False):
-    """What a container uses of a card: MB, and percent of its cores."""
+    """What a container uses of a card: MB, and percent of its cores; of one in mode `mig`, an instance such as
+    `group2-3`, which is written after the UUID: `GPU-1a[group2-3]`."""
 
     uuid: str
     memory: int
     cores: int
+    instance: str = ""
 
 
 def card_key(uuid: str) -> int:
@@ -89,7 +91,8 @@ def read_devices(text: str, most: int) -> list[Device]:
             memory, cores = _amount(fields[2], MOST_MEMORY), _amount(fields[3], 100)
         except ValueError:
             continue
-        found.append(Device(fields[0], memory, cores))
+        uuid, _, instance = fields[0].partition("[")
+        found.append(Device(uuid, memory, cores, instance.removesuffix("]")))
     return found
 
 
@@ -99,7 +102,8 @@ def write_devices(containers: Iterable[Sequence[Device]]) -> str:
 
 
 def _device_text(device: Device) -> str:
-    return f"{device.uuid},{_VENDOR},{device.memory},{device.cores}:"
+    instance = f"[{device.instance}]" if device.instance else ""
+    return f"{device.uuid}{instance},{_VENDOR},{device.memory},{device.cores}:"
 
 
 def _amount(text: str, most: int) -> int:

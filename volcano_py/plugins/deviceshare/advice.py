@@ -9,8 +9,9 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.views import Counts
 from volcano_py.plugins.deviceshare import wording
 from volcano_py.plugins.deviceshare.choice import Lack, Shelf
+from volcano_py.plugins.deviceshare.mig import MigShelf
 from volcano_py.plugins.deviceshare.node_cards import Grid, NodeCards
-from volcano_py.state.cards.asked import WHOLE, CardsAsked, Sharing
+from volcano_py.state.cards.asked import WHOLE, CardsAsked, ContainerAsks, Sharing
 from volcano_py.state.table.table import Rows
 
 
@@ -35,6 +36,17 @@ class Advice:
             sentences.append(wording.lacks_cores(busiest, *self._most(free, shelf, rows, busiest.cards)))
         if len(rows := refused.rows(wording.TOO_SMALL)):
             sentences.append(wording.too_small(largest, *self._most(shelf.total, shelf, rows, largest.cards)))
+        if shelf.mig is not None:
+            sentences += self._of_instances(shelf, shelf.mig, largest, refused)
+        return sentences
+
+    def _of_instances(self, shelf: Shelf, mig: MigShelf, asked: ContainerAsks, refused: Refused) -> list[str]:
+        sentences = []
+        if len(rows := refused.rows(wording.lacks(Sharing.VGPU, Lack.INSTANCE))):
+            sentences.append(wording.lacks_instance(asked, *self._most(mig.largest(), shelf, rows, asked.cards)))
+        if len(rows := refused.rows(wording.NO_INSTANCE)):
+            empty = MigShelf(mig.models, mig.model, np.zeros_like(mig.taken)).largest()
+            sentences.append(wording.no_instance(asked, *self._most(empty, shelf, rows, asked.cards)))
         return sentences
 
     def _most(self, amounts: Grid, shelf: Shelf, rows: Rows, cards: int) -> tuple[int, str]:

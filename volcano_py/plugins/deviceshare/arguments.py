@@ -9,6 +9,7 @@ from pydantic import ValidationInfo, field_validator, model_validator
 from volcano_py.config.arguments import Arguments, advise, argument
 from volcano_py.config.values import GoBool
 from volcano_py.plugins.deviceshare.choice import SCORING, Policy
+from volcano_py.plugins.deviceshare.mig import Models, read_models
 from volcano_py.state.cards.asked import Sharing
 
 _MISSING: Final = "Not supported yet: a file that sets it is invalid."
@@ -50,6 +51,12 @@ class DeviceShareArguments(Arguments):
     exclusive_rules: Any = argument(
         "deviceshare.GPUExclusiveRules", None, f"Labels of pods that do not share cards. {_MISSING}"
     )
+    mig: Any = argument(
+        "deviceshare.KnownMigGeometries",
+        None,
+        "Ours: which instances GPUs in mode `mig` may have, as in `nvidia.knownMigGeometries` of the ConfigMap that "
+        "Volcano reads. With `deviceshare.VGPUEnable`.",
+    )
     geometries_name: str = argument(
         "deviceshare.KnownGeometriesCMName", _GEOMETRIES[0], f"ConfigMap of MIG geometries. {_MISSING}"
     )
@@ -68,8 +75,16 @@ class DeviceShareArguments(Arguments):
     @classmethod
     def _not_read(cls, value: str) -> str:
         if value not in _GEOMETRIES:
-            raise ValueError("is not supported yet: no ConfigMap is read; remove it")
+            raise ValueError(
+                "is not supported yet: no ConfigMap is read; remove it, and write its nvidia.knownMigGeometries into "
+                "deviceshare.KnownMigGeometries"
+            )
         return value
+
+    @field_validator("mig")
+    @classmethod
+    def _is_read(cls, value: Any) -> Models:
+        return () if value is None else read_models(value)
 
     @field_validator("policy")
     @classmethod
@@ -86,6 +101,10 @@ class DeviceShareArguments(Arguments):
         if not on:
             advise(info, f"deviceshare has no effect: write one of {', '.join(self._ways())}, with the value true")
         return self
+
+    def models(self) -> Models:
+        """Of GPUs that are divided into instances."""
+        return self.mig or ()
 
     def sharing(self) -> Sharing | None:
         """How pods share GPUs; None: they do not."""

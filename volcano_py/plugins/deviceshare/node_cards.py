@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from volcano_py.api.annotations.vgpu import MIG, Card, card_key
 from volcano_py.api.names import VGPU_CORES, VGPU_MEMORY, VGPU_NUMBER
 from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.plugins.deviceshare.mig import NONE, Models, model_of
 from volcano_py.state.cards.asked import CardsAsked, Sharing
 from volcano_py.state.infos import NodeInfo
 
@@ -31,10 +32,12 @@ class NodeCards:
         users: [N, C] how many containers may share the card.
         memory: [N, C] MB.
         exists: [N, C]
-        is_mig: [N, C] divided by hardware, which is not supported.
+        model: [N, C] which of `models` it is, where it is divided by hardware; `mig.NONE` elsewhere.
+        is_unknown_mig: [N, C] divided by hardware, and of none of these models.
+        slots: the most instances that a model has in all its groups; 0: no card is divided.
     """
 
-    def __init__(self, cluster: ClusterCopy, sharing: Sharing) -> None:
+    def __init__(self, cluster: ClusterCopy, sharing: Sharing, models: Models = ()) -> None:
         cards = _cards(cluster, sharing)
         shape = len(cards), max(map(len, cards), default=0)
         at = np.array([(row, place) for row, found in enumerate(cards) for place in range(len(found))], dtype=np.intp)
@@ -54,16 +57,21 @@ class NodeCards:
         self._modes: dict[str, int] = {}
         self._mode = grid([self._modes.setdefault(card.mode, len(self._modes)) for card in flat])
         self.exists: CardMask = self.key >= 0
-        self.is_mig: CardMask = self.exists & (self._mode == self._modes.get(MIG, -1))
+        is_mig: CardMask = self.exists & (self._mode == self._modes.get(MIG, -1))
+        self.models = models
+        of_kind = np.array([*(model_of(models, kind) for kind in self._kinds), NONE], dtype=np.int64)
+        self.model: Grid = np.where(is_mig, of_kind[self._kind], NONE)
+        self.is_unknown_mig: CardMask = is_mig & (self.model == NONE)
+        self.slots = max((len(models[number].slots) for number in np.unique(self.model) if number != NONE), default=0)
 
     @property
     def nbytes(self) -> int:
         """Roughly."""
-        return 6 * self.key.nbytes
+        return 7 * self.key.nbytes
 
     def wanted(self, asked: CardsAsked) -> CardMask:
         """[N, C] the cards that will do for such a pod, whatever is free."""
-        wanted = self.exists & ~self.is_mig
+        wanted = self.exists & ~self.is_unknown_mig
         if asked.mode:
             wanted &= self._mode == self._modes.get(asked.mode, -1)
         if asked.uuids:

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 
+from volcano_py.api.annotations.vgpu import Device
 from volcano_py.api.reasons import Reason
 from volcano_py.config.flags import Flags
 from volcano_py.framework.cluster_copy import ClusterCopy
@@ -23,9 +25,10 @@ from volcano_py.framework.views import FITS, Codes, Counts, NodeView, Scores
 from volcano_py.plugins.deviceshare import wording, written
 from volcano_py.plugins.deviceshare.advice import Advice
 from volcano_py.plugins.deviceshare.arguments import DeviceShareArguments
-from volcano_py.plugins.deviceshare.choice import SCORING, Lack, Shelf, place, room
+from volcano_py.plugins.deviceshare.choice import SCORING, Lack, Shelf, Taken, place, room
+from volcano_py.plugins.deviceshare.mig import NONE
 from volcano_py.plugins.deviceshare.node_cards import NodeCards, cards_of
-from volcano_py.plugins.deviceshare.use import CardUse, parts_of
+from volcano_py.plugins.deviceshare.use import CardUse, Parts, parts_of
 from volcano_py.plugins.deviceshare.wishes import Wishes
 from volcano_py.state.cards.asked import RESOURCES, CardsAsked, Sharing
 from volcano_py.state.status import TaskStatus
@@ -48,6 +51,7 @@ class DeviceShare(Plugin):
         super().__init__(arguments, flags)
         self._given: DeviceShareArguments = arguments
         self._sharing, self._policy = self._given.sharing(), self._given.card_policy()
+        self._models_key = msgspec.json.encode(self._given.models())
         self._apart: frozenset[int] = frozenset()
         """Rows of classes whose pods are kept apart from others of their job."""
         self._jobs: dict[str, int] = {}
@@ -74,8 +78,9 @@ class DeviceShare(Plugin):
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
-        way = self._sharing or Sharing.VGPU
-        self._cards: NodeCards = ssn.nodes.kept.keep(("cards that are shared", way), lambda: NodeCards(ssn, way))
+        way, models = self._sharing or Sharing.VGPU, self._given.models()
+        key = "cards that are shared", way, self._models_key
+        self._cards: NodeCards = ssn.nodes.kept.keep(key, lambda: NodeCards(ssn, way, models))
         self._use = CardUse(ssn, self._cards)
         self._wishes = Wishes(ssn, self._cards)
         self._advice = Advice(ssn, self._cards)
@@ -159,15 +164,27 @@ class DeviceShare(Plugin):
         taken = place(shelf, asked, self._policy)
         if not taken.fits[0]:
             raise LookupError(f"{self._ssn.task_info(row).key}: no cards on node {self._ssn.nodes.names[node]}")
-        info, sharing = self._ssn.snapshot.nodes[node], asked.sharing
-        there = cards_of(info, sharing)
-        chosen = [
-            [(at, container.memory or there[at].memory, container.cores) for at in np.flatnonzero(cards[0]).tolist()]
-            for container, cards in zip(asked.containers, taken.cards, strict=True)
-        ]
-        self._use.choose(row, parts_of(node, (part for parts in chosen for part in parts)))
-        parts = [[(there[at], memory, cores) for at, memory, cores in of_one] for of_one in chosen]
-        self._ssn.findings.annotate(row, written.on_pod(sharing, info.name, parts, self._ssn.now))
+        parts, devices = self._parts(node, asked, taken)
+        self._use.choose(row, parts)
+        name = self._ssn.snapshot.nodes[node].name
+        self._ssn.findings.annotate(row, written.on_pod(asked.sharing, name, devices, self._ssn.now))
+
+    def _parts(self, node: int, asked: CardsAsked, taken: Taken) -> tuple[Parts, list[list[Device]]]:
+        """What one pod takes of the cards of the node, and how that is written, by container."""
+        there, model = cards_of(self._ssn.snapshot.nodes[node], asked.sharing), self._cards.model[node]
+        chosen, devices = [], []
+        for number, (container, cards) in enumerate(zip(asked.containers, taken.cards, strict=True)):
+            of_one = []
+            for at in np.flatnonzero(cards[0]).tolist():
+                slot, memory, instance = NONE, container.memory or there[at].memory, ""
+                if model[at] != NONE:
+                    slot = int(taken.slots[number][0, at])
+                    of_slot = self._cards.models[model[at]].slots[slot]
+                    memory, instance = of_slot.memory, of_slot.name
+                chosen.append((at, memory, container.cores, slot))
+                of_one.append(Device(there[at].uuid, memory, container.cores, instance))
+            devices.append(of_one)
+        return parts_of(node, chosen), devices
 
     # -- helpers -----------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.plugins.deviceshare.choice import Shelf
+from volcano_py.plugins.deviceshare.mig import NONE, MigShelf, bits
 from volcano_py.plugins.deviceshare.node_cards import CardMask, NodeCards
 from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
 from volcano_py.state.table.table import NOWHERE, Rows
@@ -22,25 +23,35 @@ THEN[TaskStatus.RELEASING], THEN[TaskStatus.PIPELINED] = False, True
 
 
 class Parts(msgspec.Struct, frozen=True, eq=False):
-    """The parts of cards [D] that a task holds on its node. `places` are positions of cards; one may occur twice."""
+    """The parts of cards [D] that a task holds on its node. `places` are positions of cards; one may occur twice.
+    `slots` are instances of cards that are divided, else `mig.NONE`."""
 
     node: int
     places: NDArray[np.intp]
     memory: NDArray[np.int64]
     cores: NDArray[np.int64]
+    slots: NDArray[np.int64]
 
 
 class _Sums:
-    """[N, C] what is in use of each card."""
+    """[N, C] what is in use of each card, and [N, C, S] how many parts are in each of its slots."""
 
-    def __init__(self, shape: tuple[int, int]) -> None:
+    def __init__(self, cards: NodeCards) -> None:
+        shape = cards.key.shape
         self.memory, self.cores, self.users = (np.zeros(shape, dtype=np.int64) for _ in range(3))
+        self.slots = np.zeros((*shape, cards.slots), dtype=np.int64)
 
     def add(self, parts: Parts, sign: int) -> None:
-        at = np.full_like(parts.places, parts.node), parts.places
+        self.add_all(np.full_like(parts.places, parts.node), parts, sign)
+
+    def add_all(self, nodes: NDArray[np.int64], parts: Parts, sign: int) -> None:
+        """Parts that are on nodes [D]."""
+        at = nodes, parts.places
         np.add.at(self.memory, at, sign * parts.memory)
         np.add.at(self.cores, at, sign * parts.cores)
         np.add.at(self.users, at, sign)
+        if len(divided := np.flatnonzero(parts.slots != NONE)):
+            np.add.at(self.slots, (nodes[divided], parts.places[divided], parts.slots[divided]), sign)
 
 
 class CardUse:
@@ -48,8 +59,7 @@ class CardUse:
 
     def __init__(self, cluster: ClusterCopy, cards: NodeCards) -> None:
         self._cluster, self._cards = cluster, cards
-        shape: tuple[int, int] = cards.key.shape
-        self._now, self._then = _Sums(shape), _Sums(shape)
+        self._now, self._then = _Sums(cards), _Sums(cards)
         self._groups: dict[int, tuple[_Sums, _Sums]] = {}
         """Row of a job whose pods are kept apart → what they use."""
         self._chosen: dict[int, Parts] = {}
@@ -70,7 +80,16 @@ class CardUse:
         if job is not None:
             now, then = self._group(job)
             shunned = (then.users[rows] > 0) if released else (now.users[rows] > 0) | (then.users[rows] > 0)
-        return Shelf(self._cards.memory[rows], self._cards.users[rows], memory, cores, users, wanted, shunned)
+        mig = self._mig(rows, sums) if self._cards.slots else None
+        return Shelf(self._cards.memory[rows], self._cards.users[rows], memory, cores, users, wanted, shunned, mig)
+
+    def _mig(self, rows: Rows, sums: list[_Sums]) -> MigShelf | None:
+        """Which instances are in use, where cards of these nodes are divided."""
+        model = self._cards.model[rows]
+        if not (model != NONE).any():
+            return None
+        taken = np.bitwise_or.reduce([bits(each.slots[rows]) for each in sums])
+        return MigShelf(self._cards.models, model, taken)
 
     def on_node(self, row: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """[C] memory, cores and users of each card of the node now."""
@@ -107,8 +126,7 @@ class CardUse:
         """What the pods of the job use."""
         found = self._groups.get(job)
         if found is None:
-            shape: tuple[int, int] = self._cards.key.shape
-            found = self._groups[job] = _Sums(shape), _Sums(shape)
+            found = self._groups[job] = _Sums(self._cards), _Sums(self._cards)
             for row in self._cluster.tasks_of_row(job).tolist():
                 if (parts := self._parts(row)) is not None:
                     for each, counts in zip(found, self._is_counted(row), strict=True):
@@ -134,11 +152,11 @@ class _Held:
     def __init__(self, cluster: ClusterCopy, cards: NodeCards) -> None:
         held, tasks = cluster.snapshot.cards, cluster.ledger.tasks
         self._status = tasks.status
-        if held is None:
-            self._tasks = self._nodes = self._memory = self._cores = np.zeros(0, dtype=np.int64)
+        rows = np.zeros(0, dtype=np.intp) if held is None else np.flatnonzero(held.task != NOWHERE)
+        if held is None or not len(rows):
+            self._tasks = self._nodes = self._memory = self._cores = self._slots = np.zeros(0, dtype=np.int64)
             self._places = np.zeros(0, dtype=np.intp)
             return
-        rows = np.flatnonzero(held.task != NOWHERE)
         rows = rows[np.argsort(held.task[rows], kind="stable")]
         rows = rows[tasks.node[held.task[rows]] != NOWHERE]
         nodes = tasks.node[held.task[rows]]
@@ -148,25 +166,34 @@ class _Held:
         self._places = is_card[known].argmax(axis=1) if known.any() else np.zeros(0, dtype=np.intp)
         self._memory = np.minimum(held.memory[rows][known], cards.memory[self._nodes, self._places])
         self._cores = held.cores[rows][known]
+        self._slots = _slots(cards, cards.model[self._nodes, self._places], held.instance[rows][known])
 
     def add_to(self, sums: _Sums, counts: NDArray[np.bool_]) -> None:
         """Add what tasks in these statuses hold."""
-        which = counts[self._status[self._tasks]]
-        at = self._nodes[which], self._places[which]
-        np.add.at(sums.memory, at, self._memory[which])
-        np.add.at(sums.cores, at, self._cores[which])
-        np.add.at(sums.users, at, 1)
+        which = np.flatnonzero(counts[self._status[self._tasks]])
+        sums.add_all(self._nodes[which], self._picked(which), 1)
 
     def of(self, row: int) -> Parts | None:
         """What the task holds; None for nothing."""
         begin, end = np.searchsorted(self._tasks, (row, row + 1)).tolist()
-        if begin == end:
-            return None
-        part = slice(begin, end)
-        return Parts(int(self._nodes[begin]), self._places[part], self._memory[part], self._cores[part])
+        return None if begin == end else self._picked(np.arange(begin, end))
+
+    def _picked(self, which: NDArray[np.intp]) -> Parts:
+        """As if they were on one node: that of the first."""
+        node = int(self._nodes[which[0]]) if len(which) else NOWHERE
+        columns = (each[which] for each in (self._places, self._memory, self._cores, self._slots))
+        return Parts(node, *columns)
 
 
-def parts_of(node: int, chosen: Iterable[tuple[int, int, int]]) -> Parts:
-    """The parts of (place, memory, cores) each."""
-    places, memory, cores = np.array([*chosen], dtype=np.int64).reshape(-1, 3).T
-    return Parts(node, places.astype(np.intp), memory, cores)
+def _slots(cards: NodeCards, model: NDArray[np.int64], instance: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[D] the slots with these names, of cards of these models. An unknown name is none."""
+    found = np.full(len(model), NONE, dtype=np.int64)
+    for at in np.flatnonzero((model != NONE) & (instance != NOWHERE)).tolist():
+        found[at] = cards.models[int(model[at])].keys.get(int(instance[at]), NONE)
+    return found
+
+
+def parts_of(node: int, chosen: Iterable[tuple[int, int, int, int]]) -> Parts:
+    """The parts of (place, memory, cores, slot) each."""
+    places, memory, cores, slots = np.array([*chosen], dtype=np.int64).reshape(-1, 4).T
+    return Parts(node, places.astype(np.intp), memory, cores, slots)

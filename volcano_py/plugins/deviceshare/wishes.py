@@ -8,7 +8,8 @@ from volcano_py.api.reasons import Reason
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes
 from volcano_py.plugins.deviceshare import wording
-from volcano_py.plugins.deviceshare.choice import Shelf, place
+from volcano_py.plugins.deviceshare.choice import Lack, Shelf, place
+from volcano_py.plugins.deviceshare.mig import MigShelf
 from volcano_py.plugins.deviceshare.node_cards import CardMask, NodeCards
 from volcano_py.state.cards.asked import CardsAsked
 
@@ -39,20 +40,24 @@ class Wishes:
     def _judge(self, asked: CardsAsked) -> Codes:
         cards, wanted = self._cards, self.wanted(asked)
         nothing = np.zeros_like(cards.memory)
-        empty = Shelf(cards.memory, cards.users, nothing, nothing, nothing, wanted)
+        mig = MigShelf(cards.models, cards.model, nothing) if cards.slots else None
+        empty = Shelf(cards.memory, cards.users, nothing, nothing, nothing, wanted, mig=mig)
+        lacks = place(empty, asked, None).lacks
         most = max(container.cards for container in asked.containers)
         reasons = [
             ~cards.exists.any(axis=1),
-            cards.is_mig.any(axis=1) & ~wanted.any(axis=1),
+            cards.is_unknown_mig.any(axis=1) & ~wanted.any(axis=1),
             cards.exists.sum(axis=1) < most,
             wanted.sum(axis=1) < most,
-            ~place(empty, asked, None).fits,
+            lacks == Lack.INSTANCE,
+            lacks != Lack.NOTHING,
         ]
         sentences = (
             wording.no_cards(asked.sharing),
             wording.MIG_CARDS,
             wording.TOO_FEW,
             wording.UNWANTED,
+            wording.NO_INSTANCE,
             wording.TOO_SMALL,
         )
         refusals = [self._ssn.refusal(Reason.NODES_REFUSE, sentence, resolvable=False) for sentence in sentences]

@@ -12,7 +12,8 @@ from volcano_py.state.cards.asked import WHOLE, ContainerAsks, Sharing
 
 ALL_MEMORY: Final = 2**62
 """Where a container asks for all of a card: more than any amount."""
-MIG_CARDS: Final = "node(s) had GPUs in mode mig, which is not supported"
+MIG_CARDS: Final = "node(s) had GPUs in mode mig, of no model in deviceshare.KnownMigGeometries"
+NO_INSTANCE: Final = "node(s) had GPUs without MIG instances of that size"
 UNWANTED: Final = "node(s) had too few GPUs that the pod may use"
 TOO_FEW: Final = "node(s) had too few GPUs"
 TOO_SMALL: Final = "node(s) had too small GPUs"
@@ -24,14 +25,16 @@ _LACKS: Final[Mapping[Sharing, Mapping[Lack, str]]] = MappingProxyType(
             Lack.APART: "node(s) had too few GPUs without a pod of the PodGroup",
             Lack.MEMORY: "node(s) had too few GPUs with enough memory free",
             Lack.CORES: "node(s) had too few GPUs with enough cores free",
+            Lack.INSTANCE: "node(s) had too few GPUs with a large enough MIG instance free",
         },
         Sharing.GPU_MEMORY: {
             Lack.USERS: "node(s) had no GPU that takes another pod",
             Lack.APART: "node(s) had no GPU without a pod of the PodGroup",
             Lack.MEMORY: "node(s) had no GPU with enough memory free",
             Lack.CORES: "node(s) had no GPU that no pod has to itself",
+            Lack.INSTANCE: "node(s) had no GPU with an instance free",
         },
-        Sharing.GPU_NUMBER: dict.fromkeys((Lack.USERS, Lack.APART, Lack.MEMORY, Lack.CORES), _IN_USE),
+        Sharing.GPU_NUMBER: dict.fromkeys([lack for lack in Lack if lack is not Lack.NOTHING], _IN_USE),
     }
 )
 
@@ -62,6 +65,17 @@ def too_small(asked: ContainerAsks, memory: int, node: str) -> str:
     if asked.cards == 1:
         return f"{_asks(asked)}; the largest GPU that it may use has {memory} MB, on node {node}"
     return f"{_asks(asked)}; the {asked.cards} largest GPUs that it may use have {memory} MB or more, on node {node}"
+
+
+def lacks_instance(asked: ContainerAsks, memory: int, node: str) -> str:
+    """`…; the largest MIG instance that is free on a GPU has 5120 MB, on node n1`."""
+    largest = f"the largest MIG instance that is free on {_gpus(asked)} has {memory} MB"
+    return f"{_asks(asked)}; {largest}, on node {node}"
+
+
+def no_instance(asked: ContainerAsks, memory: int, node: str) -> str:
+    """`…; the largest MIG instance of a GPU has 20480 MB, on node n1`."""
+    return f"{_asks(asked)}; the largest MIG instance of {_gpus(asked)} has {memory} MB, on node {node}"
 
 
 def in_use(asked: ContainerAsks, free: int, node: str) -> str:

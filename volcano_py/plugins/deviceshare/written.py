@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from volcano_py.api import names
-from volcano_py.api.annotations.gpu_index import write_indexes
-from volcano_py.api.annotations.vgpu import Card, Device, write_devices
+from volcano_py.api.annotations.vgpu import Device, write_devices
 from volcano_py.state.cards.asked import Sharing
 
 _ALLOCATING: Final = "allocating"
@@ -15,15 +14,12 @@ _ALLOCATING: Final = "allocating"
 _NANOS: Final = 1_000_000_000
 
 
-def on_pod(
-    sharing: Sharing, node: str, parts: Sequence[Sequence[tuple[Card, int, int]]], now: float
-) -> Mapping[str, str]:
-    """Annotations. `parts`: card, memory and cores, by container. `now`: seconds since the epoch."""
+def on_pod(sharing: Sharing, node: str, devices: Sequence[Sequence[Device]], now: float) -> Mapping[str, str]:
+    """Annotations. `devices`: by container. `now`: seconds since the epoch."""
     if sharing is not Sharing.VGPU:
-        cards = [card for of_one in parts for card, _, _ in of_one]
-        return {names.GPU_TIME: str(int(now * _NANOS)), names.GPU_INDEX: write_indexes(cards)}
-    text = write_devices([Device(card.uuid, memory, cores) for card, memory, cores in of_one] for of_one in parts)
-    seconds = str(int(now))
+        indexes = ",".join(device.uuid for of_one in devices for device in of_one)
+        return {names.GPU_TIME: str(int(now * _NANOS)), names.GPU_INDEX: indexes}
+    text, seconds = write_devices(devices), str(int(now))
     return {
         names.VGPU_NODE: node,
         names.VGPU_TIME: seconds,

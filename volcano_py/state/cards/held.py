@@ -26,11 +26,13 @@ class HeldTable(Table):
     card: NDArray[np.int64]
     memory: NDArray[np.int64]
     cores: NDArray[np.int64]
+    instance: NDArray[np.int64]
     columns = {
         "task": Column(np.int32, NOWHERE),
         "card": Column(np.int64),  # `Card.key`
         "memory": Column(np.int64),  # MB; more than the card has: all of it
         "cores": Column(np.int64),  # percent
+        "instance": Column(np.int64, NOWHERE),  # `card_key` of its name, on cards that are divided
     }
 
 
@@ -50,11 +52,11 @@ class HeldCards:
         if not text:
             return
         rows = self._rows[task] = []
-        for card, memory, cores in _parts(text, asked):
+        for card, memory, cores, instance in _parts(text, asked):
             row = self._table.new_row()
             columns = self._table.change(row)
             columns.task[row], columns.card[row] = task, card
-            columns.memory[row], columns.cores[row] = memory, cores
+            columns.memory[row], columns.cores[row], columns.instance[row] = memory, cores, instance
             rows.append(row)
 
     def put_as_written(self, task: int, pod: Pod, asked: CardsAsked | None) -> None:
@@ -72,12 +74,16 @@ class HeldCards:
         return self._table.copy(former) if self._table.size else None
 
 
-def _parts(text: str, asked: CardsAsked) -> list[tuple[int, int, int]]:
-    """Card, memory and cores of each part. Numbers of GPUs say nothing of amounts: these are what the pod asks for."""
+def _parts(text: str, asked: CardsAsked) -> list[tuple[int, int, int, int]]:
+    """Card, memory, cores and instance of each part. Numbers of GPUs say nothing of amounts: these are what the pod
+    asks for."""
     if asked.sharing is Sharing.VGPU:
-        return [(card_key(each.uuid), each.memory, each.cores) for each in read_devices(text, asked.cards)]
+        return [
+            (card_key(each.uuid), each.memory, each.cores, card_key(each.instance) if each.instance else NOWHERE)
+            for each in read_devices(text, asked.cards)
+        ]
     return [
-        (index, container.memory or MOST_MEMORY, container.cores)
+        (index, container.memory or MOST_MEMORY, container.cores, NOWHERE)
         for container in asked.containers
         for index in read_indexes(text)[: container.cards]
     ]

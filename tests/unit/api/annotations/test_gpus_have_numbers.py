@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from volcano_py.api.annotations.gpu_index import cards_by_number, read_indexes, write_indexes
+from volcano_py.api.annotations.gpu_index import cards_by_number, read_indexes
 from volcano_py.api.annotations.of_nodes import unreadable_of_node
 from volcano_py.api.objects import ObjectMeta
 
@@ -14,7 +14,6 @@ UNHEALTHY = "volcano.sh/gpu-unhealthy-ids"
 def test_gpus_of_a_node_have_equal_parts_of_its_memory() -> None:
     cards = cards_by_number(3, 32001, frozenset({1, 7}))
     assert [(card.uuid, card.key, card.memory) for card in cards] == [("0", 0, 10667), ("2", 2, 10667)]
-    assert write_indexes(cards) == "0,2"
 
 
 @pytest.mark.parametrize("number", [0, 129, 2**60])

@@ -24,7 +24,7 @@ UNWANTED = "node(s) had too few GPUs that the pod may use"
 TOO_FEW = "node(s) had too few GPUs"
 TOO_SMALL = "node(s) had too small GPUs"
 NO_CARDS = "node(s) had no GPUs to share"
-MIG = "node(s) had GPUs in mode mig, which is not supported"
+MIG = "node(s) had GPUs in mode mig, of no model in deviceshare.KnownMigGeometries"
 
 
 def session(*objects: Node | Pod, policy: str = "", weight: float = 0) -> Opened:
