@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.session import Session
@@ -39,10 +41,7 @@ class Wishes:
 
     def _judge(self, asked: CardsAsked) -> Codes:
         cards, wanted = self._cards, self.wanted(asked)
-        nothing = np.zeros_like(cards.memory)
-        mig = MigShelf(cards.models, cards.model, nothing) if cards.slots else None
-        empty = Shelf(cards.memory, cards.users, nothing, nothing, nothing, wanted, mig=mig)
-        lacks = place(empty, asked, None).lacks
+        lacks = self._lacks_of_empty(asked)
         most = max(container.cards for container in asked.containers)
         reasons = [
             ~cards.exists.any(axis=1),
@@ -62,3 +61,15 @@ class Wishes:
         )
         refusals = [self._ssn.refusal(Reason.NODES_REFUSE, sentence, resolvable=False) for sentence in sentences]
         return np.select(reasons, refusals, FITS).astype(np.int32)
+
+    def _lacks_of_empty(self, asked: CardsAsked) -> NDArray[np.int8]:
+        """[N] what empty nodes lack for one of the containers. Whether all find their cards together depends on which
+        cards the first ones get, and that on which are in use."""
+        cards, nothing = self._cards, np.zeros_like(self._cards.memory)
+        lacks = np.zeros(len(nothing), dtype=np.int8)
+        for container in asked.containers:
+            mig = MigShelf(cards.models, cards.model, nothing) if cards.slots else None
+            empty = Shelf(cards.memory, cards.users, nothing, nothing, nothing, self.wanted(asked), mig=mig)
+            alone = replace(asked, containers=(container,))
+            lacks = np.where(lacks == Lack.NOTHING, place(empty, alone, None).lacks, lacks)
+        return lacks
