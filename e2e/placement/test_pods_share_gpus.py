@@ -167,3 +167,31 @@ async def test_a_gang_gets_instances_of_a_divided_gpu_and_a_restart_knows_them(
     await namespace.wait_phases(Running=3)
     late = next(each for each in await namespace.pods() if each.name == "late")
     assert late.annotations[_IDS] == "GPU-1[group2-1],NVIDIA,10240,10:"
+
+
+async def test_pods_of_an_exclusive_rule_share_no_gpu_after_a_restart_either(
+    installed: Cluster,
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    start_daemon: StartDaemon,
+    configure: Configure,
+) -> None:
+    """Two pods have the two cards. After a restart a third of the rule waits, and one of no rule does not."""
+    await configure(CONFIGURATION.rstrip() + "\n      deviceshare.GPUExclusiveRules: [{app: train}]\n")
+    daemon = await start_daemon()
+    pool = await gpu_pool(installed, simulated_nodes)
+    labels = {"app": "train"}
+    await namespace.apply(
+        [pod(name, node_selector=pool.selector, labels=labels, **sharing(1000)) for name in ("p0", "p1")]
+    )
+    pods = await namespace.wait_phases(Running=2)
+    assert {each.annotations[_IDS][:5] for each in pods} == {"GPU-1", "GPU-2"}
+
+    await daemon.stop()
+    await start_daemon()
+    await namespace.apply([pod("late", node_selector=pool.selector, labels=labels, **sharing(1))])
+    await namespace.wait_event(
+        "FailedScheduling", "Pod/late", saying="without a pod that an exclusive rule keeps apart"
+    )
+    await namespace.apply([pod("other", node_selector=pool.selector, **sharing(1))])
+    await namespace.wait_phases(Running=3, Pending=1)

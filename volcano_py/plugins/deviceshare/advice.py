@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from volcano_py.framework.placement.refused import Refused
@@ -21,8 +23,8 @@ class Advice:
     def __init__(self, ssn: Session, cards: NodeCards) -> None:
         self._ssn, self._cards = ssn, cards
 
-    def of(self, shelf: Shelf, asked: CardsAsked, refused: Refused) -> list[str]:
-        """Sentences; `shelf` has all nodes."""
+    def of(self, shelf: Shelf, asked: CardsAsked, refused: Refused, rules: Sequence[str]) -> list[str]:
+        """Sentences; `shelf` has all nodes, `rules` are those that keep the pod apart from others."""
         if asked.sharing is Sharing.GPU_NUMBER:
             return self._of_number(shelf, asked, refused)
         largest = max(asked.containers, key=lambda container: container.memory or wording.ALL_MEMORY)
@@ -36,6 +38,8 @@ class Advice:
             sentences.append(wording.lacks_cores(busiest, *self._most(free, shelf, rows, busiest.cards)))
         if len(rows := refused.rows(wording.TOO_SMALL)):
             sentences.append(wording.too_small(largest, *self._most(shelf.total, shelf, rows, largest.cards)))
+        if rules and len(refused.rows(wording.lacks(asked.sharing, Lack.APART, by_rule=True))):
+            sentences.append(wording.kept_apart(rules))
         if shelf.mig is not None:
             sentences += self._of_instances(shelf, shelf.mig, largest, refused)
         return sentences

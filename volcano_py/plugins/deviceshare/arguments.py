@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
 from volcano_py.config.arguments import Arguments, advise, argument
 from volcano_py.config.values import GoBool
+from volcano_py.plugins.deviceshare.apart import Rules, read_rules
 from volcano_py.plugins.deviceshare.choice import SCORING, Policy
 from volcano_py.plugins.deviceshare.mig import Models, read_models
 from volcano_py.state.cards.asked import Sharing
@@ -49,7 +51,10 @@ class DeviceShareArguments(Arguments):
         "deviceshare.AscendHAMiVNPUEnable", False, f"Parts of Ascend NPUs, by HAMi. {_MISSING}"
     )
     exclusive_rules: Any = argument(
-        "deviceshare.GPUExclusiveRules", None, f"Labels of pods that do not share cards. {_MISSING}"
+        "deviceshare.GPUExclusiveRules",
+        None,
+        "Maps of labels, such as `[{app: train}, {team: a, tier: x}]`: no two pods that have all labels of a map share "
+        "a card. With `deviceshare.VGPUEnable`, and not on cards that are divided.",
     )
     mig: Any = argument(
         "deviceshare.KnownMigGeometries",
@@ -64,7 +69,7 @@ class DeviceShareArguments(Arguments):
         "deviceshare.KnownGeometriesCMNamespace", _GEOMETRIES[1], f"Its namespace. {_MISSING}"
     )
 
-    @field_validator("node_lock", "mind_cluster", "ascend_hami", "exclusive_rules")
+    @field_validator("node_lock", "mind_cluster", "ascend_hami")
     @classmethod
     def _off(cls, value: Any) -> Any:
         if value:
@@ -80,6 +85,11 @@ class DeviceShareArguments(Arguments):
                 "deviceshare.KnownMigGeometries"
             )
         return value
+
+    @field_validator("exclusive_rules")
+    @classmethod
+    def _are_read(cls, value: Any) -> Sequence[Mapping[str, str]]:
+        return read_rules(value)
 
     @field_validator("mig")
     @classmethod
@@ -105,6 +115,10 @@ class DeviceShareArguments(Arguments):
     def models(self) -> Models:
         """Of GPUs that are divided into instances."""
         return self.mig or ()
+
+    def rules(self) -> Rules:
+        """Of pods that do not share cards."""
+        return Rules(self.exclusive_rules or () if self.vgpu else ())
 
     def sharing(self) -> Sharing | None:
         """How pods share GPUs; None: they do not."""

@@ -50,7 +50,7 @@ class Shelf(msgspec.Struct, eq=False):
     """The cards [K, C] of K nodes, and what is in use of them; `place` adds to that.
 
     `wanted` are those that will do whatever is free, `shunned` those with a pod that this one is kept apart from.
-    `mig`: where cards are divided into instances.
+    `lonely` are those on which it is kept apart from others of its class. `mig`: where cards are divided.
     """
 
     total: Grid
@@ -60,6 +60,7 @@ class Shelf(msgspec.Struct, eq=False):
     users: Grid
     wanted: CardMask
     shunned: CardMask | None = None
+    lonely: CardMask | None = None
     mig: MigShelf | None = None
 
 
@@ -110,8 +111,8 @@ def place(shelf: Shelf, asked: CardsAsked, policy: Policy | None, among: NDArray
     if among is not None:
         placed &= among
     _undo(shelf, before, ~placed)
-    if shelf.shunned is not None:
-        shelf.shunned = shelf.shunned | (np.logical_or.reduce(cards) & placed[:, None])
+    if shelf.shunned is not None and shelf.lonely is not None:
+        shelf.shunned = shelf.shunned | (np.logical_or.reduce(cards) & placed[:, None] & shelf.lonely)
     return Taken(lacks, cards, np.floor(score + 0.5), slots)
 
 

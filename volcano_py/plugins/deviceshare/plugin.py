@@ -24,6 +24,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView, Scores
 from volcano_py.plugins.deviceshare import wording, written
 from volcano_py.plugins.deviceshare.advice import Advice
+from volcano_py.plugins.deviceshare.apart import Apart, KeptApart
 from volcano_py.plugins.deviceshare.arguments import DeviceShareArguments
 from volcano_py.plugins.deviceshare.choice import SCORING, Lack, Shelf, Taken, place, room
 from volcano_py.plugins.deviceshare.mig import NONE
@@ -52,10 +53,8 @@ class DeviceShare(Plugin):
         self._given: DeviceShareArguments = arguments
         self._sharing, self._policy = self._given.sharing(), self._given.card_policy()
         self._models_key = msgspec.json.encode(self._given.models())
-        self._apart: frozenset[int] = frozenset()
-        """Rows of classes whose pods are kept apart from others of their job."""
-        self._jobs: dict[str, int] = {}
-        """Variant of a class → the row of the job whose pods are kept apart."""
+        self._rules = self._given.rules()
+        self._apart = KeptApart(self._rules)
 
     def card_resources(self) -> frozenset[str]:
         if self._sharing is None or not self.flags.allow("predicate"):
@@ -63,25 +62,18 @@ class DeviceShare(Plugin):
         return RESOURCES[self._sharing]
 
     def has_variants(self, cluster: ClusterCopy) -> bool:
-        known = (each for each in cluster.snapshot.classes if each is not None) if self._sharing is Sharing.VGPU else ()
-        self._apart = frozenset(each.row for each in known if each.cards is not None and each.cards.apart)
-        return bool(self._apart)
+        return self._sharing is Sharing.VGPU and self._apart.look_at(cluster)
 
     def task_variants(self, cluster: ClusterCopy, job_row: int, rows: Rows) -> Sequence[str] | None:
-        """Pods that are kept apart are of the class of their job: where the others are decides."""
-        classes = cluster.ledger.tasks.task_class[rows].tolist()
-        if self._apart.isdisjoint(classes):
-            return None
-        job = cluster.snapshot.job_keys[job_row]
-        self._jobs[job] = job_row
-        return [job if row in self._apart else "" for row in classes]
+        """Pods that are kept apart are of the class of their job or rules: where the others are decides."""
+        return self._apart.variants(cluster, job_row, rows)
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
         way, models = self._sharing or Sharing.VGPU, self._given.models()
         key = "cards that are shared", way, self._models_key
         self._cards: NodeCards = ssn.nodes.kept.keep(key, lambda: NodeCards(ssn, way, models))
-        self._use = CardUse(ssn, self._cards)
+        self._use = CardUse(ssn, self._cards, self._rules)
         self._wishes = Wishes(ssn, self._cards)
         self._advice = Advice(ssn, self._cards)
 
@@ -91,7 +83,7 @@ class DeviceShare(Plugin):
         codes = self.predicate_for_good(task_class, view)
         if (asked := self._asked(task_class)) is not None and len(open_nodes := np.flatnonzero(codes == FITS)):
             shelf = self._shelf(task_class, asked, view.rows[open_nodes], released=view.released)
-            codes[open_nodes] = self._codes_of_lacks(asked.sharing)[place(shelf, asked, self._policy).lacks]
+            codes[open_nodes] = self._codes_of_lacks(task_class, asked)[place(shelf, asked, self._policy).lacks]
         return codes
 
     def predicate_for_good(self, task_class: TaskClass, view: NodeView) -> Codes:
@@ -118,7 +110,8 @@ class DeviceShare(Plugin):
         if asked is None:
             return []
         everywhere = np.arange(len(self._cards.key))
-        return self._advice.of(self._shelf(task_class, asked, everywhere, released=False), asked, refused)
+        rules = [self._rules.text(number) for number in self._apart_of(task_class).rules]
+        return self._advice.of(self._shelf(task_class, asked, everywhere, released=False), asked, refused, rules)
 
     def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
         """100 points for each card at most, of the cards that the pod would get, times the weight."""
@@ -194,11 +187,15 @@ class DeviceShare(Plugin):
         return asked if asked is not None and asked.containers and asked.sharing is self._sharing else None
 
     def _shelf(self, task_class: TaskClass, asked: CardsAsked, rows: Rows, *, released: bool) -> Shelf:
-        job = self._jobs.get(task_class.variant.get(self.name, ""))
-        return self._use.shelf(rows, self._wishes.wanted(asked)[rows], job, released=released)
+        wanted = self._wishes.wanted(asked)[rows]
+        return self._use.shelf(rows, wanted, self._apart_of(task_class), released=released)
 
-    def _codes_of_lacks(self, sharing: Sharing) -> Codes:
+    def _apart_of(self, task_class: TaskClass) -> Apart:
+        return self._apart.of(task_class.variant.get(self.name, ""))
+
+    def _codes_of_lacks(self, task_class: TaskClass, asked: CardsAsked) -> Codes:
         """The refusal of each lack, by its number. Such refusals end as pods leave."""
-        sentences = [wording.lacks(sharing, lack) for lack in Lack if lack is not Lack.NOTHING]
+        by_rule = bool(self._apart_of(task_class).rules)
+        sentences = [wording.lacks(asked.sharing, lack, by_rule=by_rule) for lack in Lack if lack is not Lack.NOTHING]
         codes = [self._ssn.refusal(Reason.NODES_REFUSE, sentence, transient=True) for sentence in sentences]
         return np.array([FITS, *codes], dtype=np.int32)

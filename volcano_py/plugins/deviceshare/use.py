@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.plugins.deviceshare.apart import Apart, GroupKey, Rules
 from volcano_py.plugins.deviceshare.choice import Shelf
 from volcano_py.plugins.deviceshare.mig import NONE, MigShelf, bits
 from volcano_py.plugins.deviceshare.node_cards import CardMask, NodeCards
@@ -54,14 +55,24 @@ class _Sums:
             np.add.at(self.slots, (nodes[divided], parts.places[divided], parts.slots[divided]), sign)
 
 
+class _Users:
+    """[N, C] how many parts pods of one group have of each card."""
+
+    def __init__(self, cards: NodeCards) -> None:
+        self.users = np.zeros_like(cards.key)
+
+    def add(self, parts: Parts, sign: int) -> None:
+        np.add.at(self.users, (np.full_like(parts.places, parts.node), parts.places), sign)
+
+
 class CardUse:
     """Sums of whole numbers, so that what is undone leaves no trace. Devices of unknown cards count nowhere."""
 
-    def __init__(self, cluster: ClusterCopy, cards: NodeCards) -> None:
-        self._cluster, self._cards = cluster, cards
+    def __init__(self, cluster: ClusterCopy, cards: NodeCards, rules: Rules | None = None) -> None:
+        self._cluster, self._cards, self._rules = cluster, cards, rules or Rules()
         self._now, self._then = _Sums(cards), _Sums(cards)
-        self._groups: dict[int, tuple[_Sums, _Sums]] = {}
-        """Row of a job whose pods are kept apart → what they use."""
+        self._groups: dict[GroupKey, tuple[_Users, _Users]] = {}
+        """Pods that are kept apart → what they use."""
         self._chosen: dict[int, Parts] = {}
         """By task row, of tasks that were placed in this cycle."""
         self._counted: dict[int, tuple[bool, bool]] = {}
@@ -70,18 +81,29 @@ class CardUse:
         for sums, counts in ((self._now, NOW), (self._then, THEN)):
             self._held.add_to(sums, counts)
 
-    def shelf(self, rows: Rows, wanted: CardMask, job: int | None, *, released: bool) -> Shelf:
-        """The cards of nodes `rows` [K] with `wanted` [K, C]. `job`: the row of the one whose pods are kept apart."""
+    def shelf(self, rows: Rows, wanted: CardMask, apart: Apart, *, released: bool) -> Shelf:
+        """The cards of nodes `rows` [K] with `wanted` [K, C], for a pod that is kept apart from these."""
         sums = [self._then] if released else [self._now, self._then]
         memory, cores, users = (
             np.maximum.reduce([getattr(each, name)[rows] for each in sums]) for name in ("memory", "cores", "users")
         )
-        shunned = None
-        if job is not None:
-            now, then = self._group(job)
-            shunned = (then.users[rows] > 0) if released else (now.users[rows] > 0) | (then.users[rows] > 0)
         mig = self._mig(rows, sums) if self._cards.slots else None
-        return Shelf(self._cards.memory[rows], self._cards.users[rows], memory, cores, users, wanted, shunned, mig)
+        total, most_users = self._cards.memory[rows], self._cards.users[rows]
+        shunned, lonely = self._shunned(rows, apart, released=released)
+        return Shelf(total, most_users, memory, cores, users, wanted, shunned, lonely, mig)
+
+    def _shunned(self, rows: Rows, apart: Apart, *, released: bool) -> tuple[CardMask | None, CardMask | None]:
+        """[K, C] cards with a pod that this one is kept apart from, and those on which it is; None if it shares any."""
+        if not apart.keys:
+            return None, None
+        is_whole = self._cards.model[rows] == NONE
+        lonely = is_whole if apart.job is None else np.ones_like(is_whole)
+        shunned = np.zeros_like(is_whole)
+        for key in apart.keys:
+            now, then = self._group(key)
+            there = (then.users[rows] > 0) if released else (now.users[rows] > 0) | (then.users[rows] > 0)
+            shunned |= there if key[0] == "job" else there & is_whole
+        return shunned, lonely
 
     def _mig(self, rows: Rows, sums: list[_Sums]) -> MigShelf | None:
         """Which instances are in use, where cards of these nodes are divided."""
@@ -110,9 +132,10 @@ class CardUse:
             return
         status = int(self._cluster.ledger.tasks.status[row])
         before, after = self._is_counted(row), (bool(NOW[status]), bool(THEN[status]))
-        sums = [(self._now, self._then)]
-        if (group := self._groups.get(job)) is not None:
-            sums.append(group)
+        sums: list[tuple[_Sums | _Users, _Sums | _Users]] = [(self._now, self._then)]
+        if self._groups:
+            keys = Apart(job, self._rules_of(row)).keys
+            sums += [self._groups[key] for key in keys if key in self._groups]
         for pair in sums:
             for each, was, is_now in zip(pair, before, after, strict=True):
                 if was != is_now:
@@ -122,17 +145,29 @@ class CardUse:
             self._chosen.pop(row, None)
             del self._counted[row]
 
-    def _group(self, job: int) -> tuple[_Sums, _Sums]:
-        """What the pods of the job use."""
-        found = self._groups.get(job)
+    def _group(self, key: GroupKey) -> tuple[_Users, _Users]:
+        """What these pods use."""
+        found = self._groups.get(key)
         if found is None:
-            found = self._groups[job] = _Sums(self._cards), _Sums(self._cards)
-            for row in self._cluster.tasks_of_row(job).tolist():
+            found = self._groups[key] = _Users(self._cards), _Users(self._cards)
+            for row in self._members(key):
                 if (parts := self._parts(row)) is not None:
                     for each, counts in zip(found, self._is_counted(row), strict=True):
                         if counts:
                             each.add(parts, 1)
         return found
+
+    def _members(self, key: GroupKey) -> Iterable[int]:
+        """Rows of the tasks, at least of those that have cards."""
+        kind, number = key
+        if kind == "job":
+            return [*map(int, self._cluster.tasks_of_row(number))]
+        having = {*self._held.tasks(), *self._chosen}
+        return [row for row in having if number in self._rules_of(row)]
+
+    def _rules_of(self, row: int) -> tuple[int, ...]:
+        info = self._cluster.snapshot.tasks[row] if len(self._rules) else None
+        return () if info is None else self._rules.of(info.labels)
 
     def _parts(self, row: int) -> Parts | None:
         chosen = self._chosen.get(row)
@@ -167,6 +202,11 @@ class _Held:
         self._memory = np.minimum(held.memory[rows][known], cards.memory[self._nodes, self._places])
         self._cores = held.cores[rows][known]
         self._slots = _slots(cards, cards.model[self._nodes, self._places], held.instance[rows][known])
+
+    def tasks(self) -> list[int]:
+        """Their rows."""
+        rows: list[int] = np.unique(self._tasks).tolist()
+        return rows
 
     def add_to(self, sums: _Sums, counts: NDArray[np.bool_]) -> None:
         """Add what tasks in these statuses hold."""

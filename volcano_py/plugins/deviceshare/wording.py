@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -18,6 +18,7 @@ UNWANTED: Final = "node(s) had too few GPUs that the pod may use"
 TOO_FEW: Final = "node(s) had too few GPUs"
 TOO_SMALL: Final = "node(s) had too small GPUs"
 _IN_USE: Final = "node(s) had too few GPUs that no pod uses"
+_BY_RULE: Final = "node(s) had too few GPUs without a pod that an exclusive rule keeps apart"
 _LACKS: Final[Mapping[Sharing, Mapping[Lack, str]]] = MappingProxyType(
     {
         Sharing.VGPU: {
@@ -43,9 +44,15 @@ def no_cards(sharing: Sharing) -> str:
     return f"node(s) had no {'' if sharing is Sharing.VGPU else 'healthy '}GPUs to share"
 
 
-def lacks(sharing: Sharing, lack: Lack) -> str:
-    """Too few cards of a node pass a test."""
-    return _LACKS[sharing][lack]
+def lacks(sharing: Sharing, lack: Lack, *, by_rule: bool = False) -> str:
+    """Too few cards of a node pass a test. `by_rule`: an exclusive rule keeps the pod apart from others."""
+    return _BY_RULE if by_rule and lack is Lack.APART else _LACKS[sharing][lack]
+
+
+def kept_apart(rules: Sequence[str]) -> str:
+    """`The pod has the labels team=a,tier=x, and by deviceshare.GPUExclusiveRules no two such pods share a GPU`."""
+    labels = " and ".join(rules)
+    return f"The pod has the labels {labels}, and by deviceshare.GPUExclusiveRules no two such pods share a GPU"
 
 
 def lacks_memory(asked: ContainerAsks, free: int, node: str) -> str:

@@ -37,7 +37,6 @@ def test_volcanos_own_example_is_read() -> None:
         ("deviceshare.NodeLockEnable", True),
         ("deviceshare.AscendMindClusterVNPUEnable", True),
         ("deviceshare.AscendHAMiVNPUEnable", True),
-        ("deviceshare.GPUExclusiveRules", [{"app": "train"}]),
         ("deviceshare.KnownGeometriesCMName", "mine"),
         ("deviceshare.KnownGeometriesCMNamespace", "mine"),
     ],
