@@ -105,13 +105,13 @@ class MigShelf(msgspec.Struct, eq=False):
         """[K, C] the slot that each card has for a container that asks for so many MB [K, C], `NONE` for none, and the
         MB that this one has."""
         slot, memory = np.full_like(asked, NONE), np.zeros_like(asked)
-        at = np.nonzero(self.model != NONE)
-        states = np.stack([self.model[at], self.taken[at], asked[at]], axis=1)
-        different, which = np.unique(states, axis=0, return_inverse=True)
-        found = [_next(self.models[model], taken, amount) for model, taken, amount in different.tolist()]
-        slots = np.array([number for number, _ in found], dtype=np.int64)
-        sizes = np.array([size for _, size in found], dtype=np.int64)
-        slot[at], memory[at] = slots[which.reshape(-1)], sizes[which.reshape(-1)]
+        for number in np.unique(self.model[self.model != NONE]).tolist():
+            of_model = self.model == number
+            for amount in np.unique(asked[of_model]).tolist():
+                at = of_model & (asked == amount)
+                states, which = np.unique(self.taken[at], return_inverse=True)
+                found = np.array([_next(self.models[number], taken, amount) for taken in states.tolist()])
+                slot[at], memory[at] = found[which].T
         return slot, memory
 
     def largest(self) -> NDArray[np.int64]:

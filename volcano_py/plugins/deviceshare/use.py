@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 import msgspec
@@ -62,7 +62,11 @@ class _Users:
         self.users = np.zeros_like(cards.key)
 
     def add(self, parts: Parts, sign: int) -> None:
-        np.add.at(self.users, (np.full_like(parts.places, parts.node), parts.places), sign)
+        self.add_all(np.full_like(parts.places, parts.node), parts, sign)
+
+    def add_all(self, nodes: NDArray[np.int64], parts: Parts, sign: int) -> None:
+        """Parts that are on nodes [D]."""
+        np.add.at(self.users, (nodes, parts.places), sign)
 
 
 class CardUse:
@@ -150,20 +154,22 @@ class CardUse:
         found = self._groups.get(key)
         if found is None:
             found = self._groups[key] = _Users(self._cards), _Users(self._cards)
-            for row in self._members(key):
+            members = self._members(key)
+            for each, counts in zip(found, (NOW, THEN), strict=True):
+                self._held.add_to(each, counts, [row for row in members if row not in self._counted])
+            for row in self._counted.keys() & members:
                 if (parts := self._parts(row)) is not None:
-                    for each, counts in zip(found, self._is_counted(row), strict=True):
-                        if counts:
+                    for each, counts_now in zip(found, self._counted[row], strict=True):
+                        if counts_now:
                             each.add(parts, 1)
         return found
 
-    def _members(self, key: GroupKey) -> Iterable[int]:
+    def _members(self, key: GroupKey) -> set[int]:
         """Rows of the tasks, at least of those that have cards."""
         kind, number = key
         if kind == "job":
-            return [*map(int, self._cluster.tasks_of_row(number))]
-        having = {*self._held.tasks(), *self._chosen}
-        return [row for row in having if number in self._rules_of(row)]
+            return {*self._cluster.tasks_of_row(number).tolist()}
+        return {row for row in (*self._held.tasks(), *self._chosen) if number in self._rules_of(row)}
 
     def _rules_of(self, row: int) -> tuple[int, ...]:
         info = self._cluster.snapshot.tasks[row] if len(self._rules) else None
@@ -186,7 +192,7 @@ class _Held:
 
     def __init__(self, cluster: ClusterCopy, cards: NodeCards) -> None:
         held, tasks = cluster.snapshot.cards, cluster.ledger.tasks
-        self._status = tasks.status
+        self._status = cluster.snapshot.ledger.tasks.status
         rows = np.zeros(0, dtype=np.intp) if held is None else np.flatnonzero(held.task != NOWHERE)
         if held is None or not len(rows):
             self._tasks = self._nodes = self._memory = self._cores = self._slots = np.zeros(0, dtype=np.int64)
@@ -208,9 +214,12 @@ class _Held:
         rows: list[int] = np.unique(self._tasks).tolist()
         return rows
 
-    def add_to(self, sums: _Sums, counts: NDArray[np.bool_]) -> None:
-        """Add what tasks in these statuses hold."""
-        which = np.flatnonzero(counts[self._status[self._tasks]])
+    def add_to(self, sums: _Sums | _Users, counts: NDArray[np.bool_], tasks: Collection[int] | None = None) -> None:
+        """Add what tasks in these statuses held then, of all or of those in these rows."""
+        counted = counts[self._status[self._tasks]]
+        if tasks is not None:
+            counted &= np.isin(self._tasks, np.fromiter(tasks, dtype=np.int64))
+        which = np.flatnonzero(counted)
         sums.add_all(self._nodes[which], self._picked(which), 1)
 
     def of(self, row: int) -> Parts | None:
