@@ -110,6 +110,12 @@ class DeviceShareArguments(Arguments):
             raise ValueError(f"{' and '.join(on)} exclude each other: leave one of them")
         if not on:
             advise(info, f"deviceshare has no effect: write one of {', '.join(self._ways())}, with the value true")
+        for key, value in (
+            ("deviceshare.KnownMigGeometries", self.mig),
+            ("deviceshare.GPUExclusiveRules", self.exclusive_rules),
+        ):
+            if on and value and not self.vgpu:
+                advise(info, f"{key} has no effect without deviceshare.VGPUEnable: true; remove it")
         return self
 
     def models(self) -> Models:

@@ -13,6 +13,7 @@ from volcano_py.plugins.deviceshare.choice import Policy
 from volcano_py.state.cards.asked import Sharing
 
 VGPU = {"deviceshare.VGPUEnable": True}
+KIND = {"name": "1g.5gb", "memory": 5120, "count": 7}
 
 
 def problems_of(values: dict[str, Any]) -> list[tuple[Severity, str, str]]:
@@ -90,3 +91,11 @@ def test_two_of_them_exclude_each_other() -> None:
     ((severity, _, message),) = problems_of({"deviceshare.GPUSharingEnable": True, **VGPU})
     assert severity is Severity.ERROR
     assert "deviceshare.VGPUEnable and deviceshare.GPUSharingEnable exclude each other: leave one of them" in message
+
+
+def test_arguments_of_vgpus_alone_have_no_effect_where_gpus_have_numbers() -> None:
+    geometries = [{"models": ["A"], "allowedGeometries": [{"group": "g", "geometries": [KIND]}]}]
+    values = {"deviceshare.KnownMigGeometries": geometries, "deviceshare.GPUExclusiveRules": [{"app": "train"}]}
+    assert problems_of({**VGPU, **values}) == []
+    messages = [message for _, _, message in problems_of({"deviceshare.GPUSharingEnable": True, **values})]
+    assert messages == [f"{key} has no effect without deviceshare.VGPUEnable: true; remove it" for key in values]
