@@ -96,9 +96,9 @@ async def test_a_gang_gets_its_cards_with_the_binding_and_a_restart_knows_them(
     assert late.annotations[_IDS] == "GPU-2,NVIDIA,1,10:"
 
 
-def _by_number(amount: int) -> dict[str, Any]:
-    """The fields of a pod's spec: a container with a part of the memory of one GPU."""
-    limits = {"volcano.sh/gpu-memory": str(amount)}
+def _by_number(amount: int, resource: str = "volcano.sh/gpu-memory") -> dict[str, Any]:
+    """The fields of a pod's spec: a container with a part of the memory of one GPU, or with so many whole ones."""
+    limits = {resource: str(amount)}
     container: Object = {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": {"limits": limits}}
     return {"containers": [container]}
 
@@ -135,6 +135,35 @@ async def test_a_gang_shares_gpus_by_their_numbers_and_a_restart_knows_them(
     await namespace.wait_phases(Running=3)
     late = next(each for each in await namespace.pods() if each.name == "late")
     assert late.annotations["volcano.sh/gpu-index"] == "2"
+
+
+async def test_pods_get_whole_gpus_and_a_restart_knows_them(
+    installed: Cluster,
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    start_daemon: StartDaemon,
+    configure: Configure,
+) -> None:
+    """One of four GPUs is unhealthy, which the sums of the node do not say."""
+    await configure(CONFIGURATION.replace("VGPUEnable", "GPUNumberEnable"))
+    daemon = await start_daemon()
+    offers: dict[str, Any] = {"volcano.sh/gpu-number": "4", "volcano.sh/gpu-memory": "64000"}
+    pool = await simulated_nodes(1, **offers)
+    unhealthy = {"metadata": {"annotations": {"volcano.sh/gpu-unhealthy-ids": "1"}}}
+    await installed.client.merge_patch(f"/api/v1/nodes/{pool.names[0]}", unhealthy)
+    two = _by_number(2, "volcano.sh/gpu-number")
+    await namespace.apply([pod("first", node_selector=pool.selector, **two)])
+    (first,) = await namespace.wait_phases(Running=1)
+    assert first.annotations["volcano.sh/gpu-index"] == "0,2"
+
+    await daemon.stop()
+    await start_daemon()
+    await namespace.apply([pod("late", node_selector=pool.selector, **two)])
+    await namespace.wait_event("FailedScheduling", "Pod/late", saying="had too few GPUs that no pod uses")
+
+    await namespace.delete_pod("first")
+    (late,) = await namespace.wait_phases(Running=1)
+    assert late.annotations["volcano.sh/gpu-index"] == "0,2"
 
 
 async def test_a_gang_gets_instances_of_a_divided_gpu_and_a_restart_knows_them(
