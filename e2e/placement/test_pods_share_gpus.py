@@ -28,6 +28,17 @@ tiers:
 """
 
 
+_GEOMETRIES = """
+      deviceshare.KnownMigGeometries:
+      - models: [A100-SXM4-40GB]
+        allowedGeometries:
+        - {group: group1, geometries: [{name: 1g.5gb, memory: 5120, count: 7}]}
+        - group: group2
+          geometries: [{name: 2g.10gb, memory: 10240, count: 3}, {name: 1g.5gb, memory: 5120, count: 1}]
+"""
+_DIVIDED = "GPU-1,10,40960,NVIDIA-A100-SXM4-40GB,true,mig:"
+
+
 def sharing(memory: int, cores: int = 10) -> dict[str, Any]:
     """The fields of a pod's spec: a container with a part of one card."""
     limits = {"volcano.sh/vgpu-number": "1", "volcano.sh/vgpu-memory": str(memory), "volcano.sh/vgpu-cores": str(cores)}
@@ -35,8 +46,8 @@ def sharing(memory: int, cores: int = 10) -> dict[str, Any]:
     return {"containers": [container]}
 
 
-async def gpu_pool(cluster: Cluster, simulated_nodes: SimulatedNodes) -> NodePool:
-    """A node with two cards, whose sums alone would refuse nothing."""
+async def gpu_pool(cluster: Cluster, simulated_nodes: SimulatedNodes, cards: str = _CARDS) -> NodePool:
+    """A node with two cards, or these. Its sums alone would refuse nothing."""
     offers: dict[str, Any] = {
         "volcano.sh/vgpu-number": "99",
         "volcano.sh/vgpu-memory": "99999",
@@ -44,7 +55,7 @@ async def gpu_pool(cluster: Cluster, simulated_nodes: SimulatedNodes) -> NodePoo
     }
     pool = await simulated_nodes(1, **offers)
     await cluster.client.merge_patch(
-        f"/api/v1/nodes/{pool.names[0]}", {"metadata": {"annotations": {_REGISTER: _CARDS}}}
+        f"/api/v1/nodes/{pool.names[0]}", {"metadata": {"annotations": {_REGISTER: cards}}}
     )
     return pool
 
@@ -83,3 +94,133 @@ async def test_a_gang_gets_its_cards_with_the_binding_and_a_restart_knows_them(
     await namespace.wait_phases(Running=3)
     late = next(each for each in await namespace.pods() if each.name == "late")
     assert late.annotations[_IDS] == "GPU-2,NVIDIA,1,10:"
+
+
+def _by_number(amount: int, resource: str = "volcano.sh/gpu-memory") -> dict[str, Any]:
+    """The fields of a pod's spec: a container with a part of the memory of one GPU, or with so many whole ones."""
+    limits = {resource: str(amount)}
+    container: Object = {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": {"limits": limits}}
+    return {"containers": [container]}
+
+
+async def test_a_gang_shares_gpus_by_their_numbers_and_a_restart_knows_them(
+    installed: Cluster,
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    start_daemon: StartDaemon,
+    configure: Configure,
+) -> None:
+    """One of three GPUs is unhealthy. After a restart a fourth pod waits, until one has gone, and gets its GPU."""
+    await configure(CONFIGURATION.replace("VGPUEnable", "GPUSharingEnable"))
+    daemon = await start_daemon()
+    offers: dict[str, Any] = {"volcano.sh/gpu-number": "3", "volcano.sh/gpu-memory": "48000"}
+    pool = await simulated_nodes(1, **offers)
+    unhealthy = {"metadata": {"annotations": {"volcano.sh/gpu-unhealthy-ids": "1"}}}
+    await installed.client.merge_patch(f"/api/v1/nodes/{pool.names[0]}", unhealthy)
+    await namespace.apply(gang("train", 3, node_selector=pool.selector, **_by_number(8000)))
+
+    pods = await namespace.wait_phases(Running=3)
+
+    written = {each.name: each.annotations for each in pods}
+    assert Counter(texts["volcano.sh/gpu-index"] for texts in written.values()) == {"0": 2, "2": 1}
+    assert all(len(texts["volcano.sh/predicate-time"]) == len("1700000000000000000") for texts in written.values())
+
+    await daemon.stop()
+    await start_daemon()
+    await namespace.apply([pod("late", node_selector=pool.selector, **_by_number(8001))])
+    await namespace.wait_event("FailedScheduling", "Pod/late", saying="had no GPU with enough memory free")
+
+    leaves = next(name for name, texts in written.items() if texts["volcano.sh/gpu-index"] == "2")
+    await namespace.delete_pod(leaves)
+    await namespace.wait_phases(Running=3)
+    late = next(each for each in await namespace.pods() if each.name == "late")
+    assert late.annotations["volcano.sh/gpu-index"] == "2"
+
+
+async def test_pods_get_whole_gpus_and_a_restart_knows_them(
+    installed: Cluster,
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    start_daemon: StartDaemon,
+    configure: Configure,
+) -> None:
+    """One of four GPUs is unhealthy, which the sums of the node do not say."""
+    await configure(CONFIGURATION.replace("VGPUEnable", "GPUNumberEnable"))
+    daemon = await start_daemon()
+    offers: dict[str, Any] = {"volcano.sh/gpu-number": "4", "volcano.sh/gpu-memory": "64000"}
+    pool = await simulated_nodes(1, **offers)
+    unhealthy = {"metadata": {"annotations": {"volcano.sh/gpu-unhealthy-ids": "1"}}}
+    await installed.client.merge_patch(f"/api/v1/nodes/{pool.names[0]}", unhealthy)
+    two = _by_number(2, "volcano.sh/gpu-number")
+    await namespace.apply([pod("first", node_selector=pool.selector, **two)])
+    (first,) = await namespace.wait_phases(Running=1)
+    assert first.annotations["volcano.sh/gpu-index"] == "0,2"
+
+    await daemon.stop()
+    await start_daemon()
+    await namespace.apply([pod("late", node_selector=pool.selector, **two)])
+    await namespace.wait_event("FailedScheduling", "Pod/late", saying="had too few GPUs that no pod uses")
+
+    await namespace.delete_pod("first")
+    (late,) = await namespace.wait_phases(Running=1)
+    assert late.annotations["volcano.sh/gpu-index"] == "0,2"
+
+
+async def test_a_gang_gets_instances_of_a_divided_gpu_and_a_restart_knows_them(
+    installed: Cluster,
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    start_daemon: StartDaemon,
+    configure: Configure,
+) -> None:
+    """Three pods have the large instances. After a restart a fourth waits, until one of them has gone."""
+    await configure(CONFIGURATION.rstrip() + _GEOMETRIES)
+    daemon = await start_daemon()
+    pool = await gpu_pool(installed, simulated_nodes, _DIVIDED)
+    await namespace.apply(gang("train", 3, node_selector=pool.selector, **sharing(8000)))
+
+    pods = await namespace.wait_phases(Running=3)
+
+    written = {each.name: each.annotations[_IDS] for each in pods}
+    assert sorted(written.values()) == [f"GPU-1[group2-{place}],NVIDIA,10240,10:" for place in range(3)]
+
+    await daemon.stop()
+    await start_daemon()
+    await namespace.apply([pod("late", node_selector=pool.selector, **sharing(8000))])
+    await namespace.wait_event(
+        "FailedScheduling", "Pod/late", saying="had too few GPUs with a large enough MIG instance"
+    )
+
+    leaves = next(name for name, text in written.items() if "group2-1" in text)
+    await namespace.delete_pod(leaves)
+    await namespace.wait_phases(Running=3)
+    late = next(each for each in await namespace.pods() if each.name == "late")
+    assert late.annotations[_IDS] == "GPU-1[group2-1],NVIDIA,10240,10:"
+
+
+async def test_pods_of_an_exclusive_rule_share_no_gpu_after_a_restart_either(
+    installed: Cluster,
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    start_daemon: StartDaemon,
+    configure: Configure,
+) -> None:
+    """Two pods have the two cards. After a restart a third of the rule waits, and one of no rule does not."""
+    await configure(CONFIGURATION.rstrip() + "\n      deviceshare.GPUExclusiveRules: [{app: train}]\n")
+    daemon = await start_daemon()
+    pool = await gpu_pool(installed, simulated_nodes)
+    labels = {"app": "train"}
+    await namespace.apply(
+        [pod(name, node_selector=pool.selector, labels=labels, **sharing(1000)) for name in ("p0", "p1")]
+    )
+    pods = await namespace.wait_phases(Running=2)
+    assert {each.annotations[_IDS][:5] for each in pods} == {"GPU-1", "GPU-2"}
+
+    await daemon.stop()
+    await start_daemon()
+    await namespace.apply([pod("late", node_selector=pool.selector, labels=labels, **sharing(1))])
+    await namespace.wait_event(
+        "FailedScheduling", "Pod/late", saying="without a pod that an exclusive rule keeps apart"
+    )
+    await namespace.apply([pod("other", node_selector=pool.selector, **sharing(1))])
+    await namespace.wait_phases(Running=3, Pending=1)

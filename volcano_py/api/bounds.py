@@ -67,8 +67,9 @@ SERVICES: Final = Bound(
 TERMS_IN_ALL: Final = Bound(50_000, "different terms about other pods in the whole cluster", "As above.")
 CARDS: Final = Bound(
     128,
-    "cards in the annotation `volcano.sh/node-vgpu-register` of a node",
-    "The node offers no parts of GPUs; an event says so.",
+    "GPUs of a node that pods may share, by its annotation `volcano.sh/node-vgpu-register` or its capacity"
+    " `volcano.sh/gpu-number`",
+    "The node offers no parts of these GPUs; an event says so of the annotation, the log of the capacity.",
 )
 CPUS: Final = Bound(
     4_096,
@@ -111,6 +112,7 @@ ALL: Final = (
     CROWDED_TERMS,
     TERMS_IN_ALL,
     SERVICES,
+    CARDS,
     CPUS,
     NUMA_NODES,
     RESOURCES_ASKED,

@@ -62,6 +62,13 @@ OVERSUBSCRIPTION_LABEL: Final = "volcano.sh/oversubscription"
 OVERSUBSCRIPTION_CPU: Final = "volcano.sh/oversubscription-cpu"
 OVERSUBSCRIPTION_MEMORY: Final = "volcano.sh/oversubscription-memory"
 
+# Shared GPUs (Volcano's older device plugin). Resources; on nodes; with the binding.
+GPU_MEMORY: Final = "volcano.sh/gpu-memory"
+GPU_NUMBER: Final = "volcano.sh/gpu-number"
+GPU_UNHEALTHY: Final = "volcano.sh/gpu-unhealthy-ids"
+GPU_INDEX: Final = "volcano.sh/gpu-index"
+GPU_TIME: Final = "volcano.sh/predicate-time"
+
 # Shared GPUs (HAMi's device plugin for Volcano). Resources; on nodes; on pods, by their authors; with the binding.
 VGPU_NUMBER: Final = "volcano.sh/vgpu-number"
 VGPU_MEMORY: Final = "volcano.sh/vgpu-memory"

@@ -238,6 +238,19 @@ class NumaNode(_Part, frozen=True):
     free: int | None
 
 
+class GpuOfNode(_Part, frozen=True):
+    """A GPU that pods may share, by its UUID or number, and its `memory` in MB. What is in use of it: memory, percent
+    of its cores (100: one pod or container has it to itself), and by how many; None where that is not for the reader.
+    """
+
+    name: str
+    kind: str
+    memory: int
+    memory_used: int | None
+    cores_used: int | None
+    users: int | None
+
+
 class NodeExplanation(_Part, frozen=True):
     """One node. `free` is what it still takes, where it takes pods at all (`closed`: why not)."""
 
@@ -253,6 +266,8 @@ class NodeExplanation(_Part, frozen=True):
     """Those that only its pods can use, where any pod has a ResourceClaim."""
     numa: tuple[NumaNode, ...] = ()
     """Where CPUs of pods are aligned."""
+    gpus: tuple[GpuOfNode, ...] = ()
+    """Those that pods may share."""
     ignored: tuple[str, ...] = ()
     """Its annotations, labels and amounts that cannot be read, and what of its Numatopology cannot."""
     unread: tuple[str, ...] = ()

@@ -9,9 +9,10 @@ import numpy as np
 from volcano_py.api.numa.topologies import NUMATOPOLOGY
 from volcano_py.api.objects import Node, Pod
 from volcano_py.cluster.memory_pods import group_of
-from volcano_py.explain.model import DevicesOfNode, NodeExplanation, NumaNode
+from volcano_py.explain.model import DevicesOfNode, GpuOfNode, NodeExplanation, NumaNode
 from volcano_py.explain.target import ExplainError
 from volcano_py.explain.world import World
+from volcano_py.plugins.deviceshare.of_node import gpus_of_node
 from volcano_py.plugins.numa_aware.use import free_by_numa_node
 from volcano_py.state.devices.picture import DevicePicture
 from volcano_py.state.readers import read_node
@@ -44,6 +45,10 @@ def explain_node(world: World, name: str) -> NodeExplanation:
         pods=dict(sorted(pods.items())),
         devices=_devices(ssn.snapshot.devices, name),
         numa=tuple(NumaNode(number, cpus, free) for number, free, cpus in free_by_numa_node(ssn, row)),
+        gpus=tuple(
+            GpuOfNode(each.name, each.kind, each.total, each.memory, each.cores, each.users)
+            for each in gpus_of_node(ssn, row)
+        ),
         ignored=(*world.ignored("Node", name), *amounts, *world.ignored(NUMATOPOLOGY, name)),
     )
 

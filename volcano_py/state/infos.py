@@ -124,7 +124,9 @@ class NodeInfo(msgspec.Struct, frozen=True):
     images: Mapping[str, int] = msgspec.field(default_factory=dict)
     """Image name → size in bytes."""
     cards: tuple[Card, ...] = ()
-    """The GPUs that it lets pods share, in their order."""
+    """The GPUs that it lets pods share as HAMi's device plugin does, in their order."""
+    gpus: tuple[Card, ...] = ()
+    """The same of Volcano's older device plugin."""
 
 
 class QueueInfo(msgspec.Struct, frozen=True, eq=False):

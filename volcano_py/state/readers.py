@@ -18,6 +18,7 @@ from volcano_py.api.quantity import Rounding
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain import invalid_field
 from volcano_py.api.wording.resource_names import is_of_devices, limits_devices
+from volcano_py.state.cards.offered import gpus_of
 from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, ceiling, job_info, read_amounts
 from volcano_py.state.queues.hierarchy import read_hierarchy
 from volcano_py.state.table.axis import LARGEST_SUM, ResourceAxis, TooManyResourcesError
@@ -59,6 +60,7 @@ def read_node(node: Node) -> ParsedNode:
     units, problems = read_amounts(node.status.allocatable, "status.allocatable", Rounding.DOWN)
     for resource, extra in oversubscribed(node.metadata).items():
         units[resource] = units.get(resource, 0) + extra
+    gpus, unusable = gpus_of(node)
     info = NodeInfo(
         name=node.metadata.name,
         labels=node.metadata.labels,
@@ -66,8 +68,9 @@ def read_node(node: Node) -> ParsedNode:
         unschedulable=node.spec.unschedulable,
         images={name: image.size_bytes for image in node.status.images for name in image.names},
         cards=VGPU_REGISTER.value(node.metadata.annotations) or (),
+        gpus=gpus,
     )
-    return ParsedNode(info, units, tuple(problems), unreadable_of_node(node.metadata))
+    return ParsedNode(info, units, (*problems, *unusable), unreadable_of_node(node.metadata))
 
 
 def read_job(group: PodGroup, default_queue: str) -> ParsedJob:

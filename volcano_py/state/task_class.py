@@ -25,7 +25,7 @@ from volcano_py.api.objects import (
 from volcano_py.api.quantity import Nano, Rounding, from_nano, parse_nano
 from volcano_py.api.reasons import Reason
 from volcano_py.api.requests import PodRequests, RequestError
-from volcano_py.state.cards.asked import PARTS_OF_CARDS, CardsAsked, cards_asked, wish_fault
+from volcano_py.state.cards.asked import PARTS_OF_CARDS, CardsAsked, cards_asked, cards_fault
 from volcano_py.state.classes.unsupported import not_chosen, strict_policy
 from volcano_py.state.devices.needs import DeviceNeed, ExtendedDevices
 from volcano_py.state.numa.asked import CpusAsked, cpus_asked
@@ -259,7 +259,7 @@ def _problem(
         return Reason.INVALID_POD, text
     if (fault := affinity_fault(pod.spec.affinity) or spread_fault(pod)) is not None:
         return Reason.INVALID_POD, fault
-    if cards is not None and (fault := wish_fault(pod)) is not None:
+    if cards is not None and (fault := cards_fault(pod, cards)) is not None:
         return Reason.INVALID_POD, fault
     feature = not_chosen(PARTS_OF_CARDS.intersection(requested), uses_devices=uses_devices, policy=strict_policy(cpus))
     return None if feature is None else (Reason.UNSUPPORTED, feature)

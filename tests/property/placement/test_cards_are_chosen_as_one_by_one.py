@@ -32,7 +32,11 @@ tiers:
   - name: gang
   - name: predicates
   - name: deviceshare
-    arguments: {{deviceshare.VGPUEnable: true, deviceshare.SchedulePolicy: "{}", deviceshare.ScheduleWeight: 10}}
+    arguments:
+      deviceshare.VGPUEnable: true
+      deviceshare.SchedulePolicy: "{}"
+      deviceshare.ScheduleWeight: 10
+      deviceshare.GPUExclusiveRules: [{{app: train}}, {{team: a, tier: x}}]
 """
 
 policies = st.sampled_from(["", "binpack", "spread"])
@@ -244,13 +248,14 @@ def sums_of_one_by_one(opened: Opened) -> list[bytes]:
     return found
 
 
-jobs = st.lists(st.tuples(containers, st.integers(1, 3)), max_size=4)
+labels = st.sampled_from([{}, {"app": "train"}, {"team": "a"}, {"team": "a", "tier": "x"}])
+jobs = st.lists(st.tuples(containers, st.integers(1, 3), labels), max_size=4)
 
 
 @given(st.lists(cards, min_size=1, max_size=3), jobs, policies)
 @settings(max_examples=60, deadline=None)
-def test_no_card_is_ever_oversubscribed(
-    nodes: list[list[str]], work: list[tuple[list[tuple[int, int, int]], int]], policy: str
+def test_no_card_is_ever_oversubscribed_or_shared_by_two_pods_of_a_rule(
+    nodes: list[list[str]], work: list[tuple[list[tuple[int, int, int]], int, dict[str, str]]], policy: str
 ) -> None:
     """Gangs of pods in a simulation, until nothing changes: the sums of what is written on bound pods."""
     registry = checked_registry()
@@ -259,15 +264,16 @@ def test_no_card_is_ever_oversubscribed(
     objects: list[tuple[str, Any]] = [
         ("Node", gpu_node(f"n{number}", *records)) for number, records in enumerate(nodes)
     ]
-    for number, (asked, pods) in enumerate(work):
+    for number, (asked, pods, marks) in enumerate(work):
         objects.append(("PodGroup", pod_group(f"j{number}", min_member=pods, phase="")))
         for index in range(pods):
-            made = gpu_pod(f"j{number}-{index}", *(asks(*each) for each in asked), group=f"j{number}")
+            made = gpu_pod(f"j{number}-{index}", *(asks(*each) for each in asked), group=f"j{number}", labels=marks)
             objects.append(("Pod", made))
     simulation = Simulation(objects, parsed.config, registry)
     result = simulation.run()
     assert not any(report.plugin_errors for report in result.reports)
     memory, cores, users = Counter[str](), Counter[str](), Counter[str]()
+    of_rules = dict[tuple[str, str], set[str]]()
     for pod in simulation.cluster.objects("Pod", Pod):
         if pod.spec.node_name:
             for device in read_devices(pod.metadata.annotations[IDS], 99):
@@ -275,6 +281,9 @@ def test_no_card_is_ever_oversubscribed(
                 memory[where] += device.memory
                 cores[where] += device.cores
                 users[where] += 1
+                for label in {"app", "tier"}.intersection(pod.metadata.labels):
+                    of_rules.setdefault((where, label), set()).add(pod.metadata.name)
+    assert all(len(pods) == 1 for pods in of_rules.values())
     for node in simulation.cluster.objects("Node", Node):
         for each in read_register(node.metadata.annotations[REGISTER]):
             where = f"{node.metadata.name} {each.uuid}"

@@ -27,19 +27,6 @@ ACTIONS: Final = {
 }
 
 
-def configured(actions: str) -> Any:
-    return parsed(f"""
-actions: "{ACTIONS[actions]}"
-tiers:
-- plugins: [{{name: priority}}, {{name: gang, enablePreemptable: false, enableReclaimable: false}}]
-- plugins:
-  - {{name: predicates}}
-  - {{name: capacity}}
-  - name: deviceshare
-    arguments: {{deviceshare.VGPUEnable: true, deviceshare.SchedulePolicy: binpack, deviceshare.ScheduleWeight: 10}}
-""")
-
-
 class OfSharedCards(InAFullCluster):
     """Nodes have a card or two, which most pods want a part of."""
 
@@ -65,13 +52,77 @@ class OfSharedCards(InAFullCluster):
         return sharing
 
 
+class OfDividedGpus(OfSharedCards):
+    """Some of the cards are divided into instances of 4 and 8, or of 16."""
+
+    def _node(self, name: str) -> Node:
+        made = super()._node(name)
+        text = made.metadata.annotations[REGISTER].replace("16,NVIDIA-A100,true,hami-core", "16,NVIDIA-A100,true,mig")
+        divided: Node = with_meta(made, annotations={REGISTER: text})
+        return divided
+
+
+class OfNumberedGpus(InAFullCluster):
+    """Nodes have up to three GPUs by number, and most pods want a part of the memory of one."""
+
+    def _node(self, name: str) -> Node:
+        made, rng = super()._node(name), self._rng
+        number = rng.randint(0, 3)
+        offers = {"volcano.sh/gpu-number": str(number), "volcano.sh/gpu-memory": str(number * 16)}
+        status = replace(made.status, allocatable={**made.status.allocatable, **offers})
+        unhealthy = {"volcano.sh/gpu-unhealthy-ids": str(rng.randint(0, 3))}
+        numbered: Node = with_meta(replace(made, status=status), annotations=unhealthy)
+        return numbered
+
+    def _equipped(self, one: Pod) -> Pod:
+        rng = self._rng
+        if rng.random() < 0.2:
+            return one
+        first, *others = one.spec.containers
+        more = {"volcano.sh/gpu-memory": str(rng.choice([1, 5, 8, 11, 16]))}
+        requests, limits = {**first.resources.requests, **more}, {**first.resources.limits, **more}
+        resources = replace(first.resources, requests=requests, limits=limits)
+        sharing: Pod = with_spec(one, containers=[replace(first, resources=resources), *others])
+        return sharing
+
+
+GEOMETRIES: Final = (
+    "[{models: [A100], allowedGeometries: ["
+    "{group: g1, geometries: [{name: a, memory: 8, count: 1}, {name: b, memory: 4, count: 2}]}, "
+    "{group: g2, geometries: [{name: c, memory: 16, count: 1}]}]}]"
+)
+SHARING: Final = {
+    OfSharedCards: "deviceshare.VGPUEnable: true, deviceshare.SchedulePolicy: binpack, deviceshare.ScheduleWeight: 10",
+    OfDividedGpus: f"deviceshare.VGPUEnable: true, deviceshare.KnownMigGeometries: {GEOMETRIES}",
+    OfNumberedGpus: "deviceshare.GPUSharingEnable: true",
+}
+
+
+def configured(actions: str, cluster: type[InAFullCluster]) -> Any:
+    return parsed(f"""
+actions: "{ACTIONS[actions]}"
+tiers:
+- plugins: [{{name: priority}}, {{name: gang, enablePreemptable: false, enableReclaimable: false}}]
+- plugins:
+  - {{name: predicates}}
+  - {{name: capacity}}
+  - name: deviceshare
+    arguments: {{{SHARING[cluster]}}}
+""")
+
+
+@pytest.mark.parametrize("cluster", SHARING)
 @pytest.mark.parametrize("actions", ACTIONS)
 @FEW
 @given(rng=st.randoms(use_true_random=True))
-def test_what_waits_for_cards_is_decided_and_reported_as_if_it_were_new(actions: str, rng: Random) -> None:
-    asyncio.run(live(rng, configured(actions), OfSharedCards))
+def test_what_waits_for_cards_is_decided_and_reported_as_if_it_were_new(
+    actions: str, cluster: type[InAFullCluster], rng: Random
+) -> None:
+    asyncio.run(live(rng, configured(actions, cluster), cluster))
 
 
+@pytest.mark.parametrize("cluster", SHARING)
 @pytest.mark.parametrize("actions", ACTIONS)
-def test_there_are_jobs_that_rest_for_cards(actions: str) -> None:
-    assert any(asyncio.run(live(Random(seed), configured(actions), OfSharedCards)).rested_for_room for seed in range(3))
+def test_there_are_jobs_that_rest_for_cards(actions: str, cluster: type[InAFullCluster]) -> None:
+    conf = configured(actions, cluster)
+    assert any(asyncio.run(live(Random(seed), conf, cluster)).rested_for_room for seed in range(5))

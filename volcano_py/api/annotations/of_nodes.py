@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from volcano_py.api import names
+from volcano_py.api.annotations.gpu_index import check_indexes
 from volcano_py.api.annotations.reading import Annotation, Place, Unreadable
 from volcano_py.api.annotations.vgpu import Card, read_register
 from volcano_py.api.go_values import parse_bool
@@ -40,6 +41,12 @@ VGPU_REGISTER: Final[Annotation[tuple[Card, ...]]] = Annotation(
     "write six fields for each card, each UUID once, such as GPU-1a,10,40960,NVIDIA-A100-SXM4-40GB,true,hami-core:",
     meanwhile="the node offers no parts of GPUs",
 )
+GPU_UNHEALTHY: Final = Annotation(
+    names.GPU_UNHEALTHY,
+    check_indexes,
+    "write the numbers of GPUs from 0 on with commas between them, such as 0,2",
+    meanwhile="only what is such a number counts",
+)
 _AMOUNTS: Final[Mapping[str, Annotation[int]]] = MappingProxyType(
     {
         "cpu": _amount(names.OVERSUBSCRIPTION_CPU, "write millicores without a unit, such as 1500"),
@@ -59,7 +66,7 @@ def oversubscribed(metadata: ObjectMeta) -> Mapping[str, int]:
 def unreadable_of_node(metadata: ObjectMeta) -> tuple[Unreadable, ...]:
     """What of a node's annotations and labels cannot be read; amounts count where the label turns them on."""
     switch = OVERSUBSCRIPTION.read(metadata.annotations, metadata.labels)
-    found = [VGPU_REGISTER.unreadable(metadata.annotations)]
+    found = [each.unreadable(metadata.annotations) for each in (VGPU_REGISTER, GPU_UNHEALTHY)]
     if isinstance(switch, Unreadable):
         found.append(switch)
     elif switch:

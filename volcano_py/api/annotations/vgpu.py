@@ -22,8 +22,8 @@ _VENDOR: Final = "NVIDIA"
 _FIELDS: Final = 6  # of a card's record
 _DEVICE_FIELDS: Final = 4  # at least, of a device of a pod
 # MB: a thousand times what a card has. Sums over all pods stay far below 2^63.
-_MOST_MEMORY: Final = 2**30
-_MOST_USERS: Final = 2**20
+MOST_MEMORY: Final = 2**30
+MOST_USERS: Final = 2**20
 _LONGEST_NUMBER: Final = 18  # digits: more than any amount that counts
 _INT64_MASK: Final = 2**63 - 1
 
@@ -40,11 +40,13 @@ class Card(msgspec.Struct, frozen=True, gc=False):
 
 
 class Device(msgspec.Struct, frozen=True, gc=False):
-    """What a container uses of a card: MB, and percent of its cores."""
+    """What a container uses of a card: MB, and percent of its cores; of one in mode `mig`, an instance such as
+    `group2-3`, which is written after the UUID: `GPU-1a[group2-3]`."""
 
     uuid: str
     memory: int
     cores: int
+    instance: str = ""
 
 
 def card_key(uuid: str) -> int:
@@ -73,7 +75,7 @@ def _card(record: str) -> Card:
     if len(fields) < _FIELDS or not fields[0]:
         raise ValueError(record)
     uuid, users, memory, kind, _, mode = fields[:_FIELDS]
-    return Card(uuid, card_key(uuid), _amount(users, _MOST_USERS), _amount(memory, _MOST_MEMORY), kind, mode)
+    return Card(uuid, card_key(uuid), _amount(users, MOST_USERS), _amount(memory, MOST_MEMORY), kind, mode)
 
 
 def read_devices(text: str, most: int) -> list[Device]:
@@ -86,10 +88,11 @@ def read_devices(text: str, most: int) -> list[Device]:
         if len(fields) < _DEVICE_FIELDS or not fields[0]:
             continue
         try:
-            memory, cores = _amount(fields[2], _MOST_MEMORY), _amount(fields[3], 100)
+            memory, cores = _amount(fields[2], MOST_MEMORY), _amount(fields[3], 100)
         except ValueError:
             continue
-        found.append(Device(fields[0], memory, cores))
+        uuid, _, instance = fields[0].partition("[")
+        found.append(Device(uuid, memory, cores, instance.removesuffix("]")))
     return found
 
 
@@ -99,7 +102,8 @@ def write_devices(containers: Iterable[Sequence[Device]]) -> str:
 
 
 def _device_text(device: Device) -> str:
-    return f"{device.uuid},{_VENDOR},{device.memory},{device.cores}:"
+    instance = f"[{device.instance}]" if device.instance else ""
+    return f"{device.uuid}{instance},{_VENDOR},{device.memory},{device.cores}:"
 
 
 def _amount(text: str, most: int) -> int:

@@ -81,11 +81,11 @@ def unsupported(feature: str) -> str:
     )
 
 
-def cards_not_chosen(resources: str) -> str:
-    """`resources` are those that the plugin deviceshare could choose cards for."""
+def cards_not_chosen(resources: str, argument: str) -> str:
+    """`resources` are those that the plugin deviceshare could choose cards for, with this argument."""
     return (
         f"the pod asks for {resources}, and no plugin chooses its GPUs: add the plugin deviceshare to the "
-        "configuration, with deviceshare.VGPUEnable: true"
+        f"configuration, with {argument}: true"
     )
 
 

@@ -18,6 +18,7 @@ from volcano_py.explain.model import (
     Domain,
     Entry,
     Forecast,
+    GpuOfNode,
     Holder,
     Limit,
     Near,
@@ -263,6 +264,8 @@ def _node(node: NodeExplanation) -> Iterator[str]:
         yield from _wrapped(f"{each.used} of {counted(each.count, 'device')} of {each.driver} in use")
     for numa in node.numa:
         yield from _wrapped(f"{numa.free} of {counted(numa.cpus, 'CPU')} of NUMA node {numa.number} free")
+    for gpu in node.gpus:
+        yield from _wrapped(_gpu(gpu))
     if node.taints:
         yield from _part("Only pods that tolerate", node.taints)
     if node.pods:
@@ -271,6 +274,12 @@ def _node(node: NodeExplanation) -> Iterator[str]:
         yield from _part("Ignored", node.ignored)
     if node.unread:
         yield from _part("Not read", node.unread)
+
+
+def _gpu(gpu: GpuOfNode) -> str:
+    kind = f" ({gpu.kind})" if gpu.kind else ""
+    cores = f", {gpu.cores_used} % of the cores" if gpu.cores_used else ""
+    return f"{gpu.memory_used} of {gpu.memory} MB of GPU {gpu.name}{kind} in use{cores}; users: {gpu.users}"
 
 
 def _part(title: str, lines: Sequence[str] | Iterator[str], *, wrap: bool = True) -> Iterator[str]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.session import Session
+from volcano_py.framework.views import Counts
 from volcano_py.plugins.deviceshare import wording
-from volcano_py.plugins.deviceshare.choice import WHOLE, Lack, Shelf
+from volcano_py.plugins.deviceshare.choice import Lack, Shelf
+from volcano_py.plugins.deviceshare.mig import MigShelf
 from volcano_py.plugins.deviceshare.node_cards import Grid, NodeCards
-from volcano_py.state.cards.asked import CardsAsked
+from volcano_py.state.cards.asked import WHOLE, CardsAsked, ContainerAsks, Sharing
 from volcano_py.state.table.table import Rows
 
 
@@ -19,24 +23,50 @@ class Advice:
     def __init__(self, ssn: Session, cards: NodeCards) -> None:
         self._ssn, self._cards = ssn, cards
 
-    def of(self, shelf: Shelf, asked: CardsAsked, refused: Refused) -> list[str]:
-        """Sentences; `shelf` has all nodes."""
+    def of(self, shelf: Shelf, asked: CardsAsked, refused: Refused, rules: Sequence[str]) -> list[str]:
+        """Sentences; `shelf` has all nodes, `rules` are those that keep the pod apart from others."""
+        if asked.sharing is Sharing.GPU_NUMBER:
+            return self._of_number(shelf, asked, refused)
         largest = max(asked.containers, key=lambda container: container.memory or wording.ALL_MEMORY)
         busiest = max(asked.containers, key=lambda container: container.cores)
         sentences = []
-        if len(rows := refused.rows(wording.LACKS[Lack.MEMORY])):
+        if len(rows := refused.rows(wording.lacks(asked.sharing, Lack.MEMORY))):
             free = shelf.total - shelf.memory
             sentences.append(wording.lacks_memory(largest, *self._most(free, shelf, rows, largest.cards)))
-        if len(rows := refused.rows(wording.LACKS[Lack.CORES])):
+        if busiest.cores and len(rows := refused.rows(wording.lacks(asked.sharing, Lack.CORES))):
             free = WHOLE - shelf.cores
             sentences.append(wording.lacks_cores(busiest, *self._most(free, shelf, rows, busiest.cards)))
         if len(rows := refused.rows(wording.TOO_SMALL)):
             sentences.append(wording.too_small(largest, *self._most(shelf.total, shelf, rows, largest.cards)))
+        if rules and len(refused.rows(wording.lacks(asked.sharing, Lack.APART, by_rule=True))):
+            sentences.append(wording.kept_apart(rules))
+        if shelf.mig is not None:
+            sentences += self._of_instances(shelf, shelf.mig, largest, refused)
+        return sentences
+
+    def _of_instances(self, shelf: Shelf, mig: MigShelf, asked: ContainerAsks, refused: Refused) -> list[str]:
+        sentences = []
+        if len(rows := refused.rows(wording.lacks(Sharing.VGPU, Lack.INSTANCE))):
+            sentences.append(wording.lacks_instance(asked, *self._most(mig.largest(), shelf, rows, asked.cards)))
+        if len(rows := refused.rows(wording.NO_INSTANCE)):
+            empty = MigShelf(mig.models, mig.model, np.zeros_like(mig.taken)).largest()
+            sentences.append(wording.no_instance(asked, *self._most(empty, shelf, rows, asked.cards)))
         return sentences
 
     def _most(self, amounts: Grid, shelf: Shelf, rows: Rows, cards: int) -> tuple[int, str]:
         """The most that so many cards of one of these nodes have each, and the node, the first by name among equals."""
-        most = np.sort(np.where(shelf.wanted, amounts, 0)[rows], axis=1)[:, -cards]
+        return self._best(np.sort(np.where(shelf.wanted, amounts, 0)[rows], axis=1)[:, -cards], rows)
+
+    def _of_number(self, shelf: Shelf, asked: CardsAsked, refused: Refused) -> list[str]:
+        """Of cards that no other pod is to use."""
+        rows = refused.rows(wording.lacks(asked.sharing, Lack.CORES))
+        if not len(rows):
+            return []
+        unused = shelf.wanted & (shelf.users == 0)
+        return [wording.in_use(asked.containers[0], *self._best(unused.sum(axis=1)[rows], rows))]
+
+    def _best(self, most: Counts, rows: Rows) -> tuple[int, str]:
+        """[K] what each of the nodes has → the most, and the node, the first by name among equals."""
         best = rows[most == most.max()]
         name = self._ssn.nodes.names[best[np.argmin(self._ssn.nodes.name_rank[best])]]
         return max(int(most.max()), 0), str(name)

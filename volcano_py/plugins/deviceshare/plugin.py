@@ -1,7 +1,8 @@
 """deviceshare: let pods share GPUs, and choose the cards (and the node) that each gets a part of.
 
-Nodes announce their cards, and pods that are placed say which they hold, both in HAMi's annotations. The cards of a pod
-are chosen when it is placed, and its binding writes them on it, where the node's device plugin reads them.
+Nodes announce their cards, and pods that are placed say which they hold, as HAMi's device plugin or Volcano's older
+one has it. The cards of a pod are chosen when it is placed, and its binding writes them on it, where the node's device
+plugin reads them.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 
-from volcano_py.api import names
-from volcano_py.api.annotations.vgpu import Device, write_devices
+from volcano_py.api.annotations.vgpu import Device
 from volcano_py.api.reasons import Reason
 from volcano_py.config.flags import Flags
 from volcano_py.framework.cluster_copy import ClusterCopy
@@ -21,21 +22,21 @@ from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.plugin import GoesBy, Plugin, Reach
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView, Scores
-from volcano_py.plugins.deviceshare import wording
+from volcano_py.plugins.deviceshare import wording, written
 from volcano_py.plugins.deviceshare.advice import Advice
+from volcano_py.plugins.deviceshare.apart import Apart, KeptApart
 from volcano_py.plugins.deviceshare.arguments import DeviceShareArguments
-from volcano_py.plugins.deviceshare.choice import Shelf, place, room
-from volcano_py.plugins.deviceshare.node_cards import NodeCards
-from volcano_py.plugins.deviceshare.use import CardUse, parts_of
+from volcano_py.plugins.deviceshare.choice import SCORING, Lack, Shelf, Taken, place, room
+from volcano_py.plugins.deviceshare.mig import NONE
+from volcano_py.plugins.deviceshare.node_cards import NodeCards, cards_of
+from volcano_py.plugins.deviceshare.use import CardUse, Parts, parts_of
 from volcano_py.plugins.deviceshare.wishes import Wishes
-from volcano_py.state.cards.asked import VGPU, CardsAsked
+from volcano_py.state.cards.asked import RESOURCES, CardsAsked, Sharing
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 _PLACED: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
-_ALLOCATING: Final = "allocating"
-"""What the device plugin waits for."""
 
 
 class DeviceShare(Plugin):
@@ -50,34 +51,29 @@ class DeviceShare(Plugin):
     def __init__(self, arguments: Any, flags: Flags) -> None:
         super().__init__(arguments, flags)
         self._given: DeviceShareArguments = arguments
-        self._policy = self._given.card_policy()
-        self._apart: frozenset[int] = frozenset()
-        """Rows of classes whose pods are kept apart from others of their job."""
-        self._jobs: dict[str, int] = {}
-        """Variant of a class → the row of the job whose pods are kept apart."""
+        self._sharing, self._policy = self._given.sharing(), self._given.card_policy()
+        self._models_key = msgspec.json.encode(self._given.models())
+        self._rules = self._given.rules()
+        self._apart = KeptApart(self._rules)
 
     def card_resources(self) -> frozenset[str]:
-        chooses = self._given.vgpu and self.flags.allow("predicate")
-        return VGPU if chooses else frozenset()
+        if self._sharing is None or not self.flags.allow("predicate"):
+            return frozenset()
+        return RESOURCES[self._sharing]
 
     def has_variants(self, cluster: ClusterCopy) -> bool:
-        known = (each for each in cluster.snapshot.classes if each is not None) if self._given.vgpu else ()
-        self._apart = frozenset(each.row for each in known if each.cards is not None and each.cards.apart)
-        return bool(self._apart)
+        return self._sharing is Sharing.VGPU and self._apart.look_at(cluster)
 
     def task_variants(self, cluster: ClusterCopy, job_row: int, rows: Rows) -> Sequence[str] | None:
-        """Pods that are kept apart are of the class of their job: where the others are decides."""
-        classes = cluster.ledger.tasks.task_class[rows].tolist()
-        if self._apart.isdisjoint(classes):
-            return None
-        job = cluster.snapshot.job_keys[job_row]
-        self._jobs[job] = job_row
-        return [job if row in self._apart else "" for row in classes]
+        """Pods that are kept apart are of the class of their job or rules: where the others are decides."""
+        return self._apart.variants(cluster, job_row, rows)
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
-        self._cards: NodeCards = ssn.nodes.kept.keep(("cards that are shared",), lambda: NodeCards(ssn))
-        self._use = CardUse(ssn, self._cards)
+        way, models = self._sharing or Sharing.VGPU, self._given.models()
+        key = "cards that are shared", way, self._models_key
+        self._cards: NodeCards = ssn.nodes.kept.keep(key, lambda: NodeCards(ssn, way, models))
+        self._use = CardUse(ssn, self._cards, self._rules)
         self._wishes = Wishes(ssn, self._cards)
         self._advice = Advice(ssn, self._cards)
 
@@ -87,7 +83,7 @@ class DeviceShare(Plugin):
         codes = self.predicate_for_good(task_class, view)
         if (asked := self._asked(task_class)) is not None and len(open_nodes := np.flatnonzero(codes == FITS)):
             shelf = self._shelf(task_class, asked, view.rows[open_nodes], released=view.released)
-            codes[open_nodes] = self._codes_of_lacks()[place(shelf, asked, self._policy).lacks]
+            codes[open_nodes] = self._codes_of_lacks(task_class, asked)[place(shelf, asked, self._policy).lacks]
         return codes
 
     def predicate_for_good(self, task_class: TaskClass, view: NodeView) -> Codes:
@@ -114,12 +110,13 @@ class DeviceShare(Plugin):
         if asked is None:
             return []
         everywhere = np.arange(len(self._cards.key))
-        return self._advice.of(self._shelf(task_class, asked, everywhere, released=False), asked, refused)
+        rules = [self._rules.text(number) for number in self._apart_of(task_class).rules]
+        return self._advice.of(self._shelf(task_class, asked, everywhere, released=False), asked, refused, rules)
 
     def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
         """100 points for each card at most, of the cards that the pod would get, times the weight."""
         asked, weight = self._asked(task_class), self._given.weight
-        if asked is None or not weight or self._policy is None:
+        if asked is None or not weight or self._policy not in SCORING:
             return np.zeros(len(view))
         shelf = self._shelf(task_class, asked, view.rows, released=view.released)
         supposed = view.supposed
@@ -160,43 +157,45 @@ class DeviceShare(Plugin):
         taken = place(shelf, asked, self._policy)
         if not taken.fits[0]:
             raise LookupError(f"{self._ssn.task_info(row).key}: no cards on node {self._ssn.nodes.names[node]}")
-        info = self._ssn.snapshot.nodes[node]
-        chosen = [
-            [
-                (at, container.memory or info.cards[at].memory, container.cores)
-                for at in np.flatnonzero(cards[0]).tolist()
-            ]
-            for container, cards in zip(asked.containers, taken.cards, strict=True)
-        ]
-        self._use.choose(row, parts_of(node, (part for parts in chosen for part in parts)))
-        text = write_devices(
-            [Device(info.cards[at].uuid, memory, cores) for at, memory, cores in parts] for parts in chosen
-        )
-        now = str(int(self._ssn.now))
-        self._ssn.findings.annotate(
-            row,
-            {
-                names.VGPU_NODE: info.name,
-                names.VGPU_TIME: now,
-                names.DEVICE_BIND_TIME: now,
-                names.VGPU_IDS: text,
-                names.DEVICES_TO_ALLOCATE: text,
-                names.DEVICE_BIND_PHASE: _ALLOCATING,
-            },
-        )
+        parts, devices = self._parts(node, asked, taken)
+        self._use.choose(row, parts)
+        name = self._ssn.snapshot.nodes[node].name
+        self._ssn.findings.annotate(row, written.on_pod(asked.sharing, name, devices, self._ssn.now))
+
+    def _parts(self, node: int, asked: CardsAsked, taken: Taken) -> tuple[Parts, list[list[Device]]]:
+        """What one pod takes of the cards of the node, and how that is written, by container."""
+        there, model = cards_of(self._ssn.snapshot.nodes[node], asked.sharing), self._cards.model[node]
+        chosen, devices = [], []
+        for number, (container, cards) in enumerate(zip(asked.containers, taken.cards, strict=True)):
+            of_one = []
+            for at in np.flatnonzero(cards[0]).tolist():
+                slot, memory, instance = NONE, container.memory or there[at].memory, ""
+                if model[at] != NONE:
+                    slot = int(taken.slots[number][0, at])
+                    of_slot = self._cards.models[model[at]].slots[slot]
+                    memory, instance = of_slot.memory, of_slot.name
+                chosen.append((at, memory, container.cores, slot))
+                of_one.append(Device(there[at].uuid, memory, container.cores, instance))
+            devices.append(of_one)
+        return parts_of(node, chosen), devices
 
     # -- helpers -----------------------------------------------------------------------------------------------------
 
     def _asked(self, task_class: TaskClass) -> CardsAsked | None:
         """What pods of the class ask for; None if they need no cards chosen."""
         asked = task_class.cards
-        return asked if asked is not None and asked.containers and self._given.vgpu else None
+        return asked if asked is not None and asked.containers and asked.sharing is self._sharing else None
 
     def _shelf(self, task_class: TaskClass, asked: CardsAsked, rows: Rows, *, released: bool) -> Shelf:
-        job = self._jobs.get(task_class.variant.get(self.name, ""))
-        return self._use.shelf(rows, self._wishes.wanted(asked)[rows], job, released=released)
+        wanted = self._wishes.wanted(asked)[rows]
+        return self._use.shelf(rows, wanted, self._apart_of(task_class), released=released)
 
-    def _codes_of_lacks(self) -> Codes:
+    def _apart_of(self, task_class: TaskClass) -> Apart:
+        return self._apart.of(task_class.variant.get(self.name, ""))
+
+    def _codes_of_lacks(self, task_class: TaskClass, asked: CardsAsked) -> Codes:
         """The refusal of each lack, by its number. Such refusals end as pods leave."""
-        codes = [self._ssn.refusal(Reason.NODES_REFUSE, message, transient=True) for message in wording.LACKS.values()]
+        by_rule = bool(self._apart_of(task_class).rules)
+        sentences = [wording.lacks(asked.sharing, lack, by_rule=by_rule) for lack in Lack if lack is not Lack.NOTHING]
+        codes = [self._ssn.refusal(Reason.NODES_REFUSE, sentence, transient=True) for sentence in sentences]
         return np.array([FITS, *codes], dtype=np.int32)

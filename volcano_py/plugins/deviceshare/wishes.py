@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes
 from volcano_py.plugins.deviceshare import wording
-from volcano_py.plugins.deviceshare.choice import Shelf, place
+from volcano_py.plugins.deviceshare.choice import Lack, Shelf, place
+from volcano_py.plugins.deviceshare.mig import MigShelf
 from volcano_py.plugins.deviceshare.node_cards import CardMask, NodeCards
 from volcano_py.state.cards.asked import CardsAsked
-
-_SENTENCES: Final = (
-    wording.NO_CARDS,
-    wording.MIG_CARDS,
-    wording.TOO_FEW,
-    wording.UNWANTED,
-    wording.TOO_SMALL,
-)
 
 
 class Wishes:
@@ -48,15 +41,35 @@ class Wishes:
 
     def _judge(self, asked: CardsAsked) -> Codes:
         cards, wanted = self._cards, self.wanted(asked)
-        nothing = np.zeros_like(cards.memory)
-        empty = Shelf(cards.memory, cards.users, nothing, nothing, nothing, wanted)
+        lacks = self._lacks_of_empty(asked)
         most = max(container.cards for container in asked.containers)
         reasons = [
             ~cards.exists.any(axis=1),
-            cards.is_mig.any(axis=1) & ~wanted.any(axis=1),
+            cards.is_unknown_mig.any(axis=1) & ~wanted.any(axis=1),
             cards.exists.sum(axis=1) < most,
             wanted.sum(axis=1) < most,
-            ~place(empty, asked, None).fits,
+            lacks == Lack.INSTANCE,
+            lacks != Lack.NOTHING,
         ]
-        refusals = [self._ssn.refusal(Reason.NODES_REFUSE, sentence, resolvable=False) for sentence in _SENTENCES]
+        sentences = (
+            wording.no_cards(asked.sharing),
+            wording.MIG_CARDS,
+            wording.TOO_FEW,
+            wording.UNWANTED,
+            wording.NO_INSTANCE,
+            wording.TOO_SMALL,
+        )
+        refusals = [self._ssn.refusal(Reason.NODES_REFUSE, sentence, resolvable=False) for sentence in sentences]
         return np.select(reasons, refusals, FITS).astype(np.int32)
+
+    def _lacks_of_empty(self, asked: CardsAsked) -> NDArray[np.int8]:
+        """[N] what empty nodes lack for one of the containers. Whether all find their cards together depends on which
+        cards the first ones get, and that on which are in use."""
+        cards, nothing = self._cards, np.zeros_like(self._cards.memory)
+        lacks = np.zeros(len(nothing), dtype=np.int8)
+        for container in asked.containers:
+            mig = MigShelf(cards.models, cards.model, nothing) if cards.slots else None
+            empty = Shelf(cards.memory, cards.users, nothing, nothing, nothing, self.wanted(asked), mig=mig)
+            alone = replace(asked, containers=(container,))
+            lacks = np.where(lacks == Lack.NOTHING, place(empty, alone, None).lacks, lacks)
+        return lacks

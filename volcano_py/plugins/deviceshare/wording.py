@@ -2,29 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
 from volcano_py.api.wording.summarize import plural
-from volcano_py.plugins.deviceshare.choice import WHOLE, Lack
-from volcano_py.state.cards.asked import ContainerAsks
+from volcano_py.plugins.deviceshare.choice import Lack
+from volcano_py.state.cards.asked import WHOLE, ContainerAsks, Sharing
 
 ALL_MEMORY: Final = 2**62
 """Where a container asks for all of a card: more than any amount."""
-NO_CARDS: Final = "node(s) had no GPUs to share"
-MIG_CARDS: Final = "node(s) had GPUs in mode mig, which is not supported"
+MIG_CARDS: Final = "node(s) had GPUs in mode mig, of no model in deviceshare.KnownMigGeometries"
+NO_INSTANCE: Final = "node(s) had GPUs without MIG instances of that size"
 UNWANTED: Final = "node(s) had too few GPUs that the pod may use"
 TOO_FEW: Final = "node(s) had too few GPUs"
 TOO_SMALL: Final = "node(s) had too small GPUs"
-LACKS: Final[Mapping[Lack, str]] = MappingProxyType(
+_IN_USE: Final = "node(s) had too few GPUs that no pod uses"
+_BY_RULE: Final = "node(s) had too few GPUs without a pod that an exclusive rule keeps apart"
+_LACKS: Final[Mapping[Sharing, Mapping[Lack, str]]] = MappingProxyType(
     {
-        Lack.USERS: "node(s) had too few GPUs that take another container",
-        Lack.APART: "node(s) had too few GPUs without a pod of the PodGroup",
-        Lack.MEMORY: "node(s) had too few GPUs with enough memory free",
-        Lack.CORES: "node(s) had too few GPUs with enough cores free",
+        Sharing.VGPU: {
+            Lack.USERS: "node(s) had too few GPUs that take another container",
+            Lack.APART: "node(s) had too few GPUs without a pod of the PodGroup",
+            Lack.MEMORY: "node(s) had too few GPUs with enough memory free",
+            Lack.CORES: "node(s) had too few GPUs with enough cores free",
+            Lack.INSTANCE: "node(s) had too few GPUs with a large enough MIG instance free",
+        },
+        Sharing.GPU_MEMORY: {
+            Lack.USERS: "node(s) had no GPU that takes another pod",
+            Lack.APART: "node(s) had no GPU without a pod of the PodGroup",
+            Lack.MEMORY: "node(s) had no GPU with enough memory free",
+            Lack.CORES: "node(s) had no GPU that no pod has to itself",
+            Lack.INSTANCE: "node(s) had no GPU with an instance free",
+        },
+        Sharing.GPU_NUMBER: dict.fromkeys([lack for lack in Lack if lack is not Lack.NOTHING], _IN_USE),
     }
 )
+
+
+def no_cards(sharing: Sharing) -> str:
+    return f"node(s) had no {'' if sharing is Sharing.VGPU else 'healthy '}GPUs to share"
+
+
+def lacks(sharing: Sharing, lack: Lack, *, by_rule: bool = False) -> str:
+    """Too few cards of a node pass a test. `by_rule`: an exclusive rule keeps the pod apart from others."""
+    return _BY_RULE if by_rule and lack is Lack.APART else _LACKS[sharing][lack]
+
+
+def kept_apart(rules: Sequence[str]) -> str:
+    """`The pod has the labels team=a,tier=x, and by deviceshare.GPUExclusiveRules no two such pods share a GPU`."""
+    labels = " and ".join(rules)
+    return f"The pod has the labels {labels}, and by deviceshare.GPUExclusiveRules no two such pods share a GPU"
 
 
 def lacks_memory(asked: ContainerAsks, free: int, node: str) -> str:
@@ -44,6 +72,25 @@ def too_small(asked: ContainerAsks, memory: int, node: str) -> str:
     if asked.cards == 1:
         return f"{_asks(asked)}; the largest GPU that it may use has {memory} MB, on node {node}"
     return f"{_asks(asked)}; the {asked.cards} largest GPUs that it may use have {memory} MB or more, on node {node}"
+
+
+def lacks_instance(asked: ContainerAsks, memory: int, node: str) -> str:
+    """`…; the largest MIG instance that is free on a GPU has 5120 MB, on node n1`."""
+    largest = f"the largest MIG instance that is free on {_gpus(asked)} has {memory} MB"
+    return f"{_asks(asked)}; {largest}, on node {node}"
+
+
+def no_instance(asked: ContainerAsks, memory: int, node: str) -> str:
+    """`…; the largest MIG instance of a GPU has 20480 MB, on node n1`."""
+    return f"{_asks(asked)}; the largest MIG instance of {_gpus(asked)} has {memory} MB, on node {node}"
+
+
+def in_use(asked: ContainerAsks, free: int, node: str) -> str:
+    """`The pod asks for 2 GPUs that no other pod uses; the most of these on a node is 1, on node n1`."""
+    return (
+        f"The pod asks for {asked.cards} {plural('GPU', asked.cards)} that no other pod uses; the most of these on a "
+        f"node is {free}, on node {node}"
+    )
 
 
 def _gpus(asked: ContainerAsks) -> str:

@@ -1,12 +1,15 @@
-"""What a pod asks of GPUs that it shares with others, container by container, and which GPUs it wants.
+"""What a pod asks of GPUs that it shares with others, and which GPUs it wants.
 
-Which cards it gets has to be chosen: the sums that a node offers say little.
+Which cards it gets has to be chosen: the sums that a node offers say little. With HAMi's device plugin, each container
+asks for itself; with Volcano's older one, the pod asks as a whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -16,13 +19,26 @@ from volcano_py.api.bounds import CARDS
 from volcano_py.api.objects import Container, Pod
 from volcano_py.api.quantity import LARGEST, QuantityError, parse_quantity, to_units
 
-VGPU: Final = frozenset({names.VGPU_NUMBER, names.VGPU_MEMORY, names.VGPU_CORES})
-PARTS_OF_CARDS: Final = VGPU | {
-    "volcano.sh/gpu-memory",
-    "volcano.sh/gpu-number",
-    "volcano.sh/vgpu-memory-percentage",
-}
+
+class Sharing(StrEnum):
+    """How a pod shares GPUs, by what it asks for. A cluster does it in one of these ways."""
+
+    VGPU = "vgpu"
+    GPU_MEMORY = "gpu-memory"
+    GPU_NUMBER = "gpu-number"
+
+
+RESOURCES: Final[Mapping[Sharing, frozenset[str]]] = MappingProxyType(
+    {
+        Sharing.VGPU: frozenset({names.VGPU_NUMBER, names.VGPU_MEMORY, names.VGPU_CORES}),
+        Sharing.GPU_MEMORY: frozenset({names.GPU_MEMORY}),
+        Sharing.GPU_NUMBER: frozenset({names.GPU_NUMBER}),
+    }
+)
+PARTS_OF_CARDS: Final = frozenset({"volcano.sh/vgpu-memory-percentage"}).union(*RESOURCES.values())
 """Resources of Volcano's device plugins."""
+WHOLE: Final = 100
+"""Percent of the cores of a card. Who asks for all of them is alone on it."""
 _WISHES: Final = (
     names.VGPU_MODE,
     names.VGPU_USE_UUID,
@@ -46,7 +62,8 @@ class ContainerAsks(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class CardsAsked(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """What a pod asks for. `resources` are the names that it asks something of; only containers that ask count.
+    """What a pod asks for. `resources` are the names that it asks something of; only containers that ask count. A pod
+    that asks as a whole counts as one container.
 
     Lists of UUIDs hold whole ones; those of types hold parts of them, in lower case. An empty `uuids` or `kinds` allows
     all. With `apart`, no two pods of its PodGroup are to be on one card.
@@ -60,6 +77,7 @@ class CardsAsked(msgspec.Struct, frozen=True, array_like=True, omit_defaults=Tru
     kinds: tuple[str, ...] = ()
     no_kinds: tuple[str, ...] = ()
     apart: bool = False
+    sharing: Sharing = Sharing.VGPU
 
     @property
     def cards(self) -> int:
@@ -73,20 +91,24 @@ class CardsAsked(msgspec.Struct, frozen=True, array_like=True, omit_defaults=Tru
 
 
 def cards_asked(pod: Pod) -> CardsAsked | None:
-    """None for a pod that asks for no part of a card, as most. Init containers ask for none."""
-    containers = pod.spec.containers
+    """None for a pod that asks for no part of a card, as most."""
     resources = {
         name
-        for container in (*containers, *pod.spec.init_containers)
+        for container in (*pod.spec.containers, *pod.spec.init_containers)
         for amounts in (container.resources.limits, container.resources.requests)
         for name in PARTS_OF_CARDS.intersection(amounts)
+        if _amount(container, name)
     }
     if not resources:
         return None
+    listed, ways = tuple(sorted(resources)), _ways(resources)
+    if ways and ways[0] is not Sharing.VGPU:
+        return CardsAsked(resources=listed, containers=_asks_as_a_whole(pod, ways[0]), sharing=ways[0])
     annotations = pod.metadata.annotations
     return CardsAsked(
-        resources=tuple(sorted(resources)),
-        containers=tuple(asks for asks in map(_asks, containers) if asks.cards),
+        resources=listed,
+        # (init containers ask for none)
+        containers=tuple(asks for asks in map(_asks, pod.spec.containers) if asks.cards),
         mode=annotations.get(names.VGPU_MODE, ""),
         uuids=_listed(annotations, names.VGPU_USE_UUID),
         no_uuids=_listed(annotations, names.VGPU_NO_USE_UUID),
@@ -103,8 +125,10 @@ def wishes_of(annotations: Mapping[str, str]) -> tuple[str | None, ...]:
     return tuple(annotations.get(key) for key in _WISHES)
 
 
-def wish_fault(pod: Pod) -> str | None:
-    """What is wrong with these annotations of a pod that asks for cards."""
+def cards_fault(pod: Pod, asked: CardsAsked) -> str | None:
+    """What is wrong with what the pod asks for, or with these annotations."""
+    if len(_ways(asked.resources)) > 1:
+        return f"asks for {' and '.join(asked.resources)}: a cluster shares GPUs in one of these ways; ask for one"
     for key in _WISHES:
         if (length := len(pod.metadata.annotations.get(key, ""))) > LONGEST_WISH:
             return f"annotation {key} has {length} characters: at most {LONGEST_WISH} are evaluated; leave some out"
@@ -115,6 +139,21 @@ def _asks(container: Container) -> ContainerAsks:
     memory, cores = _amount(container, names.VGPU_MEMORY) or 0, _amount(container, names.VGPU_CORES) or 0
     cards = _amount(container, names.VGPU_NUMBER)
     return ContainerAsks(min(memory, 1) if cards is None else cards, memory, cores)
+
+
+def _ways(resources: Iterable[str]) -> list[Sharing]:
+    return [each for each, of_it in RESOURCES.items() if not of_it.isdisjoint(resources)]
+
+
+def _asks_as_a_whole(pod: Pod, sharing: Sharing) -> tuple[ContainerAsks, ...]:
+    """A part of one card, or so many cards that no other pod uses: what all containers ask for, or one that runs
+    before them."""
+    (name,) = RESOURCES[sharing]
+    before = [_amount(container, name) or 0 for container in pod.spec.init_containers]
+    amount = max(sum(_amount(container, name) or 0 for container in pod.spec.containers), *before, 0)
+    if not amount:
+        return ()
+    return (ContainerAsks(1, amount, 0) if sharing is Sharing.GPU_MEMORY else ContainerAsks(amount, 0, WHOLE),)
 
 
 def _amount(container: Container, name: str) -> int | None:

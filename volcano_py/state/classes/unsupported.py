@@ -5,11 +5,22 @@ Preferences may be ignored, requirements may not.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import Final
 
 from volcano_py.api.wording import explain
-from volcano_py.state.cards.asked import VGPU
+from volcano_py.state.cards.asked import RESOURCES, Sharing
 from volcano_py.state.numa.asked import STRICT, CpusAsked
+
+_ARGUMENTS: Final[Mapping[Sharing, str]] = MappingProxyType(
+    {
+        Sharing.VGPU: "deviceshare.VGPUEnable",
+        Sharing.GPU_MEMORY: "deviceshare.GPUSharingEnable",
+        Sharing.GPU_NUMBER: "deviceshare.GPUNumberEnable",
+    }
+)
+"""What turns on that cards are chosen."""
 
 
 def not_chosen(cards: Collection[str], *, uses_devices: bool, policy: str) -> str | None:
@@ -30,6 +41,7 @@ def strict_policy(cpus: CpusAsked | None) -> str:
 
 def _without_cards(resources: Collection[str]) -> str:
     listed = " and ".join(sorted(resources))
-    if VGPU.issuperset(resources):
-        return explain.cards_not_chosen(listed)
+    for sharing, argument in _ARGUMENTS.items():
+        if RESOURCES[sharing].issuperset(resources):
+            return explain.cards_not_chosen(listed, argument)
     return explain.unsupported(f"{listed} (Volcano's plugin deviceshare)")

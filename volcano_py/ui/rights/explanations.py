@@ -45,7 +45,8 @@ def reduced(found: Explanation, sight: Sight) -> Explanation:
         if not sight.sees_use:
             devices = tuple(replace(each, used=None) for each in found.devices)
             numa = tuple(replace(each, free=None) for each in found.numa)
-            found = replace(found, used={}, free={}, devices=devices, numa=numa)
+            gpus = tuple(replace(each, memory_used=None, cores_used=None, users=None) for each in found.gpus)
+            found = replace(found, used={}, free={}, devices=devices, numa=numa, gpus=gpus)
         return replace(found, pods=pods, unread=(REDUCED,))
     return replace(found, unread=())  # sums of queues, which are in the objects of queues
 

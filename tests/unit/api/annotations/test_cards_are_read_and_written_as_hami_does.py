@@ -55,3 +55,10 @@ def test_what_anybody_may_have_written_is_left_out_where_it_means_nothing(text: 
 def test_absurd_amounts_are_capped() -> None:
     (device,) = read_devices(f"A,NVIDIA,{'9' * 4000},{'9' * 4000}:", 9)
     assert device == Device("A", 2**30, 100)
+
+
+def test_instances_of_divided_cards_are_written_after_the_uuid_and_read_back() -> None:
+    containers = [[Device("GPU-1a", 10240, 0, "group2-3")], [Device("GPU-1a", 5120, 10)]]
+    text = write_devices(containers)
+    assert text == "GPU-1a[group2-3],NVIDIA,10240,0:;GPU-1a,NVIDIA,5120,10:"
+    assert read_devices(text, 9) == [device for devices in containers for device in devices]

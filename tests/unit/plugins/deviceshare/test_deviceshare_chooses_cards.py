@@ -24,7 +24,7 @@ UNWANTED = "node(s) had too few GPUs that the pod may use"
 TOO_FEW = "node(s) had too few GPUs"
 TOO_SMALL = "node(s) had too small GPUs"
 NO_CARDS = "node(s) had no GPUs to share"
-MIG = "node(s) had GPUs in mode mig, which is not supported"
+MIG = "node(s) had GPUs in mode mig, of no model in deviceshare.KnownMigGeometries"
 
 
 def session(*objects: Node | Pod, policy: str = "", weight: float = 0) -> Opened:
@@ -92,7 +92,14 @@ def test_the_second_container_sees_what_the_first_one_takes() -> None:
     cards = (card("A", 8000), card("B", 8000))
     fits = gpu_pod("new", asks(2, 4000), asks(1, 4000))
     assert says(fits, cards=cards) == ""
-    assert says(gpu_pod("new", asks(2, 4000), asks(1, 4001)), cards=cards) == TOO_SMALL
+    assert says(gpu_pod("new", asks(2, 4000), asks(1, 4001)), cards=cards) == MEMORY
+
+
+def test_containers_that_fit_in_one_order_of_cards_are_not_refused_for_good_by_another() -> None:
+    """Binpack takes A first. B, the last one, has no place for both containers."""
+    asking = gpu_pod("new", asks(1, 3), asks(2, 3))
+    opened = session(gpu_node("n1", card("A", 8, users=2), card("B", 8, users=1)), asking, policy="binpack")
+    assert willing(opened, DeviceShare, "new") == ["n1"]
 
 
 @pytest.mark.parametrize(

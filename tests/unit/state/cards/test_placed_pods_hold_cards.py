@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from tests.support.placement.cards import IDS, asks, card, gpu_node, gpu_pod
+from tests.support.placement.cards import IDS, INDEX, asks, card, gpu_node, gpu_pod, numbered
 from tests.support.sessions import NOW, pod_group, queue
-from volcano_py.api.annotations.vgpu import card_key
+from volcano_py.api.annotations.vgpu import MOST_MEMORY, card_key
 from volcano_py.api.effects import Bind, ObjectRef
 from volcano_py.api.objects import Pod
 from volcano_py.record.entries import AssumedBound, of_line
@@ -149,3 +150,40 @@ def test_a_pod_holds_no_more_devices_than_it_asks_for() -> None:
 
 def test_clusters_without_cards_keep_nothing() -> None:
     assert state_with(gpu_pod("p", {"cpu": "1"}, on="n1")).snapshot(NOW.timestamp()).cards is None
+
+
+def by_number(name: str, amount: int, way: str = "gpu-memory", **fields: Any) -> Pod:
+    return gpu_pod(name, {f"volcano.sh/{way}": str(amount)}, **fields)
+
+
+def held_by_number(state: ClusterState) -> list[tuple[int, int, int]]:
+    table = state.snapshot(NOW.timestamp()).cards
+    if table is None:
+        return []
+    rows = np.flatnonzero(table.task >= 0)
+    return list(zip(table.card[rows].tolist(), table.memory[rows].tolist(), table.cores[rows].tolist(), strict=True))
+
+
+def test_pods_hold_the_numbers_of_gpus_with_as_much_memory_as_they_ask_for() -> None:
+    assert held_by_number(state_with(by_number("p", 9000, annotations={INDEX: "1"}, on="n1"))) == [(1, 9000, 0)]
+    assert held_by_number(state_with(by_number("p", 9000, annotations={INDEX: "1,0"}, on="n1"))) == [(1, 9000, 0)]
+
+
+def test_whole_gpus_are_held_with_all_that_they_have() -> None:
+    whole = by_number("p", 2, "gpu-number", annotations={INDEX: "0,2,3"}, on="n1")
+    assert held_by_number(state_with(whole)) == [(0, MOST_MEMORY, 100), (2, MOST_MEMORY, 100)]
+
+
+def test_the_annotation_of_another_way_of_sharing_says_nothing() -> None:
+    assert held_by_number(state_with(by_number("p", 9000, holds=A, on="n1"))) == []
+    assert held(state_with(gpu("p", annotations={INDEX: "0"}, on="n1"))) == {}
+
+
+def test_a_gpu_by_number_is_held_as_soon_as_the_binding_is_decided_and_given_back_when_it_fails() -> None:
+    waiting = by_number("p", 9000, annotations={INDEX: "3"})
+    state = state_with(waiting)
+    state.upsert("Node", numbered("n1", 2, 32000))
+    state.assume_all_bound([replace(bind(waiting), annotations={INDEX: "1"})])
+    assert held_by_number(state) == [(1, 9000, 0)]
+    state.bind_failed(waiting.metadata.uid, retry_at=0.0)
+    assert held_by_number(state) == []

@@ -346,9 +346,6 @@ def sharing(**resources: str) -> Pod:
     ("asking", "feature"),
     [
         pytest.param(
-            sharing(**{"gpu-memory": "1024"}), "volcano.sh/gpu-memory (Volcano's plugin deviceshare)", id="shared GPU"
-        ),
-        pytest.param(
             sharing(**{"vgpu-number": "1", "vgpu-memory-percentage": "50"}),
             "volcano.sh/vgpu-memory-percentage and volcano.sh/vgpu-number (Volcano's plugin deviceshare)",
             id="percentage of a GPU",
@@ -382,8 +379,24 @@ def test_a_numa_policy_needs_a_plugin_that_aligns_cpus(asking: Pod) -> None:
 
 def test_parts_of_gpus_need_a_plugin_that_chooses_the_cards() -> None:
     asking = sharing(**{"vgpu-number": "1", "vgpu-memory": "1024"})
-    message = cards_not_chosen("volcano.sh/vgpu-memory and volcano.sh/vgpu-number")
+    message = cards_not_chosen("volcano.sh/vgpu-memory and volcano.sh/vgpu-number", "deviceshare.VGPUEnable")
     assert problem_of(asking) == (Reason.UNSUPPORTED, message)
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [("gpu-memory", "deviceshare.GPUSharingEnable"), ("gpu-number", "deviceshare.GPUNumberEnable")],
+)
+def test_gpus_by_number_need_a_plugin_that_chooses_them(name: str, argument: str) -> None:
+    message = cards_not_chosen(f"volcano.sh/{name}", argument)
+    assert problem_of(sharing(**{name: "2"})) == (Reason.UNSUPPORTED, message)
+
+
+@pytest.mark.parametrize("other", ["gpu-number", "vgpu-number"])
+def test_a_pod_asks_for_gpus_in_one_way(other: str) -> None:
+    asks = f"asks for volcano.sh/gpu-memory and volcano.sh/{other}"
+    message = f"{asks}: a cluster shares GPUs in one of these ways; ask for one"
+    assert problem_of(sharing(**{"gpu-memory": "1", other: "1"})) == (Reason.INVALID_POD, message)
 
 
 @pytest.mark.parametrize(

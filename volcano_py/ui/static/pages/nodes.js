@@ -65,6 +65,7 @@ const taken = (found) => html`<p>${found.closed ? `It takes no pods: ${found.clo
   ${found.taints?.length ? html`<p>Only pods that tolerate ${found.taints.join(", ")}.</p>` : nothing}
   ${(found.devices ?? []).map((each) => html`<p>${each.driver}: ${each.used == null ? counted(each.count, "device") : `${each.used} of ${counted(each.count, "device")} in use`}.</p>`)}
   ${(found.numa ?? []).map((each) => html`<p>NUMA node ${each.number}: ${each.free == null ? counted(each.cpus, "CPU") : `${each.free} of ${counted(each.cpus, "CPU")} free`}.</p>`)}
+  ${(found.gpus ?? []).map((each) => html`<p>GPU ${each.name}${each.kind ? ` (${each.kind})` : ""}: ${each.memory_used == null ? `${each.memory} MB` : `${each.memory_used} of ${each.memory} MB in use${each.cores_used ? `, ${each.cores_used} % of the cores` : ""}; users: ${each.users}`}.</p>`)}
   <h2>What is there</h2>
   ${Object.keys(found.pods ?? {}).length
     ? html`<ul>${Object.entries(found.pods).map(
