@@ -24,6 +24,7 @@ _FLAG_LIKE: Final = {
     "queue_paths": "queue_order",
     "branch_order": "queue_order",
     "predicate_room": "predicate",
+    "late_predicate": "predicate",
     "domain_filter": "predicate",
     "predicate_advice": "predicate",
     "node_orders": "node_order",
@@ -119,6 +120,8 @@ class Dispatch:
         self.plugins: list[Plugin] = []
         self._calls: dict[str, list[Call]] = {}
         made: dict[str, Plugin] = {}
+        unused: dict[str, frozenset[str]] = {}
+        nothing: frozenset[str] = frozenset()
         hierarchical: set[str] = set()
         for entry in configuration.plugins():
             plugin = made.get(entry.name)
@@ -126,12 +129,15 @@ class Dispatch:
                 # A plugin that is named again in a later tier is asked there again, but is one instance.
                 plugin = made[entry.name] = self._make(registry.plugins[entry.name], entry)
                 self.plugins.append(plugin)
+                unused[entry.name] = self.guard(plugin, "unused_points", plugin.unused_points, otherwise=nothing)
                 if entry.flags.hierarchy:
                     hierarchical.add(entry.name)
             for point in registry.points[entry.name]:
                 if point in _KEEPS_BOOKS and any(call.plugin is plugin for call in self.calls(point)):
                     continue
                 if point in plugin.hierarchy_points and entry.name not in hierarchical:
+                    continue
+                if point in unused[entry.name]:
                     continue
                 if entry.flags.allow(_FLAG_LIKE.get(point, point)):
                     is_checked = entry.name not in registry.unchecked

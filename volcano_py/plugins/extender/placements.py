@@ -1,0 +1,60 @@
+"""Tells the extender which pods get places and lose them, so that it can keep its own books.
+
+What was sent is balanced: a pod whose place the extender has heard of, and that loses it again in the same cycle, is
+reported, too, even if the time of the cycle is used up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from volcano_py.api.extender import Failure
+from volcano_py.plugins.extender.answers import EventAnswer
+from volcano_py.plugins.extender.arguments import ExtenderArguments
+from volcano_py.plugins.extender.line import Line, encode, short
+from volcano_py.plugins.extender.payloads import Payloads
+
+
+class Placements:
+    """For one session."""
+
+    def __init__(self, line: Line, arguments: ExtenderArguments, payloads: Payloads) -> None:
+        self._line, self._arguments, self._payloads = line, arguments, payloads
+        self._given: set[int] = set()
+        """Tasks whose new places were sent."""
+        self._taken: set[int] = set()
+        """Tasks whose lost places were sent."""
+
+    def gained(self, rows: Sequence[int]) -> dict[int, str]:
+        """The tasks have places. Those that the extender does not want there, and why."""
+        if not (verb := self._arguments.allocate):
+            return {}
+        problems: dict[int, str] = {}
+        for row, answer in self._send(verb, rows, self._taken, self._given):
+            if isinstance(answer, Failure):
+                if not self._arguments.ignorable:
+                    problems[row] = f"it {answer.why}"
+            elif answer.errormessage:
+                problems[row] = short(answer.errormessage)
+        return problems
+
+    def lost(self, rows: Sequence[int]) -> None:
+        """The tasks have lost their places. What the extender says to that changes nothing."""
+        if verb := self._arguments.deallocate:
+            for _ in self._send(verb, rows[::-1], self._given, self._taken):
+                pass
+
+    def _send(
+        self, verb: str, rows: Sequence[int], owed: set[int], sent: set[int]
+    ) -> list[tuple[int, EventAnswer | Failure]]:
+        """`owed`: tasks of which the opposite was sent; the others are added to `sent`."""
+        found: list[tuple[int, EventAnswer | Failure]] = []
+        for is_owed in (True, False):
+            some = [row for row in rows if (row in owed) is is_owed]
+            bodies = [encode({"task": self._payloads.task(row)}) for row in some]
+            found += zip(some, self._line.ask(verb, bodies, EventAnswer, is_owed=is_owed), strict=True)
+            if is_owed:
+                owed.difference_update(some)
+            else:
+                sent.update(some)
+        return found
