@@ -17,6 +17,7 @@ import structlog
 
 from volcano_py.api.effects import Bind, Event, PodCondition
 from volcano_py.api.objects import ApiObject
+from volcano_py.cluster.extender import HttpExtender
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.watching import kinds
 from volcano_py.cluster.kubernetes.watching.early_lists import EarlyLists
@@ -127,6 +128,7 @@ class Daemon:
         self._held = HeldDecisions(
             self._state, self._other_scheduler, self._live, may_send=self._may_schedule, on_binds=self._binds_sent
         )
+        self._extender = HttpExtender(self._metrics.intake.extender_asked)
         self._cycles = self._make_cycles()
         self._admission = self._make_admission()
         # What shows all that.
@@ -270,6 +272,7 @@ class Daemon:
             timing=CycleTiming(period=self._options.schedule_period),
             seed=self._options.seed,
             report_job_shares=self._options.per_job_metrics,
+            extender=self._extender,
         )
 
     def _make_admission(self) -> AdmissionProcess | None:
@@ -361,6 +364,8 @@ class Daemon:
             self._cycles.stop()
             await task
             raise
+        finally:
+            self._extender.close()
 
     async def _drain_at_end(self) -> None:
         try:

@@ -20,9 +20,9 @@ class Placements:
 
     def __init__(self, line: Line, arguments: ExtenderArguments, payloads: Payloads) -> None:
         self._line, self._arguments, self._payloads = line, arguments, payloads
-        self._given: set[int] = set()
-        """Tasks whose new places were sent."""
-        self._taken: set[int] = set()
+        self.given: dict[int, None] = {}
+        """Tasks whose new places were sent, in this order."""
+        self._taken: dict[int, None] = {}
         """Tasks whose lost places were sent."""
 
     def gained(self, rows: Sequence[int]) -> dict[int, str]:
@@ -30,7 +30,7 @@ class Placements:
         if not (verb := self._arguments.allocate):
             return {}
         problems: dict[int, str] = {}
-        for row, answer in self._send(verb, rows, self._taken, self._given):
+        for row, answer in self._send(verb, rows, self._taken, self.given):
             if isinstance(answer, Failure):
                 if not self._arguments.ignorable:
                     problems[row] = f"it {answer.why}"
@@ -41,20 +41,21 @@ class Placements:
     def lost(self, rows: Sequence[int]) -> None:
         """The tasks have lost their places. What the extender says to that changes nothing."""
         if verb := self._arguments.deallocate:
-            for _ in self._send(verb, rows[::-1], self._given, self._taken):
+            for _ in self._send(verb, rows[::-1], self.given, self._taken):
                 pass
 
     def _send(
-        self, verb: str, rows: Sequence[int], owed: set[int], sent: set[int]
+        self, verb: str, rows: Sequence[int], owed: dict[int, None], sent: dict[int, None]
     ) -> list[tuple[int, EventAnswer | Failure]]:
         """`owed`: tasks of which the opposite was sent; the others are added to `sent`."""
         found: list[tuple[int, EventAnswer | Failure]] = []
-        for is_owed in (True, False):
-            some = [row for row in rows if (row in owed) is is_owed]
+        undoes = [row for row in rows if row in owed]
+        for is_owed, some in (True, undoes), (False, [row for row in rows if row not in owed]):
             bodies = [encode({"task": self._payloads.task(row)}) for row in some]
             found += zip(some, self._line.ask(verb, bodies, EventAnswer, is_owed=is_owed), strict=True)
-            if is_owed:
-                owed.difference_update(some)
-            else:
-                sent.update(some)
+            for row in some:
+                if is_owed:
+                    del owed[row]
+                else:
+                    sent[row] = None
         return found

@@ -76,6 +76,7 @@ class Extender(Plugin):
             "job_enqueueable": bool(given.job_enqueueable),
             "job_enqueued": bool(given.job_enqueued),
             "job_ready": bool(given.job_ready or given.allocate),
+            "job_pipelined": bool(given.allocate),
             "on_allocate": follows,
             "on_deallocate": follows,
         }
@@ -95,7 +96,12 @@ class Extender(Plugin):
                 self._ask_again()
 
     def on_session_close(self, ssn: Session) -> None:
-        if self._given.on_session_close and ssn.decides and not self._is_off:
+        """Places that were found and not used end with the cycle: the next one reports them again if it finds them."""
+        if self._is_off or not ssn.decides:
+            return
+        status = ssn.ledger.tasks.status
+        self._placements.lost([row for row in self._placements.given if status[row] in _PLACED])
+        if self._given.on_session_close:
             self._line.ask(self._given.on_session_close, [b"{}"], NoneType)
 
     # -- jobs and queues -----------------------------------------------------------------------------------------------
@@ -144,12 +150,22 @@ class Extender(Plugin):
         """Not while the extender does not want one of its new places: what was placed for it is undone then."""
         if self._is_off:
             return True
-        tasks = self._ssn.ledger.tasks
-        for row, why in self._unwanted.items():
-            if tasks.job[row] == job.row and tasks.status[row] in _PLACED:
-                self._hold(job, f"the extender does not want a place of it: {why}")
-                return False
+        if (why := self._why_unwanted(job)) is not None:
+            self._hold(job, why)
+            return False
         return not self._given.job_ready or self._is_ready(job)
+
+    def job_pipelined(self, job: Job) -> Ballot:
+        """Places that the extender does not want are not kept either."""
+        if self._is_off or (why := self._why_unwanted(job)) is None:
+            return ABSTAIN
+        return reject(Reason.REFUSED_BY_PLUGIN, refused_by_plugin(self.name, why))
+
+    def _why_unwanted(self, job: Job) -> str | None:
+        """Why the extender does not want a place that the job has got in this cycle."""
+        tasks = self._ssn.ledger.tasks
+        unwanted = (why for row, why in self._unwanted.items() if tasks.job[row] == job.row)
+        return next((f"the extender does not want a place of it: {why}" for why in unwanted), None)
 
     def _is_ready(self, job: Job) -> bool:
         key = ("ready", job.row, self._ssn.ledger.jobs.counts[job.row].tobytes())
