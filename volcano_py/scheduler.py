@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from volcano_py.actions import BUILTIN_ACTIONS
 from volcano_py.api.effects import Bind, Effect, Emit, Evict
-from volcano_py.api.extender import ExtenderClient
+from volcano_py.api.extender.client import ExtenderClient
 from volcano_py.api.report import CycleReport, NamespaceShare, PendingJob, QueueReport, TierUse
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.answer_checks import is_interrupt, mapping_of

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.api import names
-from volcano_py.api.extender import ExtenderClient
+from volcano_py.api.extender.client import ExtenderClient
 from volcano_py.api.objects import Namespace, Pod, PodGroup, Queue, metadata_of
 from volcano_py.api.report import CycleReport
 from volcano_py.api.shards.node_shards import NODE_SHARD, NodeShard

@@ -18,7 +18,7 @@ from typing import Final
 
 import aiohttp
 
-from volcano_py.api.extender import Answers, Failure
+from volcano_py.api.extender.client import Answers, Failure
 from volcano_py.cluster.bounded_body import BodyTooLargeError, bounded_body
 
 MOST_BYTES: Final = 10 * 1024 * 1024

@@ -19,7 +19,7 @@ import msgspec
 import structlog
 
 from volcano_py.api.effects import Bind, Effect, Evict, PodCondition, PodGroupStatusUpdate
-from volcano_py.api.extender import ExtenderClient
+from volcano_py.api.extender.client import ExtenderClient
 from volcano_py.api.report import CycleReport
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, within
 from volcano_py.cluster.protocol import EffectWriter

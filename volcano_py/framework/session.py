@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.effects import Emit
-from volcano_py.api.extender import ExtenderClient
+from volcano_py.api.extender.client import ExtenderClient
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.chosen import admit
 from volcano_py.framework.calls.combined import CombinedAnswers

@@ -11,7 +11,7 @@ from threading import Event, Thread
 import pytest
 from aiohttp import web
 
-from volcano_py.api.extender import Answers, Failure
+from volcano_py.api.extender.client import Answers, Failure
 from volcano_py.cluster import extender as module
 from volcano_py.cluster.extender import AT_A_TIME, HttpExtender
 

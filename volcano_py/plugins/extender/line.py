@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 import structlog
 
-from volcano_py.api.extender import ExtenderClient, Failure
+from volcano_py.api.extender.client import ExtenderClient, Failure
 from volcano_py.plugins.extender.arguments import ExtenderArguments, is_url
 
 log = structlog.get_logger(__name__)

@@ -6,11 +6,11 @@ from typing import Final
 
 import numpy as np
 
-from volcano_py.api.extender import Failure
+from volcano_py.api.extender.answers import PredicateAnswer, PrioritizeAnswer
+from volcano_py.api.extender.client import Failure
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Scores
-from volcano_py.plugins.extender.answers import PredicateAnswer, PrioritizeAnswer
 from volcano_py.plugins.extender.arguments import ExtenderArguments
 from volcano_py.plugins.extender.line import Line, encode, short
 from volcano_py.plugins.extender.payloads import Payloads

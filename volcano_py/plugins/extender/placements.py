@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from volcano_py.api.extender import Failure
-from volcano_py.plugins.extender.answers import EventAnswer
+from volcano_py.api.extender.answers import EventAnswer
+from volcano_py.api.extender.client import Failure
 from volcano_py.plugins.extender.arguments import ExtenderArguments
 from volcano_py.plugins.extender.line import Line, encode, short
 from volcano_py.plugins.extender.payloads import Payloads

@@ -17,7 +17,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.extender import Failure
+from volcano_py.api.extender.answers import OverusedAnswer, ReadyAnswer, VictimsAnswer, VoteAnswer
+from volcano_py.api.extender.client import Failure
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain import refused_by_plugin
 from volcano_py.config.flags import Flags
@@ -26,7 +27,6 @@ from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, NodeView, Scores
 from volcano_py.framework.votes import ABSTAIN, PERMIT, Ballot, reject
-from volcano_py.plugins.extender.answers import OverusedAnswer, ReadyAnswer, VictimsAnswer, VoteAnswer
 from volcano_py.plugins.extender.arguments import ExtenderArguments
 from volcano_py.plugins.extender.line import Line, encode
 from volcano_py.plugins.extender.nodes import NodeVerdicts

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tests.support.registries import checked_registry
-from volcano_py.api.extender import Answers, Failure
+from volcano_py.api.extender.client import Answers, Failure
 from volcano_py.api.objects import ApiObject
 from volcano_py.config import format_problems, parse_configuration
 from volcano_py.simulation import Simulation

@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.sessions import NOW, gang, node
 from tests.unit.plugins.extender.scripted import DOWN, URL, Scripted, configuration, simulation
-from volcano_py.api.extender import Failure
-from volcano_py.plugins.extender.answers import PredicateAnswer
+from volcano_py.api.extender.answers import PredicateAnswer
+from volcano_py.api.extender.client import Failure
 from volcano_py.plugins.extender.arguments import ExtenderArguments
 from volcano_py.plugins.extender.line import FAILURES_IN_A_ROW, LEFT_ALONE_FOR, Line, short
 from volcano_py.plugins.extender.plugin import AGAIN

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.sessions import gang, node, pod_group, priority_class
 from tests.unit.plugins.extender.scripted import DOWN, URL, Answer, Scripted, configuration, simulation
-from volcano_py.api.extender import Failure
+from volcano_py.api.extender.client import Failure
 from volcano_py.api.objects import ApiObject
 from volcano_py.simulation import SimulationResult
 
