@@ -6,15 +6,18 @@ from datetime import timedelta
 from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo
 
 from volcano_py.api.go_values import parse_duration
 from volcano_py.config.arguments import Arguments, advise, argument, instead
+from volcano_py.config.metrics import without_login
 from volcano_py.config.values import GoBool, PositiveDuration, ResourceNames, TypeName
 
 _DEFAULT_TIMEOUT: Final = timedelta(seconds=1)
 LONGEST_BUDGET: Final = timedelta(seconds=60)
 """A cycle that runs for five minutes counts as hanging."""
+_SHOWN: Final = PlainSerializer(without_login)
+"""Wherever the arguments are written, and in the digest of a configuration."""
 
 
 def is_url(text: str) -> bool:
@@ -53,7 +56,7 @@ def _bounded(value: timedelta, info: ValidationInfo) -> timedelta:
 
 
 class ExtenderArguments(Arguments):
-    url: Annotated[str, AfterValidator(_address)] = argument(
+    url: Annotated[str, AfterValidator(_address), _SHOWN, Field(repr=False), TypeName("URL")] = argument(
         "extender.urlPrefix",
         "",
         "Address of the extender; a verb is appended to it, after a slash. No message shows it.",
