@@ -56,6 +56,8 @@ async def test_pods_go_where_the_extender_lets_them_go_even_if_nothing_else_chan
     _, body = extender.asked[-1]
     assert body["task"]["Job"] == f"{namespace.name}/train"
     assert body["task"]["Resreq"]["MilliCPU"] == 1000
+    (container,) = body["task"]["Pod"]["spec"]["containers"]
+    assert container["resources"]["requests"]["cpu"] == "1"
     assert body["node"]["Allocatable"]["MilliCPU"] == 4000
 
     allowed.add(second)

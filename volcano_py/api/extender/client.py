@@ -7,6 +7,8 @@ from typing import Protocol
 
 import msgspec
 
+from volcano_py.api.objects import ApiObject
+
 
 class Failure(msgspec.Struct, frozen=True):
     """There is no answer, for this reason: words that may follow "it". The address is not in them."""
@@ -32,3 +34,6 @@ class ExtenderClient(Protocol):
     def ask(self, url: str, verb: str, bodies: Sequence[bytes], within: float) -> Answers:
         """Send each body, JSON, as POST to `<url>/<verb>`, several at a time; `within`: seconds for each answer. Never
         raises."""
+
+    def find(self, kind: str, key: str) -> ApiObject | None:
+        """The Pod of this namespace/name, or the Node of this name, as far as it is kept; None if it is not."""

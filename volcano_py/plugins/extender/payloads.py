@@ -1,7 +1,7 @@
 """What the extender is sent of tasks, nodes, queues and jobs: Volcano's own types as Go encodes them.
 
 Amounts are as in Volcano: CPU and scalars in thousandths, memory in bytes, `pods` in whole ones. Of pods and nodes as
-Kubernetes objects there is what a cycle knows of them, not the whole object.
+Kubernetes objects there is what is kept for it (`ExtenderClient.find`), or else what a cycle knows of them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from volcano_py.api import names
+from volcano_py.api.objects import ApiObject, Pod
 from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
 from volcano_py.plugins.extender.line import encode
@@ -68,6 +69,9 @@ class Payloads:
         node = int(tasks.node[row])
         node_name = ssn.snapshot.nodes[node].name if node >= 0 else ""
         request = self.resource(task_class.request)
+        pod = self._whole("Pod", info.key)
+        if isinstance(pod, Pod) and pod.metadata.uid != info.ref.uid:
+            pod = None
         annotations = {names.GROUP_NAME: info.group, **({names.TASK_SPEC: info.role} if info.role else {})}
         return {
             "UID": info.ref.uid,
@@ -93,10 +97,14 @@ class Payloads:
             "SchGated": bool(info.gates),
             "RevocableZone": "*" if info.uses_revocable else "",
             "NumaInfo": _NO_NUMA,
-            "Pod": _pod(info, task_class, node_name, annotations),
-            "PodAnnotations": annotations,
+            "Pod": _pod(info, task_class, node_name, annotations) if pod is None else pod,
+            "PodAnnotations": pod.metadata.annotations if isinstance(pod, Pod) else annotations,
             "CustomBindErrHandlerSucceeded": False,
         }
+
+    def _whole(self, kind: str, key: str) -> ApiObject | None:
+        """The object, if it is kept."""
+        return None if self._ssn.extender is None else self._ssn.extender.find(kind, key)
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
@@ -110,7 +118,7 @@ class Payloads:
             encode(
                 {
                     "Name": info.name,
-                    "Node": _node(info, self.resource_list(allocatable)),
+                    "Node": self._whole("Node", info.name) or _node(info, self.resource_list(allocatable)),
                     "State": {"Phase": 1 if nodes.present[row] else 2, "Reason": ""},
                     "Releasing": self.resource(nodes.releasing[row]),
                     "Pipelined": self.resource(nodes.pipelined[row]),

@@ -48,12 +48,16 @@ class Scripted:
         self.urls: set[str] = set()
         self.within: list[float] = []
         self.together: list[int] = []
+        self.objects: dict[tuple[str, str], ApiObject] = {}
 
     def ask(self, url: str, verb: str, bodies: Sequence[bytes], within: float) -> Answers:
         self.urls.add(url)
         self.within.append(within)
         self.together.append(len(bodies))
         return Answers(tuple(self._answer(verb, json.loads(body)) for body in bodies), self._seconds)
+
+    def find(self, kind: str, key: str) -> ApiObject | None:
+        return self.objects.get((kind, key))
 
     def _answer(self, verb: str, body: dict[str, Any]) -> bytes | Failure:
         self.asked.append((verb, body))

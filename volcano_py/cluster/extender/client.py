@@ -19,6 +19,7 @@ from typing import Final
 import aiohttp
 
 from volcano_py.api.extender.client import Answers, Failure
+from volcano_py.api.objects import ApiObject
 from volcano_py.cluster.bounded_body import BodyTooLargeError, bounded_body
 
 MOST_BYTES: Final = 10 * 1024 * 1024
@@ -32,11 +33,15 @@ _HEADERS: Final = {"Content-Type": "application/json"}
 
 
 class HttpExtender:
-    """An `ExtenderClient`. `on_answer(verb, outcome, seconds)` is called in the thread of the requests; outcome is
-    `answered` or `failed`."""
+    """An `ExtenderClient`. `find` has the objects that are sent whole; `on_answer(verb, outcome, seconds)` is called in
+    the thread of the requests; outcome is `answered` or `failed`."""
 
-    def __init__(self, on_answer: Callable[[str, str, float], None] = lambda _verb, _outcome, _seconds: None) -> None:
-        self._on_answer = on_answer
+    def __init__(
+        self,
+        find: Callable[[str, str], ApiObject | None] = lambda _kind, _key: None,
+        on_answer: Callable[[str, str, float], None] = lambda _verb, _outcome, _seconds: None,
+    ) -> None:
+        self._find, self._on_answer = find, on_answer
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._session: aiohttp.ClientSession | None = None
@@ -52,6 +57,9 @@ class HttpExtender:
             future.cancel()
             found = [Failure("did not answer in time")] * len(bodies)
         return Answers(tuple(found), time.perf_counter() - started)
+
+    def find(self, kind: str, key: str) -> ApiObject | None:
+        return self._find(kind, key)
 
     def close(self) -> None:
         """End the thread; a later question begins another one."""

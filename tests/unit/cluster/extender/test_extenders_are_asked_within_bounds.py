@@ -12,8 +12,8 @@ import pytest
 from aiohttp import web
 
 from volcano_py.api.extender.client import Answers, Failure
-from volcano_py.cluster import extender as module
-from volcano_py.cluster.extender import AT_A_TIME, HttpExtender
+from volcano_py.cluster.extender import client as module
+from volcano_py.cluster.extender.client import AT_A_TIME, HttpExtender
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -178,7 +178,7 @@ def test_questions_are_answered_together_and_in_their_order(client: HttpExtender
 
 def test_each_answer_is_counted() -> None:
     counted: list[tuple[str, str]] = []
-    client = HttpExtender(lambda verb, outcome, _seconds: counted.append((verb, outcome)))
+    client = HttpExtender(on_answer=lambda verb, outcome, _seconds: counted.append((verb, outcome)))
 
     async def handler(request: web.Request) -> web.Response:
         return web.Response(status=200 if await request.read() == b"good" else 500)
