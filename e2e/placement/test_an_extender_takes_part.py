@@ -56,9 +56,14 @@ async def test_pods_go_where_the_extender_lets_them_go_even_if_nothing_else_chan
     _, body = extender.asked[-1]
     assert body["task"]["Job"] == f"{namespace.name}/train"
     assert body["task"]["Resreq"]["MilliCPU"] == 1000
-    (container,) = body["task"]["Pod"]["spec"]["containers"]
-    assert container["resources"]["requests"]["cpu"] == "1"
     assert body["node"]["Allocatable"]["MilliCPU"] == 4000
+
+    async def sent_whole() -> None:
+        (container,) = extender.asked[-1][1]["task"]["Pod"]["spec"]["containers"]
+        assert container["resources"]["requests"]["cpu"] == "1"
+
+    # The configuration came while the daemon was running.
+    await daemon.eventually("pods are sent with their containers", sent_whole)
 
     allowed.add(second)
 

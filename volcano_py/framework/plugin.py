@@ -149,11 +149,6 @@ class Plugin:
     def on_session_close(self, ssn: Session) -> None:
         """Called in tier order after the actions, before statuses are written."""
 
-    def unused_points(self) -> frozenset[str]:
-        """Points that the class fills and that have no use with these arguments: nothing is asked there. Asked before
-        the session opens."""
-        return frozenset()
-
     def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
         """Queue name → fields of `api.report.QueueReport` that this plugin computes. Asked at the end of a cycle,
         and by the page also at its start."""

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 import structlog
 
+from volcano_py.config.arguments import Arguments
 from volcano_py.config.model import PluginEntry, SchedulerConfiguration
 from volcano_py.framework.calls.answer_checks import check_of, is_interrupt
 from volcano_py.framework.calls.answers import CLOSED
@@ -121,7 +122,6 @@ class Dispatch:
         self._calls: dict[str, list[Call]] = {}
         made: dict[str, Plugin] = {}
         unused: dict[str, frozenset[str]] = {}
-        nothing: frozenset[str] = frozenset()
         hierarchical: set[str] = set()
         for entry in configuration.plugins():
             plugin = made.get(entry.name)
@@ -129,7 +129,7 @@ class Dispatch:
                 # A plugin that is named again in a later tier is asked there again, but is one instance.
                 plugin = made[entry.name] = self._make(registry.plugins[entry.name], entry)
                 self.plugins.append(plugin)
-                unused[entry.name] = self.guard(plugin, "unused_points", plugin.unused_points, otherwise=nothing)
+                unused[entry.name] = self._unused_points(plugin, entry)
                 if entry.flags.hierarchy:
                     hierarchical.add(entry.name)
             for point in registry.points[entry.name]:
@@ -179,6 +179,13 @@ class Dispatch:
                 self.failures.closed.add(plugin.name)
             seconds[plugin.name] = time.perf_counter() - started
         return seconds
+
+    def _unused_points(self, plugin: Plugin, entry: PluginEntry) -> frozenset[str]:
+        """Those at which the plugin need not be asked."""
+        nothing: frozenset[str] = frozenset()
+        if not isinstance(entry.arguments, Arguments):
+            return nothing
+        return self.guard(plugin, "unused_points", entry.arguments.unused_points, otherwise=nothing)
 
     def _make(self, plugin_type: type[Plugin], entry: PluginEntry) -> Plugin:
         """An instance; one that cannot be created is replaced by an empty one that is closed, so that its points

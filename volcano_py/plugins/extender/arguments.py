@@ -90,3 +90,23 @@ class ExtenderArguments(Arguments):
     job_ready: str = argument("extender.jobReadyVerb", "", "Asked whether a job may be bound.")
     allocate: str = argument("extender.allocateFuncVerb", "", "Called when a pod gets a place.")
     deallocate: str = argument("extender.deallocateFuncVerb", "", "Called when a pod loses its place.")
+
+    def unused_points(self) -> frozenset[str]:
+        """Those of verbs that are not configured."""
+        follows = bool(self.allocate or self.deallocate)
+        closes = bool(self.predicate or self.allocate or (self.prioritize and not self.ignorable))
+        used = {
+            "predicate": closes,
+            "late_predicate": closes,
+            "batch_node_order": bool(self.prioritize),
+            "preemptable": bool(self.preemptable),
+            "reclaimable": bool(self.reclaimable),
+            "overused": bool(self.queue_overused),
+            "job_enqueueable": bool(self.job_enqueueable),
+            "job_enqueued": bool(self.job_enqueued),
+            "job_ready": bool(self.job_ready or self.allocate),
+            "job_pipelined": bool(self.allocate),
+            "on_allocate": follows,
+            "on_deallocate": follows,
+        }
+        return frozenset(point for point, is_used in used.items() if not is_used)

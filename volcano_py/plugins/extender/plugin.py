@@ -61,27 +61,6 @@ class Extender(Plugin):
         self._unwanted: dict[int, str] = {}
         """Tasks whose places the extender does not want, and why."""
 
-    def unused_points(self) -> frozenset[str]:
-        """Those of verbs that are not configured."""
-        given = self._given
-        follows = bool(given.allocate or given.deallocate)
-        closes = bool(given.predicate or given.allocate or (given.prioritize and not given.ignorable))
-        used = {
-            "predicate": closes,
-            "late_predicate": closes,
-            "batch_node_order": bool(given.prioritize),
-            "preemptable": bool(given.preemptable),
-            "reclaimable": bool(given.reclaimable),
-            "overused": bool(given.queue_overused),
-            "job_enqueueable": bool(given.job_enqueueable),
-            "job_enqueued": bool(given.job_enqueued),
-            "job_ready": bool(given.job_ready or given.allocate),
-            "job_pipelined": bool(given.allocate),
-            "on_allocate": follows,
-            "on_deallocate": follows,
-        }
-        return frozenset(point for point, is_used in used.items() if not is_used)
-
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
         if ssn.extender is None:
