@@ -44,9 +44,9 @@ def _timeout(value: Any, info: ValidationInfo) -> Any:
         duration = parse_duration(str(value))
     except ValueError:
         duration = timedelta()
-    return (
-        duration if duration > timedelta() else instead(info, _DEFAULT_TIMEOUT, "must be a duration above 0, or is 1s")
-    )
+    if duration > timedelta():
+        return duration
+    return instead(info, "1s", "must be a duration above 0, such as 500ms")
 
 
 def _bounded(value: timedelta, info: ValidationInfo) -> timedelta:
