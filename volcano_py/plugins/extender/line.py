@@ -60,8 +60,8 @@ class Line:
         return until
 
     def ask(self, verb: str, bodies: Sequence[bytes], kind: type[T], *, is_owed: bool = False) -> list[T | Failure]:
-        """An answer of this kind for each body, in their order. `is_owed`: it undoes what was sent before, so that the
-        budget does not matter."""
+        """An answer of this kind for each body, in their order. `is_owed`: it undoes what was sent before, so it may
+        take as long again as the budget."""
         found: list[T | Failure] = []
         while len(found) < len(bodies):
             if (reason := self._why_not(is_owed=is_owed)) is not None:
@@ -84,7 +84,7 @@ class Line:
             return "has no valid address (extender.urlPrefix)"
         if self._now + self.seconds < self.left_alone_until:
             return f"has failed {FAILURES_IN_A_ROW} times in a row"
-        if not is_owed and self.seconds >= self._arguments.budget.total_seconds():
+        if self.seconds >= self._arguments.budget.total_seconds() * (2 if is_owed else 1):
             return "has used up the time of the cycle (extender.cycleBudget)"
         return None
 

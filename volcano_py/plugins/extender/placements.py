@@ -1,7 +1,7 @@
 """Tells the extender which pods get places and lose them, so that it can keep its own books.
 
 What was sent is balanced: a pod whose place the extender has heard of, and that loses it again in the same cycle, is
-reported, too, even if the time of the cycle is used up.
+reported, too, even if the time of the cycle is used up. (Not while the extender is left alone after failures.)
 """
 
 from __future__ import annotations

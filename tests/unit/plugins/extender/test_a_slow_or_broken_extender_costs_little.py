@@ -54,6 +54,7 @@ def test_what_undoes_something_is_sent_beyond_the_budget() -> None:
     ask(asking, 1)
     assert isinstance(ask(asking, 1)[0], Failure)
     assert ask(asking, 1, is_owed=True) == [PredicateAnswer()]
+    assert isinstance(ask(asking, 1, is_owed=True)[0], Failure), "twice the budget is used up"
 
 
 def test_after_some_failures_in_a_row_nothing_is_asked_for_some_seconds() -> None:
