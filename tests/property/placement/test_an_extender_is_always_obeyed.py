@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.extender import Scripted, configuration, simulation
 from tests.support.sessions import gang, node, priority_class
-from tests.unit.plugins.extender.scripted import Scripted, configuration, simulation
 from volcano_py.api.objects import ApiObject, PodGroup
 
 NODES = ("a", "b", "c", "d")

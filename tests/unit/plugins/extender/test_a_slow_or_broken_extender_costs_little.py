@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.extender import DOWN, URL, Scripted, configuration, simulation
 from tests.support.sessions import NOW, gang, node
-from tests.unit.plugins.extender.scripted import DOWN, URL, Scripted, configuration, simulation
 from volcano_py.api.extender.answers import PredicateAnswer
 from volcano_py.api.extender.client import Failure
 from volcano_py.plugins.extender.arguments import ExtenderArguments

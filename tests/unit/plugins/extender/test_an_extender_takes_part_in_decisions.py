@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.extender import DOWN, URL, Answer, Scripted, configuration, simulation
 from tests.support.sessions import gang, node, pod_group, priority_class
-from tests.unit.plugins.extender.scripted import DOWN, URL, Answer, Scripted, configuration, simulation
 from volcano_py.api.extender.client import Failure
 from volcano_py.api.objects import ApiObject
 from volcano_py.simulation import SimulationResult

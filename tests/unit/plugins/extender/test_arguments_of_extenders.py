@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.extender import Scripted, configuration, simulation
 from tests.support.registries import checked_registry
 from tests.support.sessions import gang, node
-from tests.unit.plugins.extender.scripted import Scripted, configuration, simulation
 from volcano_py.config import format_problems, parse_configuration
 from volcano_py.config.metrics import without_secrets
 from volcano_py.config.parse import ParseResult

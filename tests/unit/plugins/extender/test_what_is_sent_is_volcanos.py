@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.support.extender import Scripted, configuration, simulation
 from tests.support.sessions import gang, node, queue
-from tests.unit.plugins.extender.scripted import Scripted, configuration, simulation
 from volcano_py.api.objects import Node, ObjectMeta, Pod, Taint
 
 GPU = "nvidia.com/gpu"
