@@ -1,11 +1,8 @@
 """extender: an HTTP server of the user's takes part in decisions, with Volcano's protocol.
 
-The plugin itself does no I/O: the session has a client, which the daemon gives it. Simulations have none; there, the
-extender has no objection to anything, and that is reported.
-
 The extender is asked late and seldom: about nodes that are about to be used, for one pod of each class, and once in a
 cycle where the answer would be the same. If it refuses something, or fails, it is asked again some seconds later, even
-if nothing changes in the cluster.
+if nothing changes in the cluster. Simulations do not ask: there, it has no objection to anything.
 """
 
 from __future__ import annotations
