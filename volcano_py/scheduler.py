@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from volcano_py.actions import BUILTIN_ACTIONS
 from volcano_py.api.effects import Bind, Effect, Emit, Evict
+from volcano_py.api.extender.client import ExtenderClient
 from volcano_py.api.report import CycleReport, NamespaceShare, PendingJob, QueueReport, TierUse
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.answer_checks import is_interrupt, mapping_of
@@ -79,7 +80,8 @@ class Scheduler:
     plugins' memories.
 
     `seed` makes the random order among equal nodes; None takes the first by name, as simulations do. `cycles_before`
-    have run elsewhere: the numbers, and with them the random orders, go on from there.
+    have run elsewhere: the numbers, and with them the random orders, go on from there. Without `extender` the plugin of
+    that name asks nothing.
 
     Attributes:
         ignores_text: conditions of which only the message would change are left alone: no decision follows from it.
@@ -94,8 +96,10 @@ class Scheduler:
         report_job_shares: bool = False,
         report_queues_as_found: bool = False,
         cycles_before: int = 0,
+        extender: ExtenderClient | None = None,
     ) -> None:
         self.registry = registry
+        self._extender = extender
         self._emit = emit
         self._seed = seed
         self._report_job_shares = report_job_shares
@@ -167,6 +171,8 @@ class Scheduler:
             tie_rank=index.name_rank if self._seed is None else _shuffled(index, seed),
             memories=self._memories,
             resting=self._resting,
+            extender=self._extender,
+            decides=decide,
         )
         self.stand_ins = {ssn.axis.names[dim]: each for dim, each in ssn.stand_ins.items()}
         times.open = times.so_far()

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.api import names
+from volcano_py.api.extender.client import ExtenderClient
 from volcano_py.api.objects import Namespace, Pod, PodGroup, Queue, metadata_of
 from volcano_py.api.report import CycleReport
 from volcano_py.api.shards.node_shards import NODE_SHARD, NodeShard
@@ -100,9 +101,11 @@ class Simulation:
         *,
         rules: GroupRules | None = None,
         live: float | None = None,
+        extender: ExtenderClient | None = None,
     ) -> None:
         """`live`: the objects are a live cluster's, as they were at this moment (seconds since the epoch). Time goes
-        on from there, and pods that are being deleted are gone after the first cycle."""
+        on from there, and pods that are being deleted are gone after the first cycle. `extender`: asked by the plugin
+        of that name; None: it asks nothing."""
         self._rules = rules or GroupRules()
         self.configuration = configuration
         self.state = ClusterState(
@@ -113,7 +116,7 @@ class Simulation:
         self.cluster = MemoryCluster(self.state)
         self.reports: list[CycleReport] = []
         self.now = EPOCH.timestamp() if live is None else live
-        self._scheduler = Scheduler(registry, self.cluster.apply)
+        self._scheduler = Scheduler(registry, self.cluster.apply, extender=extender)
         self._used: Snapshot | None = None  # that of the last cycle
         self._only_tries = False
         self._at_rest: int | None = None

@@ -25,7 +25,8 @@ many pods are in each, or the part of each pod (null: none), by the label `volca
 `size`, `min` and `topology`. A node is what it has to
 allocate, and `labels`. A HyperNode is `rack-a: {tier: 1, name: rack, nodes: [a1, a2]}`, or has `hyper_nodes`.
 `shards` are NodeShards, by name: the `nodes` they desire, and `takes_queues`; `shard` is the one of this scheduler, by
-its `name` and `mode`.
+its `name` and `mode`. `extender` are the answers of the extender that `conf` configures, by verb; those of `predicate`
+are what it says of each node that it refuses.
 Unknown keys are refused.
 """
 
@@ -40,6 +41,7 @@ from typing import Any
 
 import msgspec
 
+from tests.support.extender import Scripted
 from tests.support.registries import checked_registry
 from volcano_py.api.objects import Pod
 from volcano_py.api.shards.node_shards import TAKES_QUEUES
@@ -55,7 +57,20 @@ Object = dict[str, Any]
 _PART = "volcano.sh/partition-id"
 # A key that is misspelt would be an expectation that cannot fail.
 _HEADER = frozenset(
-    {"scenario", "nodes", "hyper_nodes", "queues", "namespaces", "jobs", "conf", "cycles", "expect", "shards", "shard"}
+    {
+        "scenario",
+        "nodes",
+        "hyper_nodes",
+        "queues",
+        "namespaces",
+        "jobs",
+        "conf",
+        "cycles",
+        "expect",
+        "shards",
+        "shard",
+        "extender",
+    }
 )
 _EXPECT = frozenset({"binds", "bound", "evictions", "phases", "reported", "queues"})
 _JOB = frozenset(
@@ -140,7 +155,15 @@ class Scenario:
         makers = (_shards, _nodes, _hyper_nodes, _queues, _namespaces, _jobs)
         short = [each for make in makers for each in make(self.header)]
         documents = [Document(self.path.name, number, body) for number, body in enumerate(short)]
-        return Simulation(stored([*documents, *self.documents]), parsed.config, registry, rules=rules)
+        items = stored([*documents, *self.documents])
+        return Simulation(items, parsed.config, registry, rules=rules, extender=_extender(self.header))
+
+
+def _extender(header: Object) -> Scripted | None:
+    answers = dict(header.get("extender", {}))
+    if refused := answers.pop("predicate", None):
+        answers["predicate"] = lambda body: {"status": refused.get(body["node"]["Name"], ""), "code": 2}
+    return Scripted(answers) if answers else None
 
 
 def _check_keys(where: str, found: Object, known: frozenset[str]) -> None:

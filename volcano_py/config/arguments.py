@@ -41,6 +41,10 @@ class Arguments(BaseModel):
         defer_build=True,
     )
 
+    def unused_points(self) -> frozenset[str]:
+        """Extension points that the plugin fills and that are of no use with these arguments: it is not asked there."""
+        return frozenset()
+
 
 class NoArguments(Arguments):
     """For plugins and actions that take none."""

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from volcano_py.config.arguments import Arguments
 from volcano_py.config.catalogue import BUILTIN_NAMES, VOLCANO_PLUGINS, Catalogue
 from volcano_py.config.fields.keys import keys_of
 from volcano_py.config.flags import FLAG_OF_POINT, SIMULATION_POINTS, Flags
@@ -83,6 +84,8 @@ class _Subject(msgspec.Struct, frozen=True):
     def fills(self, entry: PluginEntry, point: str) -> bool:
         """Whether the plugin at this place takes part in the point, its switches considered."""
         if entry.name == "drf" and point in _DRF_HIERARCHY_POINTS and not entry.flags.hierarchy:
+            return False
+        if isinstance(entry.arguments, Arguments) and point in entry.arguments.unused_points():
             return False
         return self.catalogue.may_provide(entry.name, point) and entry.flags.allow(point)
 

@@ -54,16 +54,17 @@ def without_login(address: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """A configuration without passwords, for files that others read: as it is, if it has none. Any text can be one."""
+    """A configuration without passwords, for files that others read: as it is, if it has none. Any text can be one.
+    Logins in addresses are left out everywhere: that of an extender is among the arguments of a plugin."""
     try:
         content = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError):  # no YAML; dates and numbers that cannot be; too deep
         return without_login(_SECRET_LINE.sub(r"\1***", text))
     section = content.get("metrics") if isinstance(content, dict) else None
     if not isinstance(section, dict):
-        return text
+        return without_login(text)
     kept = _kept(section)
-    return text if kept == section else yaml.safe_dump({**content, "metrics": kept}, sort_keys=False)
+    return without_login(text if kept == section else yaml.safe_dump({**content, "metrics": kept}, sort_keys=False))
 
 
 def _kept(value: object, levels: int = 2) -> object:

@@ -19,6 +19,7 @@ import msgspec
 import structlog
 
 from volcano_py.api.effects import Bind, Effect, Evict, PodCondition, PodGroupStatusUpdate
+from volcano_py.api.extender.client import ExtenderClient
 from volcano_py.api.report import CycleReport
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, within
 from volcano_py.cluster.protocol import EffectWriter
@@ -88,6 +89,7 @@ class CycleLoop:
         timing: CycleTiming | None = None,
         seed: int | None = None,
         report_job_shares: bool = False,
+        extender: ExtenderClient | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._state = state
@@ -105,6 +107,7 @@ class CycleLoop:
             self._emit,
             seed=self._seed,
             report_job_shares=report_job_shares,
+            extender=extender,
         )
         self._stopping = False
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -17,6 +17,8 @@ import structlog
 
 from volcano_py.api.effects import Bind, Event, PodCondition
 from volcano_py.api.objects import ApiObject
+from volcano_py.cluster.extender.client import HttpExtender
+from volcano_py.cluster.extender.objects import KINDS, KeptObjects
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.watching import kinds
 from volcano_py.cluster.kubernetes.watching.early_lists import EarlyLists
@@ -60,6 +62,7 @@ from volcano_py.observe.metrics import Metrics
 from volcano_py.operator.kopf_host.app import KopfApp
 from volcano_py.operator.queues.feed import QueueFeed
 from volcano_py.operator.shards.keeper import NodeShardKeeper
+from volcano_py.plugins.extender import Extender
 from volcano_py.scheduler import builtin_registry
 from volcano_py.state.table.change import Change
 
@@ -115,6 +118,7 @@ class Daemon:
         self._node_load = NodeLoad(
             client, self._state, configuration=lambda: self._configuration.current, metrics=self._metrics.intake
         )
+        self._kept = KeptObjects(client, self._asks_extender)
         self._queues = QueueFeed([self._state] if options.scheduling else [], self._unreadable.found)
         self._controllers = self._make_controllers()
         for sink in self._controllers.queue_sinks:
@@ -127,6 +131,7 @@ class Daemon:
         self._held = HeldDecisions(
             self._state, self._other_scheduler, self._live, may_send=self._may_schedule, on_binds=self._binds_sent
         )
+        self._extender = HttpExtender(self._kept.find, self._metrics.intake.extender_asked)
         self._cycles = self._make_cycles()
         self._admission = self._make_admission()
         # What shows all that.
@@ -252,6 +257,7 @@ class Daemon:
             state,
             OnlyKinds(self._live.volumes.claims, kinds.PERSISTENT_VOLUME_CLAIM.name),
             OnlyKinds(self._job_metrics, kinds.POD_GROUP.name),
+            OnlyKinds(self._kept, *(kind.name for kind in KINDS)),
         ]
 
     def _make_cycles(self) -> CycleLoop:
@@ -270,6 +276,7 @@ class Daemon:
             timing=CycleTiming(period=self._options.schedule_period),
             seed=self._options.seed,
             report_job_shares=self._options.per_job_metrics,
+            extender=self._extender,
         )
 
     def _make_admission(self) -> AdmissionProcess | None:
@@ -291,6 +298,7 @@ class Daemon:
         self._recording.start()
         if self._options.scheduling:
             self._configuration.start(strict=self._options.strict)
+            self._kept.begin()
         self._add_checks()
         server = HealthServer(
             self._gauges.render, self._checks, version=build_info(), status=self._status.status, dump=self._status.dump
@@ -317,6 +325,7 @@ class Daemon:
             add("self-audit", self._audit)
             add("other scheduler", self._other_scheduler.run)
             add("node load", self._after_sync(self._node_load.run))
+            add("objects for the extender", self._after_sync(self._kept.run))
         if self._leadership.is_elected:
             add("leader election", self._leadership.run, restart=False)
         else:
@@ -361,6 +370,8 @@ class Daemon:
             self._cycles.stop()
             await task
             raise
+        finally:
+            self._extender.close()
 
     async def _drain_at_end(self) -> None:
         try:
@@ -382,6 +393,10 @@ class Daemon:
                 )
 
     # -- what the parts report --------------------------------------------------------------------------------------
+
+    def _asks_extender(self) -> bool:
+        configuration = self._configuration.current
+        return configuration is not None and any(entry.name == Extender.name for entry in configuration.plugins())
 
     def _learn(self, kind: str, obj: ApiObject) -> None:
         """An answer has shown this object: the informers of its kind pass it on without waiting for the watch."""

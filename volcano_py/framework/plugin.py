@@ -377,6 +377,14 @@ class Plugin:
         """
         raise NotImplementedError
 
+    def late_predicate(self, task_class: TaskClass, view: NodeView) -> Codes:
+        """[K] as `predicate`, for answers that are expensive: asked only about nodes that passed everything else and
+        are about to be used, the best first; after a refusal, about twice as many as before.
+
+        `predicate` of the same plugin has to repeat the refusals that were given; it is asked more often.
+        """
+        raise NotImplementedError
+
     def predicate_reach(self, task_class: TaskClass) -> Reach:  # noqa: ARG002
         """How `predicate` answers of this class move: STATIC, ROW or DOMAIN."""
         return Reach.STATIC
@@ -578,6 +586,7 @@ POINTS: Final = (
     "task_variants",
     "pre_predicate",
     "predicate",
+    "late_predicate",
     "predicate_room",
     "domain_filter",
     "predicate_advice",

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.effects import Emit
+from volcano_py.api.extender.client import ExtenderClient
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.chosen import admit
 from volcano_py.framework.calls.combined import CombinedAnswers
@@ -56,6 +57,8 @@ class Session(ClusterCopy):
 
     Attributes:
         action: the action that runs; empty before the first.
+        extender: how the plugin `extender` asks its server; None where it may not, as in simulations.
+        decides: whether actions run, or only statuses are brought up to date.
         dispatch: the plugins, and their calls by extension point.
         ask: what the plugins answer together.
         wakeups: times at which another cycle is due even if nothing changes.
@@ -80,9 +83,13 @@ class Session(ClusterCopy):
         memories: Memories | None = None,
         resting: Resting | None = None,
         used: Ledger | None = None,
+        extender: ExtenderClient | None = None,
+        decides: bool = True,
     ) -> None:
         super().__init__(snapshot, node_index, used)
         self.configuration = configuration
+        self.extender = extender
+        self.decides = decides
         self.emit = emit
         self.action = ""
         self._memories: Memories = {} if memories is None else memories

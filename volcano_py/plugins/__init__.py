@@ -6,6 +6,7 @@ from volcano_py.plugins.cdp import Cdp
 from volcano_py.plugins.conformance import Conformance
 from volcano_py.plugins.deviceshare import DeviceShare
 from volcano_py.plugins.drf import Drf
+from volcano_py.plugins.extender import Extender
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.network_topology import NetworkTopologyAware
 from volcano_py.plugins.nodegroup import NodeGroup
@@ -50,4 +51,5 @@ BUILTIN_PLUGINS = (
     DeviceShare,
     Rescheduling,
     NumaAware,
+    Extender,
 )

@@ -23,6 +23,7 @@ from volcano_py.api.effects import Bind, Effect
 from volcano_py.api.report import CycleReport, PendingJob
 from volcano_py.api.shards.sharding import Sharding
 from volcano_py.capture.contents import stripped
+from volcano_py.config.metrics import without_login
 from volcano_py.record.entries import (
     AssumedBound,
     AssumedEmitted,
@@ -337,9 +338,9 @@ def _changed(now: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any
 
 def without_metrics(text: str) -> str:
     """A valid configuration without the section that may hold credentials; no decision follows from it, because what
-    was measured is recorded."""
+    was measured is recorded. Logins in addresses are left out everywhere."""
     content = yaml.safe_load(text)
     if not isinstance(content, dict) or "metrics" not in content:
-        return text
+        return without_login(text)
     del content["metrics"]
-    return yaml.safe_dump(content, sort_keys=False)
+    return without_login(yaml.safe_dump(content, sort_keys=False))

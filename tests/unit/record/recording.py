@@ -46,9 +46,12 @@ async def recorded(directory: Path, text: str, limits: Limits | None = None) -> 
     assert not recorder.problem
 
 
-async def record_night(directory: Path, *more: ApiObject, limits: Limits | None = None) -> None:
+async def record_night(directory: Path, *more: ApiObject, limits: Limits | None = None, tiers: str = "") -> None:
     """One node of 4 CPUs: `early` gets three of them, `late` waits for its turn; then a node comes for it."""
-    async with recorded(directory, default_configuration_text() + METRICS, limits) as (bench, _):
+    async with recorded(directory, default_configuration_text().rstrip() + "\n" + tiers + METRICS, limits) as (
+        bench,
+        _,
+    ):
         bench.put(queue("default"), node("n1", cpu="4"), *gang("early", pods=3, cpu="1"))
         await bench.after(1)
         bench.put(*gang("late", pods=2, cpu="1"), *more)

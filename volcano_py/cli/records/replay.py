@@ -159,7 +159,9 @@ def _repeat(directory: Path, registry: Registry, output: str) -> bool:
     paths = segments(directory)
     cycles = effects = 0
     found: list[Cycle] = []
+    is_asked_less = False
     for cycle in cycles_of(paths, registry):
+        is_asked_less |= bool(cycle.report.remarks.get("extender"))
         cycles, effects = cycles + 1, effects + len(cycle.recorded)
         if cycle.difference is not None:
             found.append(cycle)
@@ -170,6 +172,8 @@ def _repeat(directory: Path, registry: Registry, output: str) -> bool:
     print_differences(found)
     plural = "" if len(found) <= 1 else "s"
     click.echo(f"{cycles} cycles with {effects} effects decided again: {len(found) or 'no'} difference{plural}")
+    if is_asked_less:
+        click.echo("The extender was not asked: cycles in which it refused something, or gave scores, differ.")
     return not found
 
 

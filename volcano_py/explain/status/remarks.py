@@ -16,6 +16,7 @@ from volcano_py.operator.podgroups.misplaced_keys import Marked, misplaced
 
 _NOT_READY: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 _NO_REPLICAS: Final = "all tasks of the Job have 0 replicas: raise replicas of a task for it to have pods"
+_EXTENDER: Final = "extender"
 _MOST_VALUES: Final = 10  # that are different; each pod may have its own
 
 
@@ -43,7 +44,13 @@ def hints(world: World, target: Target, *, waits: bool) -> tuple[str, ...]:
     """What its user may not expect."""
     missing_queue = () if waits else _missing_queue(world, target)
     no_replicas = (_NO_REPLICAS,) if is_without_replicas(world, target) else ()
-    return (*no_replicas, *missing_queue, *_misplaced(world, target))
+    return (*no_replicas, *missing_queue, *_misplaced(world, target), *_not_asked(world))
+
+
+def _not_asked(world: World) -> tuple[str, ...]:
+    """That an extender is configured, and has not taken part in this."""
+    remark = world.report.remarks.get(_EXTENDER)
+    return (f"plugin {_EXTENDER}: {remark}",) if remark else ()
 
 
 def is_without_replicas(world: World, target: Target) -> bool:

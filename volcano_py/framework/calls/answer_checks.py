@@ -316,6 +316,7 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "task_variants": _texts_or_none,
     "pre_predicate": _refusal_or_none,
     "predicate": _integers,
+    "late_predicate": _integers,
     "predicate_room": _integers_or_none,
     "domain_filter": _domain_filter_or_none,
     "predicate_advice": _texts,

@@ -65,6 +65,7 @@ CLOSED: Final[dict[str, Callable[..., Any]]] = {
     "task_variants": lambda _plugin, _ssn, _job, _rows: None,
     "pre_predicate": lambda plugin, _task_class: _refusal(plugin),
     "predicate": lambda _plugin, _task_class, view: np.full(len(view), PLUGIN_ERROR_CODE, dtype=np.int32),
+    "late_predicate": lambda _plugin, _task_class, view: np.full(len(view), PLUGIN_ERROR_CODE, dtype=np.int32),
     "predicate_room": lambda _plugin, _task_class, _view: None,
     "domain_filter": lambda _plugin, _task_class, view: closed_filter(len(view), PLUGIN_ERROR_CODE),
     "predicate_advice": lambda _plugin, _task_class, _refused: (),

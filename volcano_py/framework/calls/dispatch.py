@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 import structlog
 
+from volcano_py.config.arguments import Arguments
 from volcano_py.config.model import PluginEntry, SchedulerConfiguration
 from volcano_py.framework.calls.answer_checks import check_of, is_interrupt
 from volcano_py.framework.calls.answers import CLOSED
@@ -24,6 +25,7 @@ _FLAG_LIKE: Final = {
     "queue_paths": "queue_order",
     "branch_order": "queue_order",
     "predicate_room": "predicate",
+    "late_predicate": "predicate",
     "domain_filter": "predicate",
     "predicate_advice": "predicate",
     "node_orders": "node_order",
@@ -119,6 +121,7 @@ class Dispatch:
         self.plugins: list[Plugin] = []
         self._calls: dict[str, list[Call]] = {}
         made: dict[str, Plugin] = {}
+        unused: dict[str, frozenset[str]] = {}
         hierarchical: set[str] = set()
         for entry in configuration.plugins():
             plugin = made.get(entry.name)
@@ -126,12 +129,15 @@ class Dispatch:
                 # A plugin that is named again in a later tier is asked there again, but is one instance.
                 plugin = made[entry.name] = self._make(registry.plugins[entry.name], entry)
                 self.plugins.append(plugin)
+                unused[entry.name] = self._unused_points(plugin, entry)
                 if entry.flags.hierarchy:
                     hierarchical.add(entry.name)
             for point in registry.points[entry.name]:
                 if point in _KEEPS_BOOKS and any(call.plugin is plugin for call in self.calls(point)):
                     continue
                 if point in plugin.hierarchy_points and entry.name not in hierarchical:
+                    continue
+                if point in unused[entry.name]:
                     continue
                 if entry.flags.allow(_FLAG_LIKE.get(point, point)):
                     is_checked = entry.name not in registry.unchecked
@@ -173,6 +179,13 @@ class Dispatch:
                 self.failures.closed.add(plugin.name)
             seconds[plugin.name] = time.perf_counter() - started
         return seconds
+
+    def _unused_points(self, plugin: Plugin, entry: PluginEntry) -> frozenset[str]:
+        """Those at which the plugin need not be asked."""
+        nothing: frozenset[str] = frozenset()
+        if not isinstance(entry.arguments, Arguments):
+            return nothing
+        return self.guard(plugin, "unused_points", entry.arguments.unused_points, otherwise=nothing)
 
     def _make(self, plugin_type: type[Plugin], entry: PluginEntry) -> Plugin:
         """An instance; one that cannot be created is replaced by an empty one that is closed, so that its points

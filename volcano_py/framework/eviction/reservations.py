@@ -141,7 +141,8 @@ class Reservations:
             if choice is not None and self._ask.bindable(job.queue, task_class).count <= 0:
                 choice = msgspec.structs.replace(choice, pipelined=True)  # another node would not help
             elif choice is not None and choice.pipelined and len(placer.feasible(task_class, within)):
-                choice = placer.choose(task_class, 1, within) if elsewhere else choice
+                other = placer.choose(task_class, 1, within) if elsewhere else choice
+                choice = other if len(other.nodes) else choice  # (a node may be refused late)
                 is_settled &= elsewhere
             if choice is None:
                 is_settled = False

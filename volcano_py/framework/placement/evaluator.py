@@ -48,12 +48,14 @@ class Evaluator:
         is_promised: whether any node has promised room to a task.
         has_best_node: whether any plugin may name the node itself.
         stages: how long evaluations took.
+        asks_late: whether any plugin has to be asked about nodes before they are used.
     """
 
     def __init__(self, cluster: ClusterCopy, dispatch: Dispatch) -> None:
         self._cluster = cluster
         self._nodes = cluster.ledger.nodes
         self._predicates = dispatch.calls("predicate")
+        self._late = dispatch.calls("late_predicate")
         self._predicate_rooms = dispatch.calls("predicate_room")
         self._filters = dispatch.calls("domain_filter")
         self._scores = dispatch.calls("node_order")
@@ -68,6 +70,7 @@ class Evaluator:
         self.is_promised = bool(self._nodes.pipelined.any())
         self._returns = bool(cluster.snapshot.devices.going.any()) or cluster.snapshot.numa.has_any_left
         self.has_best_node = bool(self._best)
+        self.asks_late = bool(self._late)
         self.stages = StageSeconds()
         self._home = _at_home(cluster.snapshot)
         self._last_fit: tuple[int, bytes, Counts] | None = None
@@ -131,6 +134,7 @@ class Evaluator:
         reaches = self._predicate_reaches(task_class).values()
         return (
             self._scores_in_bulk
+            and not self.asks_late
             and all(reach is Reach.STATIC for reach in reaches)
             and all(call.ask("scores_nodes_alone", task_class, otherwise=False) for call in self._of_other_nodes)
             and self.filters(task_class) is None
@@ -181,6 +185,25 @@ class Evaluator:
         started = time.perf_counter()
         codes = self.codes(task_class, self.all_rows)
         self.stages.predicate.append(time.perf_counter() - started)
+        return codes
+
+    def accepts(self, state: ClassState, rows: Rows, others: Rows) -> bool:
+        """Whether none of the nodes `rows` [K] is refused late. `others` are asked about as well. Nodes that are
+        refused have no room for the class from now on."""
+        asked = np.array([*dict.fromkeys((*rows.tolist(), *others.tolist()))], dtype=np.intp)
+        answer = self.late_codes(state.task_class, asked)
+        if (refused := answer != FITS).any():
+            state.codes[asked[refused]], state.room[asked[refused]] = answer[refused], 0
+            state.misfit = None
+        return not refused[np.isin(asked, rows)].any()
+
+    def late_codes(self, task_class: TaskClass, rows: Rows) -> Codes:
+        """[K] the first late refusal of each node."""
+        codes = np.full(len(rows), FITS, dtype=np.int32)
+        for call in self._late:
+            left = np.flatnonzero(codes == FITS)
+            if len(left):
+                codes[left] = call(task_class, NodeView(self._nodes, rows[left]))
         return codes
 
     def filters(self, task_class: TaskClass, *, released: bool = False) -> DomainFilters | None:

@@ -8,7 +8,7 @@ are placed at a time is decided in strategies.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -25,6 +25,7 @@ from volcano_py.framework.placement.evaluator import Evaluator, StageSeconds
 from volcano_py.framework.placement.fit import explain_misfit
 from volcano_py.framework.placement.mixed.run import MixedRun
 from volcano_py.framework.placement.strategies import Strategies
+from volcano_py.framework.placement.sweep import best_first
 from volcano_py.framework.plugin import GoesBy, Reach
 from volcano_py.framework.topology.confinement import Confinement
 from volcano_py.framework.views import FITS, Codes, Counts
@@ -35,6 +36,8 @@ from volcano_py.state.task_class import TaskClass
 _REFRESH_ALL_ABOVE: Final = 0.25
 # Classes times nodes whose evaluation is kept, at some 30 bytes each; beyond it the oldest class is dropped.
 _MOST_KEPT: Final = 10_000_000
+# Nodes that are asked about with the next choice after one was refused late.
+_FEWEST_OTHERS: Final = 16
 _NOTHING: Final = np.zeros(0, dtype=np.intp)
 
 
@@ -99,11 +102,14 @@ class Placer:
         state = self._state(task_class)
         if state.full_at == len(self._log):
             return Choice(_NOTHING)
-        candidates = self._candidates(state, state.room, state.filters)
-        if candidates is None:
-            return self._choose_future(state)
         ahead = max(count, state.plan.reach())
-        nodes = self._strategies.of(candidates, ahead).nodes(candidates, ahead)
+        nodes = self._accepted(
+            state,
+            lambda: self._candidates(state, state.room, state.filters),
+            lambda candidates: self._strategies.of(candidates, ahead).nodes(candidates, ahead),
+        )
+        if nodes is None:
+            return self._choose_future(state)
         return Choice(state.plan.begin(nodes, count, len(self._log)))
 
     def planned(self, task_class: TaskClass) -> Rows:
@@ -129,22 +135,55 @@ class Placer:
         state = self._state(task_class)
         if state.full_at == len(self._log):
             return Choice(_NOTHING)
-        candidates = self._candidates(state, state.room, state.filters, within)
-        if candidates is None:
-            return self._choose_future(state, within)
-        return Choice(self._strategies.of(candidates, count).nodes(candidates, count))
+        nodes = self._accepted(
+            state,
+            lambda: self._candidates(state, state.room, state.filters, within),
+            lambda candidates: self._strategies.of(candidates, count).nodes(candidates, count),
+        )
+        return self._choose_future(state, within) if nodes is None else Choice(nodes)
 
     def _choose_future(self, state: ClassState, within: Confinement | None = None) -> Choice:
         """A node that will have room once terminating pods are gone and promised places are taken."""
-        candidates = None
+        nodes = None
         if self._evaluator.will_change:
-            room = self._evaluator.room_then(state, self._evaluator.all_rows)
-            candidates = self._candidates(state, room, self._evaluator.filters_then(state), within)
-        if candidates is None:
+
+            def offered() -> Candidates | None:
+                room = self._evaluator.room_then(state, self._evaluator.all_rows)
+                return self._candidates(state, room, self._evaluator.filters_then(state), within)
+
+            one_by_one = self._strategies.one_by_one
+            nodes = self._accepted(state, offered, lambda candidates: one_by_one.nodes(candidates, 1))
+        if nodes is None:
             if within is None:
                 state.found_full(len(self._log))
             return Choice(_NOTHING)
-        return Choice(self._strategies.one_by_one.nodes(candidates, 1), pipelined=True)
+        return Choice(nodes, pipelined=True)
+
+    def _accepted(
+        self, state: ClassState, offered: Callable[[], Candidates | None], choose: Callable[[Candidates], Rows]
+    ) -> Rows | None:
+        """The chosen ones of the nodes that are offered, none of which is refused late; None when none is left. After
+        each refusal the choice is made again, and more of the best nodes are asked about at a time."""
+        most_others = 0
+        while (candidates := offered()) is not None:
+            nodes = choose(candidates)
+            if not self._evaluator.asks_late:
+                return nodes
+            if self._evaluator.accepts(state, nodes, self._best_of(candidates, most_others)):
+                return nodes
+            most_others = max(2 * most_others, _FEWEST_OTHERS)
+        return None
+
+    def _best_of(self, candidates: Candidates, most: int) -> Rows:
+        """The nodes with the best scores of their own, in no order."""
+        if not most:
+            return _NOTHING
+        rows = candidates.open
+        return rows[best_first(self._evaluator.own_scores(candidates.state, rows), self._tie_rank[rows], most)]
+
+    def _accepts(self, task_class: TaskClass, rows: Rows) -> bool:
+        """Whether the nodes are not refused late."""
+        return not self._evaluator.asks_late or self._evaluator.accepts(self._state(task_class), rows, _NOTHING)
 
     def _candidates(
         self, state: ClassState, room: Counts, filters: DomainFilters | None, within: Confinement | None = None
@@ -167,11 +206,11 @@ class Placer:
         state = self._state(task_class)
         rows = np.array([node], dtype=np.intp)
         if state.open_room()[node] > 0:
-            return Choice(rows)
+            return Choice(rows if self._accepts(task_class, rows) else _NOTHING)
         filters = self._evaluator.filters_then(state)
         if filters is not None and filters.codes[node] != FITS:
             return Choice(_NOTHING)
-        if self._evaluator.room_then(state, rows)[0] > 0:
+        if self._evaluator.room_then(state, rows)[0] > 0 and self._accepts(task_class, rows):
             return Choice(rows, pipelined=True)
         return Choice(_NOTHING)
 
@@ -228,10 +267,12 @@ class Placer:
 
     def may_take(self, task_class: TaskClass, node: int) -> bool:
         """Whether the node will take the class, regardless of its room, once terminating pods are gone."""
-        if self._evaluator.codes(task_class, np.array([node], dtype=np.intp), released=True)[0] != FITS:
+        rows = np.array([node], dtype=np.intp)
+        if self._evaluator.codes(task_class, rows, released=True)[0] != FITS:
             return False
         filters = self._evaluator.filters(task_class, released=True)
-        return filters is None or bool(filters.codes[node] == FITS)
+        is_open = filters is None or bool(filters.codes[node] == FITS)
+        return is_open and (not self._evaluator.asks_late or self._evaluator.late_codes(task_class, rows)[0] == FITS)
 
     def ranked(self, task_class: TaskClass, rows: Rows) -> Rows:
         """The nodes `rows` by score, best first, regardless of their room."""

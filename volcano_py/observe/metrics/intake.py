@@ -56,7 +56,17 @@ _LAST_LOAD: Final = Definition(
     "than five minutes.",
 )
 
-DEFINITIONS: Final = (_SYNCED, _OBJECTS, _BEHIND, _RELISTS, _BAD, _EVENTS, _LOADS, _LAST_LOAD)
+_EXTENDER: Final = Definition(
+    name=PREFIX + "extender_request_seconds",
+    kind=MetricKind.HISTOGRAM,
+    text="How long requests to the extender took, by verb and outcome: answered (with 200, within the bounds), failed. "
+    "What was not sent, because the extender is left alone after failures or the time of the cycle is used up, is not "
+    "in it.",
+    labels=("verb", "outcome"),
+    buckets=(0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
+)
+
+DEFINITIONS: Final = (_SYNCED, _OBJECTS, _BEHIND, _RELISTS, _BAD, _EVENTS, _LOADS, _LAST_LOAD, _EXTENDER)
 
 
 class IntakeMetrics:
@@ -71,6 +81,11 @@ class IntakeMetrics:
         self._events = _EVENTS.counter(registry)
         self._loads = _LOADS.counter(registry)
         self._last_load = _LAST_LOAD.gauge(registry)
+        self._extender = _EXTENDER.histogram(registry)
+
+    def extender_asked(self, verb: str, outcome: str, seconds: float) -> None:
+        """May be called from any thread."""
+        self._extender.labels(verb, outcome).observe(seconds)
 
     def load_read(self, moment: float) -> None:
         """`moment` in seconds since 1970."""

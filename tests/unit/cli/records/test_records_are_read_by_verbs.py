@@ -36,6 +36,13 @@ def test_a_record_without_a_difference_exits_with_0(record: Path) -> None:
     assert result.output.endswith("decided again: no difference\n")
 
 
+def test_a_record_of_a_scheduler_with_an_extender_says_that_it_was_not_asked(tmp_path: Path) -> None:
+    asking = "- plugins: [{name: extender, arguments: {extender.predicateVerb: predicate}}]\n"
+    asyncio.run(record_night(tmp_path, tiers=asking))
+    result = run("replay", tmp_path)
+    assert result.output.splitlines()[-1].startswith("The extender was not asked")
+
+
 def alter(record: Path) -> None:
     """A record as if the first pod had been bound elsewhere."""
     [path] = segments(record)

@@ -1,0 +1,150 @@
+"""The time of a cycle, failures in a row, and when an extender is asked again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.support.extender import DOWN, URL, Scripted, configuration, simulation
+from tests.support.sessions import NOW, gang, node
+from volcano_py.api.extender.answers import PredicateAnswer
+from volcano_py.api.extender.client import Failure
+from volcano_py.plugins.extender.arguments import ExtenderArguments
+from volcano_py.plugins.extender.line import FAILURES_IN_A_ROW, LEFT_ALONE_FOR, Line, short
+from volcano_py.plugins.extender.plugin import AGAIN
+
+MOMENT = NOW.timestamp()
+FITS: dict[str, Any] = {"status": ""}
+
+
+def line(
+    client: Scripted,
+    memory: dict[str, Any] | None = None,
+    now: float = MOMENT,
+    arguments: Mapping[str, str] | None = None,
+) -> Line:
+    given = ExtenderArguments.model_validate({"extender.urlPrefix": URL, **(arguments or {})})
+    return Line(client, given, {} if memory is None else memory, now)
+
+
+def ask(line: Line, count: int, *, is_owed: bool = False) -> list[PredicateAnswer | Failure]:
+    return line.ask("predicate", [b"{}"] * count, PredicateAnswer, is_owed=is_owed)
+
+
+def test_questions_are_sent_sixteen_at_a_time() -> None:
+    client = Scripted({"predicate": FITS})
+    assert ask(line(client), 40) == [PredicateAnswer()] * 40
+    assert client.together == [16, 16, 8]
+
+
+def test_a_cycle_waits_no_longer_than_its_budget() -> None:
+    client = Scripted({"predicate": FITS}, seconds=2.0)
+    answers = ask(line(client, arguments={"extender.cycleBudget": "5s", "extender.httpTimeout": "2s"}), 100)
+    assert client.within == [2.0, 2.0, 1.0]
+    assert answers[47] == PredicateAnswer()
+    assert answers[48:] == [Failure("has used up the time of the cycle (extender.cycleBudget)")] * 52
+
+
+def test_what_undoes_something_is_sent_beyond_the_budget() -> None:
+    client = Scripted({"predicate": FITS}, seconds=9.0)
+    asking = line(client)
+    ask(asking, 1)
+    assert isinstance(ask(asking, 1)[0], Failure)
+    assert ask(asking, 1, is_owed=True) == [PredicateAnswer()]
+    assert isinstance(ask(asking, 1, is_owed=True)[0], Failure), "twice the budget is used up"
+
+
+def test_after_some_failures_in_a_row_nothing_is_asked_for_some_seconds() -> None:
+    client, memory = Scripted({"predicate": DOWN}), dict[str, Any]()
+    first = line(client, memory)
+    for _ in range(FAILURES_IN_A_ROW):
+        assert ask(first, 1) == [DOWN]
+    assert ask(first, 1) == [Failure(f"has failed {FAILURES_IN_A_ROW} times in a row")]
+    assert isinstance(ask(first, 1, is_owed=True)[0], Failure)
+    assert isinstance(ask(line(client, memory, MOMENT + LEFT_ALONE_FOR - 1), 1)[0], Failure)
+    assert len(client.asked) == FAILURES_IN_A_ROW
+    client.script = {"predicate": FITS}
+    assert ask(line(client, memory, MOMENT + LEFT_ALONE_FOR), 1) == [PredicateAnswer()]
+
+
+def test_an_answer_in_between_begins_the_count_anew() -> None:
+    client, memory = Scripted({"predicate": DOWN}), dict[str, Any]()
+    for _ in range(3):
+        client.script = {"predicate": DOWN}
+        for _ in range(FAILURES_IN_A_ROW - 1):
+            ask(line(client, memory), 1)
+        client.script = {"predicate": FITS}
+        assert ask(line(client, memory), 1) == [PredicateAnswer()]
+
+
+def test_names_of_fields_may_be_in_any_case_and_unknown_ones_are_ignored() -> None:
+    client = Scripted({"predicate": {"Status": "no", "CODE": 3, "more": [1]}})
+    assert ask(line(client), 1) == [PredicateAnswer("no", 3)]
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"null", b"[]", b"{", b'{"status": 1}', b'{"code": "x"}', b"\xff", b"[" * 99_999]
+)
+def test_an_answer_that_is_none_counts_as_a_failure(body: bytes) -> None:
+    (answer,) = ask(line(Scripted({"predicate": body})), 1)
+    assert isinstance(answer, Failure)
+    assert answer.why.startswith("answered with JSON that")
+    assert len(answer.why) < 200
+
+
+@pytest.mark.parametrize(
+    "address", ["", "extender:80", "ftp://a/b", "http://", "http://a:0", "http://[::1", "http://a:x"]
+)
+def test_without_a_valid_address_nothing_is_asked(address: str) -> None:
+    client = Scripted({})
+    answer = ask(line(client, arguments={"extender.urlPrefix": address}), 1)
+    assert answer == [Failure("has no valid address (extender.urlPrefix)")]
+
+
+def test_a_foreign_text_becomes_one_short_printable_line() -> None:
+    assert short("no\n  room\x1b[31m\there ") == "no room [31m here"
+    assert len(short("x" * 10_000)) == 120
+
+
+@pytest.mark.parametrize(
+    ("verb", "answer"),
+    [("predicate", {"status": "no"}), ("enqueueable", {"status": -1}), ("overused", {"overused": True})],
+)
+def test_what_waits_for_the_extender_is_asked_about_again(verb: str, answer: dict[str, Any]) -> None:
+    client = Scripted({verb: answer})
+    train = gang("train", cpu="1", min_resources={"cpu": "1"}, group_phase="Pending")
+    cluster = simulation([node("a"), *train], configuration([verb]), client)
+    cluster.run()
+    asked = len(client.asked)
+    due = cluster.look_again_at
+    assert cluster.now < due <= cluster.now + AGAIN
+    client.script = {verb: {"status": "", "overused": False} if verb != "enqueueable" else {"status": 1}}
+    cluster.now = due
+    assert cluster.run().binds == {"team/train-0": "a"}
+    assert len(client.asked) > asked
+
+
+def test_while_it_is_left_alone_nobody_else_suffers() -> None:
+    client = Scripted({"predicate": DOWN})
+    gpu = "example.com/gpu"
+    managed: dict[str, Any] = {"extender.managedResources": [gpu]}
+    text = configuration(["predicate"], **managed)
+    jobs = [each for number in range(20) for each in gang(f"gpu-{number}", cpu=f"{100 + number}m", devices={gpu: "1"})]
+    others = [each for number in range(20) for each in gang(f"cpu-{number}", cpu=f"{100 + number}m")]
+    cluster = simulation([node("a", cpu="64", devices={gpu: "64"}), *jobs, *others], text, client)
+    result = cluster.run()
+    assert {name.split("-")[0] for name in result.binds} == {"team/cpu"}
+    assert len(result.binds) == 20
+    assert len(client.asked) <= FAILURES_IN_A_ROW + 16
+    assert all("the extender has failed" in why or "not judged" in why for why in result.unschedulable.values())
+
+
+def test_many_different_texts_make_no_message_long() -> None:
+    client = Scripted({"predicate": lambda body: {"status": f"{body['node']['Name']} " + "x" * 5000}})
+    nodes = [node(f"n{number:03}") for number in range(200)]
+    result = simulation([*nodes, *gang("train", cpu="1")], configuration(["predicate"]), client).run()
+    assert len(result.unschedulable["team/train-0"]) < 3000
+    assert "for another reason" in json.dumps(result.unschedulable) or "other reasons" in str(result.unschedulable)

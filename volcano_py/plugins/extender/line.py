@@ -1,0 +1,122 @@
+"""The line to the extender: what may be asked, how long that may take, and what an answer has to be.
+
+A cycle waits for answers no longer than its budget. After some failures in a row the extender is left alone for some
+seconds. What is not asked for these reasons counts as a failure, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping, Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+import structlog
+
+from volcano_py.api.extender.client import ExtenderClient, Failure
+from volcano_py.plugins.extender.arguments import ExtenderArguments, is_url
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+FAILURES_IN_A_ROW: Final = 5
+"""After so many the extender is left alone."""
+LEFT_ALONE_FOR: Final = 10.0
+"""Seconds."""
+_TOGETHER: Final = 16
+"""Questions that are sent at once."""
+_OWED_WITHIN: Final = 5.0
+"""Seconds for what has to be sent although the budget is spent."""
+_LONGEST: Final = 120
+"""Characters of a foreign text."""
+_IN_A_ROW: Final = "failures in a row"
+_UNTIL: Final = "left alone until"
+_SAID: Final = "said"
+
+
+def short(text: str) -> str:
+    """A foreign text as part of a sentence: one printable line, cut."""
+    line = " ".join("".join(each if each.isprintable() else " " for each in text[: 8 * _LONGEST]).split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+class Line:
+    """For one cycle; `memory` lasts from cycle to cycle.
+
+    Attributes:
+        seconds: how long the cycle has waited for answers.
+    """
+
+    def __init__(
+        self, client: ExtenderClient, arguments: ExtenderArguments, memory: MutableMapping[str, Any], now: float
+    ) -> None:
+        self._client, self._arguments, self._memory, self._now = client, arguments, memory, now
+        self.seconds = 0.0
+
+    @property
+    def left_alone_until(self) -> float:
+        """Seconds since the epoch; in the past, or 0, if the extender may be asked."""
+        until: float = self._memory.get(_UNTIL, 0.0)
+        return until
+
+    def ask(self, verb: str, bodies: Sequence[bytes], kind: type[T], *, is_owed: bool = False) -> list[T | Failure]:
+        """An answer of this kind for each body, in their order. `is_owed`: it undoes what was sent before, so it may
+        take as long again as the budget."""
+        found: list[T | Failure] = []
+        while len(found) < len(bodies):
+            if (reason := self._why_not(is_owed=is_owed)) is not None:
+                found.extend([Failure(reason)] * (len(bodies) - len(found)))
+                break
+            sent = bodies[len(found) : len(found) + _TOGETHER]
+            limit = _OWED_WITHIN if is_owed else self._arguments.budget.total_seconds() - self.seconds
+            within = min(self._arguments.timeout.total_seconds(), limit)
+            answers = self._client.ask(self._arguments.url, verb, sent, within)
+            self.seconds += answers.seconds
+            for body in answers.bodies:
+                answer = body if isinstance(body, Failure) else _read(body, kind)
+                self._note(verb, answer)
+                found.append(answer)
+        return found
+
+    def _why_not(self, *, is_owed: bool) -> str | None:
+        """Why nothing is asked now."""
+        if not is_url(self._arguments.url):
+            return "has no valid address (extender.urlPrefix)"
+        if self._now + self.seconds < self.left_alone_until:
+            return f"has failed {FAILURES_IN_A_ROW} times in a row"
+        if self.seconds >= self._arguments.budget.total_seconds() * (2 if is_owed else 1):
+            return "has used up the time of the cycle (extender.cycleBudget)"
+        return None
+
+    def _note(self, verb: str, answer: object) -> None:
+        memory = self._memory
+        if not isinstance(answer, Failure):
+            memory[_IN_A_ROW] = 0
+            if memory.pop(_SAID, ""):
+                log.info("extender answers again", verb=verb)
+            return
+        memory[_IN_A_ROW] = memory.get(_IN_A_ROW, 0) + 1
+        if memory[_IN_A_ROW] >= FAILURES_IN_A_ROW:
+            memory[_UNTIL] = self._now + self.seconds + LEFT_ALONE_FOR
+            memory[_IN_A_ROW] = 0
+        if answer.why != memory.get(_SAID):
+            memory[_SAID] = answer.why
+            log.warning("extender failed", verb=verb, why=answer.why, ignorable=self._arguments.ignorable)
+
+
+def _read(body: bytes, kind: type[T]) -> T | Failure:
+    """Go's decoder, with which extenders are written, ignores the case of names and fields that it does not know."""
+    if kind is type(None):
+        return kind()
+    try:
+        content = msgspec.json.decode(body)
+        if not isinstance(content, dict):
+            return Failure(f"answered with JSON that is no object, but {type(content).__name__}")
+        return msgspec.convert({key.lower(): value for key, value in content.items()}, kind)
+    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
+        return Failure(f"answered with JSON that does not fit: {short(str(error))}")
+
+
+Encode = Callable[[object], bytes]
+encode: Encode = msgspec.json.Encoder(order="deterministic").encode
+"""Bodies of questions."""

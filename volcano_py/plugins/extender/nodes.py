@@ -1,0 +1,124 @@
+"""What the extender says of nodes: which may take a class of pods, and their scores. Kept for the cycle."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from volcano_py.api.extender.answers import PredicateAnswer, PrioritizeAnswer
+from volcano_py.api.extender.client import Failure
+from volcano_py.api.reasons import Reason
+from volcano_py.framework.session import Session
+from volcano_py.framework.views import FITS, Codes, Scores
+from volcano_py.plugins.extender.arguments import ExtenderArguments
+from volcano_py.plugins.extender.line import Line, encode, short
+from volcano_py.plugins.extender.payloads import Payloads
+from volcano_py.state.table.table import Rows
+from volcano_py.state.task_class import TaskClass
+
+_UNKNOWN: Final = -1
+_MOST_TEXTS: Final = 50
+"""Different texts of refusals in one cycle; of further ones only that there was one is kept."""
+
+
+class NodeVerdicts:
+    """For one session. A class is one pod to the extender: the first that waits."""
+
+    def __init__(self, ssn: Session, line: Line, arguments: ExtenderArguments, payloads: Payloads) -> None:
+        self._ssn, self._line, self._arguments, self._payloads = ssn, line, arguments, payloads
+        self._codes: dict[int, Codes] = {}
+        """Class → [N] verdicts, or _UNKNOWN."""
+        self._scores: dict[int, Scores] = {}
+        """Class → [N] scores; NaN where they were not asked for."""
+        self._closed: dict[int, int] = {}
+        """Class → why no node takes it."""
+        self._texts: set[str] = set()
+
+    # -- which nodes may take it -----------------------------------------------------------------------------------
+
+    def known(self, task_class: TaskClass, rows: Rows) -> Codes:
+        """[K] what is known; a node that was not asked about may take it."""
+        codes: Codes = np.full(len(rows), self._closed.get(task_class.row, FITS), dtype=np.int32)
+        if (found := self._codes.get(task_class.row)) is not None:
+            codes = np.where(codes == FITS, np.maximum(found[rows], FITS), codes)
+        return codes
+
+    def ask(self, task_class: TaskClass, rows: Rows) -> Codes:
+        """[K] the verdicts on nodes; those that are not known are asked for."""
+        if self._arguments.predicate and task_class.row not in self._closed:
+            verdicts = self._codes.get(task_class.row)
+            if verdicts is None:
+                verdicts = self._codes[task_class.row] = np.full(self._size, _UNKNOWN, dtype=np.int32)
+            unknown = rows[verdicts[rows] == _UNKNOWN]
+            if len(unknown):
+                verdicts[unknown] = self._ask(task_class, unknown)
+        return self.known(task_class, rows)
+
+    def refuse(self, task_class: TaskClass, row: int, text: str) -> None:
+        """The node did not take the class, as the extender said later."""
+        verdicts = self._codes.setdefault(task_class.row, np.full(self._size, _UNKNOWN, dtype=np.int32))
+        verdicts[row] = self._code(f"node(s) got no pod, as the extender said: {self._text(text)}", resolvable=False)
+
+    @property
+    def _size(self) -> int:
+        return len(self._ssn.snapshot.nodes)
+
+    def _ask(self, task_class: TaskClass, rows: Rows) -> Codes:
+        row = self._payloads.of_class(task_class)
+        if row is None:
+            return np.zeros(len(rows), dtype=np.int32)
+        task, verb = self._payloads.task(row), self._arguments.predicate
+        bodies = [encode({"task": task, "node": self._payloads.node(node)}) for node in rows.tolist()]
+        answers = self._line.ask(verb, bodies, PredicateAnswer)
+        return np.array([self._verdict(answer) for answer in answers], dtype=np.int32)
+
+    def _verdict(self, answer: PredicateAnswer | Failure) -> int:
+        if isinstance(answer, Failure):
+            return FITS if self._arguments.ignorable else self._failed(answer)
+        if not answer.status:
+            return FITS
+        return self._code(f"node(s) were refused by the extender: {self._text(answer.status)}", answer.is_resolvable)
+
+    def _failed(self, failure: Failure) -> int:
+        return self._code(f"node(s) were not judged: the extender {failure.why}", resolvable=False)
+
+    def _code(self, message: str, resolvable: bool) -> int:
+        return self._ssn.refusal(Reason.NODES_REFUSE, message, resolvable=resolvable)
+
+    def _text(self, text: str) -> str:
+        """What it said; a text that differs for each of many nodes is left out."""
+        said = short(text)
+        if said not in self._texts and len(self._texts) >= _MOST_TEXTS:
+            return "for another reason"
+        self._texts.add(said)
+        return said
+
+    # -- scores ------------------------------------------------------------------------------------------------------
+
+    def scores(self, task_class: TaskClass, rows: Rows) -> Scores:
+        """[K] the scores of nodes that could take it. New ones are asked for, all in one question."""
+        scores = self._scores.get(task_class.row)
+        if scores is None:
+            scores = self._scores[task_class.row] = np.full(self._size, np.nan)
+        unknown = rows[np.isnan(scores[rows])]
+        if len(unknown):
+            scores[unknown] = self._ask_scores(task_class, unknown)
+        found: Scores = scores[rows]
+        return found
+
+    def _ask_scores(self, task_class: TaskClass, rows: Rows) -> Scores:
+        row = self._payloads.of_class(task_class)
+        if row is None:
+            return np.zeros(len(rows))
+        nodes = [self._payloads.node(node) for node in rows.tolist()]
+        body = encode({"task": self._payloads.task(row), "nodes": nodes})
+        (answer,) = self._line.ask(self._arguments.prioritize, [body], PrioritizeAnswer)
+        if not isinstance(answer, Failure) and (answer.errormessage or answer.nodescore is None):
+            answer = Failure(f"gave no scores: {short(answer.errormessage or 'nodeScore is null')}")
+        if isinstance(answer, Failure):
+            if not self._arguments.ignorable:
+                self._closed[task_class.row] = self._failed(answer)
+            return np.zeros(len(rows))
+        names = (self._ssn.snapshot.nodes[node].name for node in rows.tolist())
+        return np.array([answer.score(name) for name in names])
