@@ -36,10 +36,11 @@ def read_indexes(text: str) -> list[int]:
     return [*dict.fromkeys(int(part) for part in parts if _is_index(part))]
 
 
-def check_indexes(text: str) -> None:
-    """Raises ValueError if a part of the list is no number of a GPU."""
+def checked_indexes(text: str) -> list[int]:
+    """The same. Raises ValueError if a part of the list is no number of a GPU."""
     if text.strip() and not (len(text) <= _LONGEST and all(_is_index(part.strip()) for part in text.split(","))):
         raise ValueError(text)
+    return read_indexes(text)
 
 
 def _is_index(text: str) -> bool:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from volcano_py.api import names
-from volcano_py.api.annotations.gpu_index import check_indexes
+from volcano_py.api.annotations.gpu_index import checked_indexes
 from volcano_py.api.annotations.reading import Annotation, Place, Unreadable
 from volcano_py.api.annotations.vgpu import Card, read_register
 from volcano_py.api.go_values import parse_bool
@@ -43,7 +43,7 @@ VGPU_REGISTER: Final[Annotation[tuple[Card, ...]]] = Annotation(
 )
 GPU_UNHEALTHY: Final = Annotation(
     names.GPU_UNHEALTHY,
-    check_indexes,
+    checked_indexes,
     "write the numbers of GPUs from 0 on with commas between them, such as 0,2",
     meanwhile="only what is such a number counts",
 )
