@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -108,7 +108,7 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """An event about an object (Kind/name), seen `count` times until now."""
+    """An event about an object (Kind/name; of a generated PodGroup, its owner), seen `count` times until now."""
 
     at: datetime
     warning: bool
@@ -152,8 +152,19 @@ def overview(
         alone=tuple(_lone_rows(members, {group.metadata.key for group in groups})),
         nodes=tuple(_node_rows(nodes, sorted_pods)),
         pods=sorted_pods,
-        events=tuple(sorted(events, key=lambda event: event.at)),
+        events=tuple(_by_owner(sorted(events, key=lambda event: event.at), rows)),
     )
+
+
+def _by_owner(events: Iterable[EventRow], groups: Iterable[GroupRow]) -> Iterator[EventRow]:
+    """An event about a generated PodGroup is shown as one about its owner."""
+    owners = {
+        f"PodGroup/{group.key.rpartition('/')[2]}": f"{group.owner}/{group.name.rpartition('/')[2]}"
+        for group in groups
+        if group.owner
+    }
+    for event in events:
+        yield replace(event, about=owners.get(event.about, event.about))
 
 
 def pod_row(pod: Pod) -> PodRow:

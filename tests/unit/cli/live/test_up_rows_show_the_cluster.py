@@ -203,6 +203,17 @@ def test_events_come_by_time_and_only_about_what_is_scheduled() -> None:
     ]
 
 
+def test_an_event_about_a_generated_pod_group_names_its_owner() -> None:
+    rows = seen(
+        pod_group("podgroup-0d3", owner=("ReplicaSet", "web-5f")),
+        pod_group("train", owner=("Job", "job-1")),
+        event("made", minute=1, involvedObject={"kind": "PodGroup", "name": "podgroup-0d3"}),
+        event("own", minute=2, involvedObject={"kind": "PodGroup", "name": "train"}),
+        event("gone", minute=3, involvedObject={"kind": "PodGroup", "name": "podgroup-77"}),
+    ).events
+    assert [row.about for row in rows] == ["ReplicaSet/web-5f", "PodGroup/train", "PodGroup/podgroup-77"]
+
+
 def test_an_event_without_a_last_time_happened_when_it_was_created() -> None:
     made = event("e", lastTimestamp=None, eventTime="2026-01-01T00:05:00Z")
     assert seen(made).events[0].at == datetime(2026, 1, 1, 0, 5, tzinfo=UTC)
