@@ -47,7 +47,7 @@ const row = (each) => html`
   <td class="number optional">${each.minimum ?? 0}</td>
   <td class="number optional">${each.priority ?? 0}</td>
   <td class="number optional">${age(each.created, now())}</td>
-  <td class="sentence">${each.reason ? html`<strong>${each.reason}</strong>: ${each.message}` : ""}</td>`;
+  <td class="sentence" title=${each.message ?? ""}>${each.reason ? html`<strong>${each.reason}</strong>: ${each.message}` : ""}</td>`;
 
 const choice = (label, name, query, values) => html`<label>${label}
   <select .value=${live(query.get(name) ?? "")} @change=${(event) => set(name, event.target.value)}>
