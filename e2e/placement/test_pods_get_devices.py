@@ -113,6 +113,25 @@ async def test_pods_that_share_a_claim_run_where_its_device_is(
     assert ({each.node for each in pods}, device) == ({node}, "gpu-0")
 
 
+async def test_a_gang_that_shares_a_claim_goes_where_all_of_it_fits(
+    driver: Driver, namespace: Namespace, simulated_nodes: SimulatedNodes, daemon: Daemon
+) -> None:
+    """The other node is emptier and has a device, too, but room for two of three pods only."""
+    label = {"e2e.volcano-py/shared": namespace.name}
+    small = await simulated_nodes(1, cpu="2", memory="64Gi", labels=label)
+    large = await simulated_nodes(1, cpu="8", labels=label)
+    await namespace.apply(pod("there", cpu="5", node_selector=large.selector))
+    await namespace.wait_phases(Running=1)
+    for node in (*small.names, *large.names):
+        await driver.publish(node, "gpu-0")
+
+    await namespace.apply(driver.claim("shared"), gang("train", 3, cpu="1", node_selector=label, **by_name("shared")))
+
+    pods = await namespace.wait_phases(Running=4)
+    assert {each.node for each in pods} == set(large.names)
+    assert (await claims_in(namespace))["shared"].devices == {(large.names[0], "gpu-0")}
+
+
 async def test_a_claim_that_has_its_device_already_decides_the_node(
     driver: Driver, namespace: Namespace, simulated_nodes: SimulatedNodes, daemon: Daemon
 ) -> None:
