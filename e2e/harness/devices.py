@@ -173,9 +173,9 @@ def from_template(template: str) -> Object:
     return _using({"name": "gpu", "resourceClaimTemplateName": template})
 
 
-def by_name(claim: str) -> Object:
+def by_name(claim: str, *, cpu: str = "100m") -> Object:
     """Fields of a pod's spec: a claim that others may use, too."""
-    return _using({"name": "gpu", "resourceClaimName": claim})
+    return _using({"name": "gpu", "resourceClaimName": claim}, cpu)
 
 
 def with_resource(resource: str, count: int = 1) -> Object:
@@ -184,11 +184,11 @@ def with_resource(resource: str, count: int = 1) -> Object:
     return {"containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": resources}]}
 
 
-def _using(entry: Object) -> Object:
+def _using(entry: Object, cpu: str = "100m") -> Object:
     container = {
         "name": "main",
         "image": "registry.k8s.io/pause:3.10",
-        "resources": {"requests": {"cpu": "100m"}, "claims": [{"name": "gpu"}]},
+        "resources": {"requests": {"cpu": cpu}, "claims": [{"name": "gpu"}]},
     }
     return {"resourceClaims": [entry], "containers": [container]}
 

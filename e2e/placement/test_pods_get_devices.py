@@ -120,12 +120,12 @@ async def test_a_gang_that_shares_a_claim_goes_where_all_of_it_fits(
     label = {"e2e.volcano-py/shared": namespace.name}
     small = await simulated_nodes(1, cpu="2", memory="64Gi", labels=label)
     large = await simulated_nodes(1, cpu="8", labels=label)
-    await namespace.apply(pod("there", cpu="5", node_selector=large.selector))
+    await namespace.apply(pod("there", cpu="5", memory="8Gi", node_selector=large.selector))
     await namespace.wait_phases(Running=1)
     for node in (*small.names, *large.names):
         await driver.publish(node, "gpu-0")
 
-    await namespace.apply(driver.claim("shared"), gang("train", 3, cpu="1", node_selector=label, **by_name("shared")))
+    await namespace.apply(driver.claim("shared"), gang("train", 3, node_selector=label, **by_name("shared", cpu="1")))
 
     pods = await namespace.wait_phases(Running=4)
     assert {each.node for each in pods} == set(large.names)
