@@ -87,8 +87,8 @@ class Devices:
             self._write(codes, in_use, words.used, resolvable=True)
             self._write(codes, refused & self._places.is_faulty(view.rows), advice.FAULTY_POOL)
             self._write(codes, refused, words.none)
-        if not view.released and self._is_tied_to_a_node(task_class):
-            self._write(codes, self._company.lacks_room(task_class, view), advice.ALONE, resolvable=True)
+        if not view.released and (claims := self._tied_to_a_node(task_class)):
+            self._write(codes, self._company.lacks_room(task_class, claims, view), advice.ALONE, resolvable=True)
 
     def reach(self, task_class: TaskClass) -> Reach:
         """How far a placement moves the answers."""
@@ -131,8 +131,9 @@ class Devices:
         if advice.OUT_OF_REACH in refused:
             given = [need for need in task_class.devices if isinstance(need, GivenDevices) and need.nodes is not None]
             sentences += [advice.out_of_reach(self._ssn, need) for need in given]
-        if advice.ALONE in refused and (request := self._company.request(task_class)) is not None:
-            sentences.append(advice.alone(self._ssn, request))
+        if advice.ALONE in refused:
+            request = self._company.request(task_class, self._tied_to_a_node(task_class))
+            sentences += [] if request is None else [advice.alone(self._ssn, request)]
         claims, free = self._choices.open(task_class), self._use.free(released=False)
         for extended in self._extended.kinds(task_class):
             if needs := (*claims, *extended):
@@ -167,10 +168,10 @@ class Devices:
             )
         return found
 
-    def _is_tied_to_a_node(self, task_class: TaskClass) -> bool:
-        """Whether a claim that several pods share is about to get devices which only one node can use."""
-        open_ = self._choices.open(task_class)
-        return any(need.claim and not self._wanted_by((need,)).spans_nodes for need in open_)
+    def _tied_to_a_node(self, task_class: TaskClass) -> list[str]:
+        """The claims that several pods may share and that are about to get devices which only one node can use."""
+        shared = (need for need in self._choices.open(task_class) if need.claim)
+        return [need.claim for need in shared if not self._wanted_by((need,)).spans_nodes]
 
     def _most_on_a_node(self, ask: Ask) -> int:
         """How many devices a request for all of them may get."""

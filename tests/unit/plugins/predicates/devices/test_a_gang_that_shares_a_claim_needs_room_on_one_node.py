@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.support.placement.devices import device_claim, device_class, resource_slice, with_claims
+from tests.support.placement.devices import device_claim, device_class, request, resource_slice, with_claims
 from tests.support.placement.node_answers import answers, willing
 from tests.support.sessions import Opened, node, open_session, pod, pod_group
 from volcano_py.framework.plugin import Plugin
@@ -64,6 +64,25 @@ def test_a_node_has_room_for_those_that_must_start(
     assert willing(opened, Predicates, "g-0") == takes
     refused = {name: ALONE for name in ("n2", "n4") if name not in takes}
     assert {name: text for name, text in answers(opened, Predicates, "g-0").items() if text} == refused
+
+
+def test_pods_with_which_one_shares_devices_that_several_nodes_can_use_need_no_room_there() -> None:
+    pods = [pod(f"g-{at}", group="g", cpu="1") for at in range(6)]
+    opened = open_session(
+        device_class(),
+        device_class("net", "device.driver == 'net.example.com'"),
+        [node("n2", cpu="2"), node("n4", cpu="4")],
+        [resource_slice(name, "gpu-0", on=name) for name in ("n2", "n4")],
+        resource_slice("all", "nic-0", driver="net.example.com"),
+        device_claim("local"),
+        device_claim("fabric", request("nic", of="net")),
+        pod_group("g", min_member=6),
+        with_claims(pods[0], "local", "fabric"),
+        with_claims(pods[1], "local"),
+        [with_claims(each, "fabric") for each in pods[2:]],
+        tiers=[[Gang, Predicates]],
+    )
+    assert willing(opened, Predicates, "g-0") == willing(opened, Predicates, "g-1") == ["n2", "n4"]
 
 
 def test_what_different_pods_ask_for_is_added_up() -> None:
