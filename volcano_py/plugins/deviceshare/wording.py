@@ -17,6 +17,8 @@ NO_INSTANCE: Final = "node(s) had GPUs without MIG instances of that size"
 UNWANTED: Final = "node(s) had too few GPUs that the pod may use"
 TOO_FEW: Final = "node(s) had too few GPUs"
 TOO_SMALL: Final = "node(s) had too small GPUs"
+NOT_IN_USE: Final = " that no other pod uses"
+"""Which GPUs."""
 _IN_USE: Final = "node(s) had too few GPUs that no pod uses"
 _BY_RULE: Final = "node(s) had too few GPUs without a pod that an exclusive rule keeps apart"
 _LACKS: Final[Mapping[Sharing, Mapping[Lack, str]]] = MappingProxyType(
@@ -47,6 +49,28 @@ def no_cards(sharing: Sharing) -> str:
 def lacks(sharing: Sharing, lack: Lack, *, by_rule: bool = False) -> str:
     """Too few cards of a node pass a test. `by_rule`: an exclusive rule keeps the pod apart from others."""
     return _BY_RULE if by_rule and lack is Lack.APART else _LACKS[sharing][lack]
+
+
+def so_many(cards: int, which: str, most: int, node: str) -> str:
+    """`The pod asks for 2 GPUs that no other pod uses; the most of these on a node is 1, on node n1`; `which`: the
+    part before the semicolon that says which GPUs."""
+    return (
+        f"The pod asks for {cards} {plural('GPU', cards)}{which}; the most of these on a node is {most}, on node {node}"
+    )
+
+
+def allowed_by(annotations: Sequence[str]) -> str:
+    """Which GPUs: those that annotations of the pod leave."""
+    listed = " and ".join(annotations)
+    return f" that its annotation {listed} allows" if len(annotations) == 1 else f" that its annotations {listed} allow"
+
+
+def unknown_mig(node: str, kinds: Sequence[str]) -> str:
+    """`Node n1 has GPUs of the type NVIDIA-H100 in mode mig: add their model to deviceshare.KnownMigGeometries`."""
+    return (
+        f"Node {node} has GPUs of the {plural('type', len(kinds))} {' and '.join(kinds)} in mode mig: add their model "
+        "to deviceshare.KnownMigGeometries"
+    )
 
 
 def kept_apart(rules: Sequence[str]) -> str:
@@ -83,14 +107,6 @@ def lacks_instance(asked: ContainerAsks, memory: int, node: str) -> str:
 def no_instance(asked: ContainerAsks, memory: int, node: str) -> str:
     """`…; the largest MIG instance of a GPU has 20480 MB, on node n1`."""
     return f"{_asks(asked)}; the largest MIG instance of {_gpus(asked)} has {memory} MB, on node {node}"
-
-
-def in_use(asked: ContainerAsks, free: int, node: str) -> str:
-    """`The pod asks for 2 GPUs that no other pod uses; the most of these on a node is 1, on node n1`."""
-    return (
-        f"The pod asks for {asked.cards} {plural('GPU', asked.cards)} that no other pod uses; the most of these on a "
-        f"node is {free}, on node {node}"
-    )
 
 
 def _gpus(asked: ContainerAsks) -> str:

@@ -89,6 +89,11 @@ class CardsAsked(msgspec.Struct, frozen=True, array_like=True, omit_defaults=Tru
         """Which cards will do, whatever is free."""
         return self.mode, self.uuids, self.no_uuids, self.kinds, self.no_kinds
 
+    @property
+    def wished_by(self) -> list[str]:
+        """The annotations that say so."""
+        return [key for key, wish in zip(_WISHES, self.wishes, strict=False) if wish]
+
 
 def cards_asked(pod: Pod) -> CardsAsked | None:
     """None for a pod that asks for no part of a card, as most."""
