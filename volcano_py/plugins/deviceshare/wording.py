@@ -21,25 +21,23 @@ NOT_IN_USE: Final = " that no other pod uses"
 """Which GPUs."""
 _IN_USE: Final = "node(s) had too few GPUs that no pod uses"
 _BY_RULE: Final = "node(s) had too few GPUs without a pod that an exclusive rule keeps apart"
-_LACKS: Final[Mapping[Sharing, Mapping[Lack, str]]] = MappingProxyType(
+_LACKS: Final[Mapping[Lack, str]] = MappingProxyType(
     {
-        Sharing.VGPU: {
-            Lack.USERS: "node(s) had too few GPUs that take another container",
-            Lack.APART: "node(s) had too few GPUs without a pod of the PodGroup",
-            Lack.MEMORY: "node(s) had too few GPUs with enough memory free",
-            Lack.CORES: "node(s) had too few GPUs with enough cores free",
-            Lack.INSTANCE: "node(s) had too few GPUs with a large enough MIG instance free",
-        },
-        Sharing.GPU_MEMORY: {
-            Lack.USERS: "node(s) had no GPU that takes another pod",
-            Lack.APART: "node(s) had no GPU without a pod of the PodGroup",
-            Lack.MEMORY: "node(s) had no GPU with enough memory free",
-            Lack.CORES: "node(s) had no GPU that no pod has to itself",
-            Lack.INSTANCE: "node(s) had no GPU with an instance free",
-        },
-        Sharing.GPU_NUMBER: dict.fromkeys([lack for lack in Lack if lack is not Lack.NOTHING], _IN_USE),
+        Lack.USERS: "node(s) had too few GPUs that take another container",
+        Lack.APART: "node(s) had too few GPUs without a pod of the PodGroup",
+        Lack.MEMORY: "node(s) had too few GPUs with enough memory free",
+        Lack.CORES: "node(s) had too few GPUs with enough cores free",
+        Lack.INSTANCE: "node(s) had too few GPUs with a large enough MIG instance free",
     }
 )
+_OF_ONE: Final[Mapping[Lack, str]] = MappingProxyType(
+    {
+        **_LACKS,
+        Lack.MEMORY: "node(s) had no GPU with enough memory free",
+        Lack.CORES: "node(s) had only GPUs that other pods have to themselves",
+    }
+)
+"""Where a pod gets a part of one GPU, by its number."""
 
 
 def no_cards(sharing: Sharing) -> str:
@@ -48,7 +46,11 @@ def no_cards(sharing: Sharing) -> str:
 
 def lacks(sharing: Sharing, lack: Lack, *, by_rule: bool = False) -> str:
     """Too few cards of a node pass a test. `by_rule`: an exclusive rule keeps the pod apart from others."""
-    return _BY_RULE if by_rule and lack is Lack.APART else _LACKS[sharing][lack]
+    if sharing is Sharing.GPU_NUMBER:
+        return _IN_USE
+    if by_rule and lack is Lack.APART:
+        return _BY_RULE
+    return (_OF_ONE if sharing is Sharing.GPU_MEMORY else _LACKS)[lack]
 
 
 def so_many(cards: int, which: str, most: int, node: str) -> str:

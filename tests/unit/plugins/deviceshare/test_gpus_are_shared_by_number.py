@@ -17,7 +17,7 @@ from volcano_py.plugins.deviceshare import DeviceShare
 
 SHARING, NUMBER = "deviceshare.GPUSharingEnable", "deviceshare.GPUNumberEnable"
 MEMORY = "node(s) had no GPU with enough memory free"
-WHOLE = "node(s) had no GPU that no pod has to itself"
+WHOLE = "node(s) had only GPUs that other pods have to themselves"
 IN_USE = "node(s) had too few GPUs that no pod uses"
 TOO_FEW = "node(s) had too few GPUs"
 TOO_SMALL = "node(s) had too small GPUs"
