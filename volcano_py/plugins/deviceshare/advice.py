@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Counts
 from volcano_py.plugins.deviceshare import wording
+from volcano_py.plugins.deviceshare.apart import Apart, Rules
 from volcano_py.plugins.deviceshare.choice import Lack, Shelf
 from volcano_py.plugins.deviceshare.mig import MigShelf
 from volcano_py.plugins.deviceshare.node_cards import Grid, NodeCards, cards_of
@@ -20,11 +19,11 @@ from volcano_py.state.table.table import Rows
 class Advice:
     """Looks at cards that the pod may use, on the nodes that refuse it for the reason in question."""
 
-    def __init__(self, ssn: Session, cards: NodeCards) -> None:
-        self._ssn, self._cards = ssn, cards
+    def __init__(self, ssn: Session, cards: NodeCards, rules: Rules) -> None:
+        self._ssn, self._cards, self._rules = ssn, cards, rules
 
-    def of(self, shelf: Shelf, asked: CardsAsked, refused: Refused, rules: Sequence[str]) -> list[str]:
-        """Sentences; `shelf` has all nodes, `rules` are those that keep the pod apart from others."""
+    def of(self, shelf: Shelf, asked: CardsAsked, refused: Refused, apart: Apart) -> list[str]:
+        """Sentences; `shelf` has all nodes, `apart` is what the pod is kept apart from."""
         sentences = self._of_numbers(shelf, asked, refused)
         if asked.sharing is Sharing.GPU_NUMBER:
             return sentences
@@ -38,8 +37,8 @@ class Advice:
             sentences.append(wording.lacks_cores(busiest, *self._most(free, shelf, rows, busiest.cards)))
         if len(rows := refused.rows(wording.TOO_SMALL)):
             sentences.append(wording.too_small(largest, *self._most(shelf.total, shelf, rows, largest.cards)))
-        if rules and len(refused.rows(wording.lacks(asked.sharing, Lack.APART, by_rule=True))):
-            sentences.append(wording.kept_apart(rules))
+        if apart.rules and wording.lacks(asked.sharing, Lack.APART, apart) in refused:
+            sentences.append(wording.kept_apart([self._rules.text(number) for number in apart.rules]))
         if shelf.mig is not None:
             sentences += self._of_instances(shelf, shelf.mig, largest, refused)
         return sentences

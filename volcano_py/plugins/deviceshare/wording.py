@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from volcano_py.api.wording.summarize import plural
+from volcano_py.plugins.deviceshare.apart import TOGETHER, Apart
 from volcano_py.plugins.deviceshare.choice import Lack
 from volcano_py.state.cards.asked import WHOLE, ContainerAsks, Sharing
 
@@ -21,6 +22,7 @@ NOT_IN_USE: Final = " that no other pod uses"
 """Which GPUs."""
 _IN_USE: Final = "node(s) had too few GPUs that no pod uses"
 _BY_RULE: Final = "node(s) had too few GPUs without a pod that an exclusive rule keeps apart"
+_BY_BOTH: Final = "node(s) had too few GPUs without a pod of the PodGroup, or one that an exclusive rule keeps apart"
 _LACKS: Final[Mapping[Lack, str]] = MappingProxyType(
     {
         Lack.USERS: "node(s) had too few GPUs that take another container",
@@ -44,12 +46,12 @@ def no_cards(sharing: Sharing) -> str:
     return f"node(s) had no {'' if sharing is Sharing.VGPU else 'healthy '}GPUs to share"
 
 
-def lacks(sharing: Sharing, lack: Lack, *, by_rule: bool = False) -> str:
-    """Too few cards of a node pass a test. `by_rule`: an exclusive rule keeps the pod apart from others."""
+def lacks(sharing: Sharing, lack: Lack, apart: Apart = TOGETHER) -> str:
+    """Too few cards of a node pass a test. `apart`: what the pod is kept apart from."""
     if sharing is Sharing.GPU_NUMBER:
         return _IN_USE
-    if by_rule and lack is Lack.APART:
-        return _BY_RULE
+    if lack is Lack.APART and apart.rules:
+        return _BY_RULE if apart.job is None else _BY_BOTH
     return (_OF_ONE if sharing is Sharing.GPU_MEMORY else _LACKS)[lack]
 
 
