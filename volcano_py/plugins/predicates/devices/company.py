@@ -11,7 +11,7 @@ import numpy as np
 
 from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
-from volcano_py.framework.views import NodeView
+from volcano_py.framework.views import Counts
 from volcano_py.state.devices.needs import OpenDevices
 from volcano_py.state.nodes.terms import Mask
 from volcano_py.state.status import TaskStatus
@@ -28,18 +28,18 @@ class Company:
         self._classes: dict[str, list[int]] | None = None
         """Claim → rows of the classes that share it and wait for its devices."""
 
-    def lacks_room(self, task_class: TaskClass, claims: Sequence[str], view: NodeView) -> Mask:
-        """[K] nodes that have no room for so many of the pods that share one of these claims of the class as their gang
-        needs.
+    def lacks_room(self, task_class: TaskClass, claims: Sequence[str], room: Counts) -> Mask:
+        """[K] nodes with this `room` [K, R], which is too little for so many of the pods that share one of these claims
+        of the class as their gang needs.
 
         What these request at least is compared, whichever of them are placed: a node with too little for that has no
         room for the gang.
         """
         request = self.request(task_class, claims)
         if request is None:
-            return np.zeros(len(view), dtype=np.bool_)
+            return np.zeros(len(room), dtype=np.bool_)
         asked = np.flatnonzero(request)
-        lacks: Mask = np.logical_or.reduce(view.free[:, asked] < request[asked], axis=1)
+        lacks: Mask = np.logical_or.reduce(room[:, asked] < request[asked], axis=1)
         return lacks
 
     def request(self, task_class: TaskClass, claims: Sequence[str]) -> IntVector | None:

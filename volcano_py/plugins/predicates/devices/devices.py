@@ -87,8 +87,11 @@ class Devices:
             self._write(codes, in_use, words.used, resolvable=True)
             self._write(codes, refused & self._places.is_faulty(view.rows), advice.FAULTY_POOL)
             self._write(codes, refused, words.none)
-        if not view.released and (claims := self._tied_to_a_node(task_class)):
-            self._write(codes, self._company.lacks_room(task_class, claims, view), advice.ALONE, resolvable=True)
+        if claims := self._tied_to_a_node(task_class):
+            self._write(codes, self._company.lacks_room(task_class, claims, view.allocatable), advice.ALONE)
+            if not view.released:
+                is_full = self._company.lacks_room(task_class, claims, view.free)
+                self._write(codes, is_full, advice.ALONE, resolvable=True)
 
     def reach(self, task_class: TaskClass) -> Reach:
         """How far a placement moves the answers."""
