@@ -20,6 +20,13 @@ from volcano_py.state.table.table import NOWHERE, Rows
 from volcano_py.state.task_class import TaskClass
 
 
+def lacks_room(room: Counts, request: IntVector) -> Mask:
+    """[K] nodes with this `room` [K, R] that have too little for the `request`."""
+    asked = np.flatnonzero(request)
+    lacks: Mask = np.logical_or.reduce(room[:, asked] < request[asked], axis=1)
+    return lacks
+
+
 class Company:
     """Of one session."""
 
@@ -28,22 +35,12 @@ class Company:
         self._classes: dict[str, list[int]] | None = None
         """Claim → rows of the classes that share it and wait for its devices."""
 
-    def lacks_room(self, task_class: TaskClass, claims: Sequence[str], room: Counts) -> Mask:
-        """[K] nodes with this `room` [K, R], which is too little for so many of the pods that share one of these claims
-        of the class as their gang needs.
-
-        What these request at least is compared, whichever of them are placed: a node with too little for that has no
-        room for the gang.
-        """
-        request = self.request(task_class, claims)
-        if request is None:
-            return np.zeros(len(room), dtype=np.bool_)
-        asked = np.flatnonzero(request)
-        lacks: Mask = np.logical_or.reduce(room[:, asked] < request[asked], axis=1)
-        return lacks
-
     def request(self, task_class: TaskClass, claims: Sequence[str]) -> IntVector | None:
-        """[R] what the pods that a gang needs there request together, at least; None where one pod is enough."""
+        """[R] what those pods request together that share one of these claims of the class and that their gang needs to
+        start; None where one pod is enough.
+
+        It is the least that so many of them request, whichever are placed: a node with less has no room for the gang.
+        """
         found: IntVector | None = None
         for job, rows in self._gangs(task_class, claims):
             others = int(self._ssn.ledger.jobs.counts[job.row, TaskStatus.PENDING]) - len(rows)
