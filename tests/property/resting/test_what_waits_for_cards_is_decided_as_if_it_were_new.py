@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.property.explaining.answering_cluster import AnsweringCluster
+from tests.property.histories import APPS
 from tests.property.resting.test_at_rest_another_cycle_changes_nothing import parsed
 from tests.property.resting.test_what_rests_is_decided_and_reported_as_if_it_were_new import (
     FEW,
@@ -22,7 +23,6 @@ from tests.support.placement.cards import PLENTY, REGISTER, asks, card
 from tests.unit.state.watched import with_meta, with_spec
 from volcano_py.api.objects import Node, Pod
 
-APPS: Final = ("a", "b")
 ACTIONS: Final = {
     "without evictions": "enqueue, allocate, backfill",
     "with evictions": "enqueue, allocate, preempt, reclaim, backfill",
