@@ -385,12 +385,14 @@ class Pods:
     def _essence(self, row: int) -> tuple[object, ...]:
         """What of a task can alter a decision or a status; status first. Plugins may look at anything in its info but
         what the scheduler itself has reported. Of the labels of a waiting pod, only what some term says of them counts:
-        budgets select pods that run, and a spread by default alters no more than which node is better."""
+        budgets select pods that run, and a spread by default alters no more than which node is better. If the pod asks
+        for parts of cards, a rule may keep it apart from others by any label."""
         tasks, info = self._ledger.tasks, self.infos[row]
         assert info is not None, "a row without a pod"
         status = tasks.status.item(row)
-        labels = {} if status == TaskStatus.PENDING else info.labels
         task_class = tasks.task_class.item(row)
+        are_labels_read = status != TaskStatus.PENDING or self._classes.cards(task_class) is not None
+        labels = info.labels if are_labels_read else {}
         claims = () if status in _SETTLING else info.device_claims  # (those of waiting pods need not exist)
         return (
             status,

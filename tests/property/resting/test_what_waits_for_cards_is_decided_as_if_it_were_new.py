@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.property.explaining.answering_cluster import AnsweringCluster
+from tests.property.histories import APPS
 from tests.property.resting.test_at_rest_another_cycle_changes_nothing import parsed
 from tests.property.resting.test_what_rests_is_decided_and_reported_as_if_it_were_new import (
     FEW,
@@ -50,6 +52,26 @@ class OfSharedCards(InAFullCluster):
             one = with_meta(one, annotations=spread)
         sharing: Pod = with_spec(one, containers=[replace(first, resources=resources), *others])
         return sharing
+
+
+class OfExclusiveRules(OfSharedCards):
+    """Pods of an app share no card with each other; some change their app."""
+
+    def __init__(self, rng: Random, cluster: AnsweringCluster) -> None:
+        super().__init__(rng, cluster)
+        self._steps += [self.a_pod_is_relabelled] * 3
+
+    def _wishes(self) -> dict[str, Any]:
+        wishes = super()._wishes()
+        return {**wishes, "labels": {**wishes.get("labels", {}), "app": self._rng.choice(APPS)}}
+
+    def a_pod_is_relabelled(self) -> str | None:
+        one = self._any(Pod)
+        if one is None:
+            return None
+        app = self._rng.choice([*APPS, "none"])
+        self._cluster.put(with_meta(one, labels={**one.metadata.labels, "app": app}))
+        return f"{one.metadata.key} app={app}"
 
 
 class OfDividedGpus(OfSharedCards):
@@ -93,6 +115,7 @@ GEOMETRIES: Final = (
 )
 SHARING: Final = {
     OfSharedCards: "deviceshare.VGPUEnable: true, deviceshare.SchedulePolicy: binpack, deviceshare.ScheduleWeight: 10",
+    OfExclusiveRules: "deviceshare.VGPUEnable: true, deviceshare.GPUExclusiveRules: [{app: a}, {app: b}]",
     OfDividedGpus: f"deviceshare.VGPUEnable: true, deviceshare.KnownMigGeometries: {GEOMETRIES}",
     OfNumberedGpus: "deviceshare.GPUSharingEnable: true",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.placement.cards import asks, gpu_pod
 from tests.support.placement.neighbours import near, term, with_selector
 from tests.support.sessions import gang, node, pod, pod_group, priority_class, queue
 from tests.unit.state.watched import Watched, as_status, deleted, on, with_meta, with_spec, with_status
@@ -122,6 +123,13 @@ def test_labels_of_a_waiting_pod_matter_to_terms_that_select_by_them() -> None:
     watched.put(with_meta(waits, labels={"app": "db", "edit": "2"}))
     assert watched.reported() == []
     watched.put(with_meta(waits, labels={"app": "web"}))
+    assert watched.reported() == [DECISIVE]
+
+
+def test_labels_of_a_pod_that_waits_for_a_part_of_a_gpu_matter_to_exclusive_rules() -> None:
+    waits = gpu_pod("a", asks(1, 1), labels={"app": "train"})
+    watched = Watched(node("n1"), pod_group("g"), waits)
+    watched.put(with_meta(waits, labels={}))
     assert watched.reported() == [DECISIVE]
 
 

@@ -81,8 +81,14 @@ def unsupported(feature: str) -> str:
     )
 
 
-def cards_not_chosen(resources: str, argument: str) -> str:
-    """`resources` are those that the plugin deviceshare could choose cards for, with this argument."""
+def cards_not_chosen(resources: str, argument: str, instead: str = "") -> str:
+    """`resources` are those that the plugin deviceshare could choose cards for, with this argument; `instead` are those
+    that it is configured for."""
+    if instead:
+        return (
+            f"the pod asks for {resources}, and the plugin deviceshare is configured for {instead}: ask for GPUs by "
+            f"these, or configure {argument}: true instead"
+        )
     return (
         f"the pod asks for {resources}, and no plugin chooses its GPUs: add the plugin deviceshare to the "
         f"configuration, with {argument}: true"

@@ -52,5 +52,6 @@ def _admitted(task_class: TaskClass, problem: Refusal, chosen: _Chosen) -> TaskC
         asked - chosen.cards,
         uses_devices=uses_devices and not chosen.devices,
         policy="" if chosen.cpus else policy,
+        instead=chosen.cards,
     )
     return replace(task_class, problem=None if left is None else replace(problem, message=left))

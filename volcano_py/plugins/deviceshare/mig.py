@@ -6,6 +6,7 @@ its first pod starts. An instance is called by its group and its position in it,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
@@ -105,23 +106,26 @@ class MigShelf(msgspec.Struct, eq=False):
         """[K, C] the slot that each card has for a container that asks for so many MB [K, C], `NONE` for none, and the
         MB that this one has."""
         slot, memory = np.full_like(asked, NONE), np.zeros_like(asked)
-        for number in np.unique(self.model[self.model != NONE]).tolist():
-            of_model = self.model == number
+        for model, of_model in self._by_model():
             for amount in np.unique(asked[of_model]).tolist():
                 at = of_model & (asked == amount)
                 states, which = np.unique(self.taken[at], return_inverse=True)
-                found = np.array([_next(self.models[number], taken, amount) for taken in states.tolist()])
+                found = np.array([_next(model, taken, amount) for taken in states.tolist()])
                 slot[at], memory[at] = found[which].T
         return slot, memory
 
     def largest(self) -> NDArray[np.int64]:
         """[K, C] MB of the largest slot that each card has for a container; 0 for none."""
         found = np.zeros_like(self.taken)
-        for at in zip(*np.nonzero(self.model != NONE), strict=True):
-            model = self.models[int(self.model[at])]
-            free = _free(model, int(self.taken[at]))
-            found[at] = max((model.slots[number].memory for number in free), default=0)
+        for model, at in self._by_model():
+            states, which = np.unique(self.taken[at], return_inverse=True)
+            found[at] = np.array([_largest(model, taken) for taken in states.tolist()])[which]
         return found
+
+    def _by_model(self) -> Iterator[tuple[Model, NDArray[np.bool_]]]:
+        """Each model that there is, with its cards [K, C]."""
+        for number in np.unique(self.model[self.model != NONE]).tolist():
+            yield self.models[number], self.model == number
 
 
 def bits(counts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -140,6 +144,11 @@ def _next(model: Model, taken: int, asked: int) -> tuple[int, int]:
         return NONE, 0
     best = min(fits, key=lambda number: (slots[number].group, slots[number].memory, number))
     return best, slots[best].memory
+
+
+def _largest(model: Model, taken: int) -> int:
+    """MB of the largest slot that is free; 0 for none."""
+    return max((model.slots[number].memory for number in _free(model, taken)), default=0)
 
 
 def _free(model: Model, taken: int) -> list[int]:

@@ -75,7 +75,7 @@ class DeviceShare(Plugin):
         self._cards: NodeCards = ssn.nodes.kept.keep(key, lambda: NodeCards(ssn, way, models))
         self._use = CardUse(ssn, self._cards, self._rules)
         self._wishes = Wishes(ssn, self._cards)
-        self._advice = Advice(ssn, self._cards)
+        self._advice = Advice(ssn, self._cards, self._rules)
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
@@ -110,8 +110,8 @@ class DeviceShare(Plugin):
         if asked is None:
             return []
         everywhere = np.arange(len(self._cards.key))
-        rules = [self._rules.text(number) for number in self._apart_of(task_class).rules]
-        return self._advice.of(self._shelf(task_class, asked, everywhere, released=False), asked, refused, rules)
+        shelf = self._shelf(task_class, asked, everywhere, released=False)
+        return self._advice.of(shelf, asked, refused, self._apart_of(task_class))
 
     def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
         """100 points for each card at most, of the cards that the pod would get, times the weight."""
@@ -195,7 +195,7 @@ class DeviceShare(Plugin):
 
     def _codes_of_lacks(self, task_class: TaskClass, asked: CardsAsked) -> Codes:
         """The refusal of each lack, by its number. Such refusals end as pods leave."""
-        by_rule = bool(self._apart_of(task_class).rules)
-        sentences = [wording.lacks(asked.sharing, lack, by_rule=by_rule) for lack in Lack if lack is not Lack.NOTHING]
+        apart = self._apart_of(task_class)
+        sentences = [wording.lacks(asked.sharing, lack, apart) for lack in Lack if lack is not Lack.NOTHING]
         codes = [self._ssn.refusal(Reason.NODES_REFUSE, sentence, transient=True) for sentence in sentences]
         return np.array([FITS, *codes], dtype=np.int32)

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from volcano_py.api.wording.summarize import plural
+from volcano_py.plugins.deviceshare.apart import TOGETHER, Apart
 from volcano_py.plugins.deviceshare.choice import Lack
 from volcano_py.state.cards.asked import WHOLE, ContainerAsks, Sharing
 
@@ -17,36 +18,63 @@ NO_INSTANCE: Final = "node(s) had GPUs without MIG instances of that size"
 UNWANTED: Final = "node(s) had too few GPUs that the pod may use"
 TOO_FEW: Final = "node(s) had too few GPUs"
 TOO_SMALL: Final = "node(s) had too small GPUs"
+NOT_IN_USE: Final = " that no other pod uses"
+"""Which GPUs."""
 _IN_USE: Final = "node(s) had too few GPUs that no pod uses"
 _BY_RULE: Final = "node(s) had too few GPUs without a pod that an exclusive rule keeps apart"
-_LACKS: Final[Mapping[Sharing, Mapping[Lack, str]]] = MappingProxyType(
+_BY_BOTH: Final = "node(s) had too few GPUs without a pod of the PodGroup, or one that an exclusive rule keeps apart"
+_LACKS: Final[Mapping[Lack, str]] = MappingProxyType(
     {
-        Sharing.VGPU: {
-            Lack.USERS: "node(s) had too few GPUs that take another container",
-            Lack.APART: "node(s) had too few GPUs without a pod of the PodGroup",
-            Lack.MEMORY: "node(s) had too few GPUs with enough memory free",
-            Lack.CORES: "node(s) had too few GPUs with enough cores free",
-            Lack.INSTANCE: "node(s) had too few GPUs with a large enough MIG instance free",
-        },
-        Sharing.GPU_MEMORY: {
-            Lack.USERS: "node(s) had no GPU that takes another pod",
-            Lack.APART: "node(s) had no GPU without a pod of the PodGroup",
-            Lack.MEMORY: "node(s) had no GPU with enough memory free",
-            Lack.CORES: "node(s) had no GPU that no pod has to itself",
-            Lack.INSTANCE: "node(s) had no GPU with an instance free",
-        },
-        Sharing.GPU_NUMBER: dict.fromkeys([lack for lack in Lack if lack is not Lack.NOTHING], _IN_USE),
+        Lack.USERS: "node(s) had too few GPUs that take another container",
+        Lack.APART: "node(s) had too few GPUs without a pod of the PodGroup",
+        Lack.MEMORY: "node(s) had too few GPUs with enough memory free",
+        Lack.CORES: "node(s) had too few GPUs with enough cores free",
+        Lack.INSTANCE: "node(s) had too few GPUs with a large enough MIG instance free",
     }
 )
+_OF_ONE: Final[Mapping[Lack, str]] = MappingProxyType(
+    {
+        **_LACKS,
+        Lack.MEMORY: "node(s) had no GPU with enough memory free",
+        Lack.CORES: "node(s) had only GPUs that other pods have to themselves",
+    }
+)
+"""Where a pod gets a part of one GPU, by its number."""
 
 
 def no_cards(sharing: Sharing) -> str:
     return f"node(s) had no {'' if sharing is Sharing.VGPU else 'healthy '}GPUs to share"
 
 
-def lacks(sharing: Sharing, lack: Lack, *, by_rule: bool = False) -> str:
-    """Too few cards of a node pass a test. `by_rule`: an exclusive rule keeps the pod apart from others."""
-    return _BY_RULE if by_rule and lack is Lack.APART else _LACKS[sharing][lack]
+def lacks(sharing: Sharing, lack: Lack, apart: Apart = TOGETHER) -> str:
+    """Too few cards of a node pass a test. `apart`: what the pod is kept apart from."""
+    if sharing is Sharing.GPU_NUMBER:
+        return _IN_USE
+    if lack is Lack.APART and apart.rules:
+        return _BY_RULE if apart.job is None else _BY_BOTH
+    return (_OF_ONE if sharing is Sharing.GPU_MEMORY else _LACKS)[lack]
+
+
+def so_many(cards: int, which: str, most: int, node: str) -> str:
+    """`The pod asks for 2 GPUs that no other pod uses; the most of these on a node is 1, on node n1`; `which`: the
+    part before the semicolon that says which GPUs."""
+    return (
+        f"The pod asks for {cards} {plural('GPU', cards)}{which}; the most of these on a node is {most}, on node {node}"
+    )
+
+
+def allowed_by(annotations: Sequence[str]) -> str:
+    """Which GPUs: those that annotations of the pod leave."""
+    listed = " and ".join(annotations)
+    return f" that its annotation {listed} allows" if len(annotations) == 1 else f" that its annotations {listed} allow"
+
+
+def unknown_mig(node: str, kinds: Sequence[str]) -> str:
+    """`Node n1 has GPUs of the type NVIDIA-H100 in mode mig: add their model to deviceshare.KnownMigGeometries`."""
+    return (
+        f"Node {node} has GPUs of the {plural('type', len(kinds))} {' and '.join(kinds)} in mode mig: add their model "
+        "to deviceshare.KnownMigGeometries"
+    )
 
 
 def kept_apart(rules: Sequence[str]) -> str:
@@ -83,14 +111,6 @@ def lacks_instance(asked: ContainerAsks, memory: int, node: str) -> str:
 def no_instance(asked: ContainerAsks, memory: int, node: str) -> str:
     """`…; the largest MIG instance of a GPU has 20480 MB, on node n1`."""
     return f"{_asks(asked)}; the largest MIG instance of {_gpus(asked)} has {memory} MB, on node {node}"
-
-
-def in_use(asked: ContainerAsks, free: int, node: str) -> str:
-    """`The pod asks for 2 GPUs that no other pod uses; the most of these on a node is 1, on node n1`."""
-    return (
-        f"The pod asks for {asked.cards} {plural('GPU', asked.cards)} that no other pod uses; the most of these on a "
-        f"node is {free}, on node {node}"
-    )
 
 
 def _gpus(asked: ContainerAsks) -> str:

@@ -89,6 +89,11 @@ class CardsAsked(msgspec.Struct, frozen=True, array_like=True, omit_defaults=Tru
         """Which cards will do, whatever is free."""
         return self.mode, self.uuids, self.no_uuids, self.kinds, self.no_kinds
 
+    @property
+    def wished_by(self) -> list[str]:
+        """The annotations that say so."""
+        return [key for key, wish in zip(_WISHES, self.wishes, strict=False) if wish]
+
 
 def cards_asked(pod: Pod) -> CardsAsked | None:
     """None for a pod that asks for no part of a card, as most."""
@@ -129,6 +134,11 @@ def cards_fault(pod: Pod, asked: CardsAsked) -> str | None:
     """What is wrong with what the pod asks for, or with these annotations."""
     if len(_ways(asked.resources)) > 1:
         return f"asks for {' and '.join(asked.resources)}: a cluster shares GPUs in one of these ways; ask for one"
+    if (cores := max((container.cores for container in asked.containers), default=0)) > WHOLE:
+        return (
+            f"asks for {cores} {names.VGPU_CORES}: these are percent of the cores of each GPU; ask for at most "
+            f"{WHOLE}, and for more GPUs by {names.VGPU_NUMBER}"
+        )
     for key in _WISHES:
         if (length := len(pod.metadata.annotations.get(key, ""))) > LONGEST_WISH:
             return f"annotation {key} has {length} characters: at most {LONGEST_WISH} are evaluated; leave some out"

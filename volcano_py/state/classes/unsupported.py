@@ -23,14 +23,14 @@ _ARGUMENTS: Final[Mapping[Sharing, str]] = MappingProxyType(
 """What turns on that cards are chosen."""
 
 
-def not_chosen(cards: Collection[str], *, uses_devices: bool, policy: str) -> str | None:
+def not_chosen(cards: Collection[str], *, uses_devices: bool, policy: str, instead: Collection[str] = ()) -> str | None:
     """What a pod waits with, for people, that requires parts of cards (these resources), devices by claims, or CPUs
-    aligned by a NUMA `policy` ("" for none): no plugin chooses them. A session in which one does takes this problem
-    away (framework.calls.chosen)."""
+    aligned by a NUMA `policy` ("" for none): no plugin chooses them, but perhaps cards by other resources, `instead`.
+    A session in which one does takes this problem away (framework.calls.chosen)."""
     if policy:
         return explain.cpus_not_aligned(policy)
     if cards:
-        return _without_cards(cards)
+        return _without_cards(cards, instead)
     return explain.devices_not_chosen() if uses_devices else None
 
 
@@ -39,9 +39,9 @@ def strict_policy(cpus: CpusAsked | None) -> str:
     return cpus.policy if cpus is not None and cpus.policy in STRICT else ""
 
 
-def _without_cards(resources: Collection[str]) -> str:
-    listed = " and ".join(sorted(resources))
+def _without_cards(resources: Collection[str], instead: Collection[str]) -> str:
+    listed, known = (" and ".join(sorted(each)) for each in (resources, instead))
     for sharing, argument in _ARGUMENTS.items():
         if RESOURCES[sharing].issuperset(resources):
-            return explain.cards_not_chosen(listed, argument)
+            return explain.cards_not_chosen(listed, argument, known)
     return explain.unsupported(f"{listed} (Volcano's plugin deviceshare)")

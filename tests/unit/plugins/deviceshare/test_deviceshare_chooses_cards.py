@@ -171,6 +171,28 @@ def test_two_records_with_one_uuid_void_the_node_and_no_other() -> None:
             "The pod asks for 1 GPU with 50000 MB of memory; the largest GPU that it may use has 40960 MB, on node n1",
             id="too large",
         ),
+        pytest.param(
+            new(3, 1),
+            "",
+            "The pod asks for 3 GPUs; the most of these on a node is 2, on node n1",
+            id="too many",
+        ),
+        pytest.param(
+            gpu_pod(
+                "new", asks(2, 1), annotations={"volcano.sh/vgpu-use-gpuuuid": "A", "nvidia.com/use-gputype": "nvidia"}
+            ),
+            "",
+            "The pod asks for 2 GPUs that its annotations volcano.sh/vgpu-use-gpuuuid and nvidia.com/use-gputype "
+            "allow; the most of these on a node is 1, on node n1",
+            id="annotations",
+        ),
+        pytest.param(
+            gpu_pod("new", asks(1, 1), annotations={"volcano.sh/vgpu-mode": "mig"}),
+            "",
+            "The pod asks for 1 GPU that its annotation volcano.sh/vgpu-mode allows; the most of these on a node is 0"
+            ", on node n1",
+            id="one annotation",
+        ),
     ],
 )
 def test_what_was_asked_for_and_what_the_best_card_has_is_reported(asking: Pod, holds: str, sentence: str) -> None:

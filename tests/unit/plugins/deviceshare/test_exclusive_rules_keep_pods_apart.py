@@ -19,6 +19,7 @@ from volcano_py.plugins.deviceshare.arguments import DeviceShareArguments
 
 RULES = [{"app": "train"}, {"team": "a", "tier": "x"}]
 APART = "node(s) had too few GPUs without a pod that an exclusive rule keeps apart"
+BOTH = "node(s) had too few GPUs without a pod of the PodGroup, or one that an exclusive rule keeps apart"
 TRAIN, TEAM = {"app": "train"}, {"team": "a", "tier": "x"}
 
 
@@ -94,7 +95,14 @@ def test_the_policy_of_a_pod_group_counts_as_well() -> None:
     spread = {"volcano.sh/vgpu-podgroup-policy": "spread"}
     there = gpu_pod("there", asks(1, 1), holds="B,NVIDIA,1,0:", on="n1")
     opened = session(gpu_node("n1", card("A"), card("B")), there, old(TRAIN), new(TRAIN, annotations=spread))
-    assert answers(opened, DeviceShare, "new") == {"n1": APART}
+    assert answers(opened, DeviceShare, "new") == {"n1": BOTH}
+
+
+def test_a_pod_group_keeps_its_pods_apart_on_divided_cards_as_well() -> None:
+    spread = {"volcano.sh/vgpu-podgroup-policy": "spread"}
+    there = gpu_pod("there", asks(1, 1), holds="A[group1-0],NVIDIA,5120,0:", on="n1", labels=dict(TRAIN))
+    opened = session(gpu_node("n1", mig_card("A")), there, new(TRAIN, annotations=spread))
+    assert answers(opened, DeviceShare, "new") == {"n1": BOTH}
 
 
 def test_instances_of_a_divided_card_are_apart_anyway() -> None:

@@ -17,7 +17,7 @@ from volcano_py.plugins.deviceshare import DeviceShare
 
 SHARING, NUMBER = "deviceshare.GPUSharingEnable", "deviceshare.GPUNumberEnable"
 MEMORY = "node(s) had no GPU with enough memory free"
-WHOLE = "node(s) had no GPU that no pod has to itself"
+WHOLE = "node(s) had only GPUs that other pods have to themselves"
 IN_USE = "node(s) had too few GPUs that no pod uses"
 TOO_FEW = "node(s) had too few GPUs"
 TOO_SMALL = "node(s) had too small GPUs"
@@ -219,14 +219,21 @@ def test_what_is_placed_takes_its_gpu_and_a_discard_gives_it_back(way: str, firs
 
 
 @pytest.mark.parametrize(
-    ("way", "asking", "argument"),
-    [(NUMBER, memory("new", 1), SHARING), (SHARING, whole("new", 1), NUMBER)],
+    ("way", "asking", "names", "argument"),
+    [
+        (NUMBER, memory("new", 1), ("volcano.sh/gpu-memory", "volcano.sh/gpu-number"), SHARING),
+        (SHARING, whole("new", 1), ("volcano.sh/gpu-number", "volcano.sh/gpu-memory"), NUMBER),
+    ],
 )
-def test_pods_that_ask_in_another_way_wait(way: str, asking: Pod, argument: str) -> None:
+def test_pods_that_ask_in_another_way_wait(way: str, asking: Pod, names: tuple[str, str], argument: str) -> None:
     opened = session(numbered("n1", 1, 16000), asking, way=way)
     problem = opened.ssn.task_class(int(opened.rows("new")[0])).problem
     assert problem is not None
-    assert problem.message.endswith(f"add the plugin deviceshare to the configuration, with {argument}: true")
+    asked, known = names
+    assert problem.message == (
+        f"the pod asks for {asked}, and the plugin deviceshare is configured for {known}: ask for GPUs by these, or "
+        f"configure {argument}: true instead"
+    )
 
 
 @pytest.mark.parametrize(("way", "asking"), [(SHARING, memory("new", 1)), (NUMBER, whole("new", 1))])

@@ -199,3 +199,9 @@ def test_geometries_that_cannot_be_used_are_an_error(value: object, fault: str) 
     assert problem.severity is Severity.ERROR
     assert problem.path == "deviceshare.KnownMigGeometries"
     assert fault in problem.message
+
+
+def test_a_model_that_is_missing_is_named() -> None:
+    opened = session(gpu_node("n1", card("A", kind="NVIDIA-H100", mode="mig")), new(asks(1, 1)))
+    says = "Node n1 has GPUs of the type NVIDIA-H100 in mode mig: add their model to deviceshare.KnownMigGeometries"
+    assert opened.ssn.placer.misfit(class_of(opened, "new")).refusal.message.endswith(f"{says}.")

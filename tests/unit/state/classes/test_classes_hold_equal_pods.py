@@ -399,6 +399,14 @@ def test_a_pod_asks_for_gpus_in_one_way(other: str) -> None:
     assert problem_of(sharing(**{"gpu-memory": "1", other: "1"})) == (Reason.INVALID_POD, message)
 
 
+def test_no_container_gets_more_than_all_cores_of_a_gpu() -> None:
+    message = (
+        "asks for 150 volcano.sh/vgpu-cores: these are percent of the cores of each GPU; ask for at most 100, and for "
+        "more GPUs by volcano.sh/vgpu-number"
+    )
+    assert problem_of(sharing(**{"vgpu-number": "2", "vgpu-cores": "150"})) == (Reason.INVALID_POD, message)
+
+
 @pytest.mark.parametrize(
     "annotations",
     [{"volcano.sh/vgpu-use-gpuuuid": "GPU-1"}, {"nvidia.com/use-gputype": "T4"}, {"volcano.sh/vgpu-mode": "mig"}],

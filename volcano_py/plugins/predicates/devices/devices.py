@@ -22,7 +22,7 @@ from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.predicates.devices import advice
 from volcano_py.plugins.predicates.devices.advice import Lack
 from volcano_py.plugins.predicates.devices.choices import Choices
-from volcano_py.plugins.predicates.devices.company import Company
+from volcano_py.plugins.predicates.devices.company import Company, lacks_room
 from volcano_py.plugins.predicates.devices.counting import Counting, counting
 from volcano_py.plugins.predicates.devices.extended import Extended
 from volcano_py.plugins.predicates.devices.matching import Matches, matches_in
@@ -33,6 +33,7 @@ from volcano_py.plugins.predicates.devices.wanted import Wanted
 from volcano_py.state.devices.needs import Ask, DeviceTrouble, GivenDevices, OpenDevices
 from volcano_py.state.nodes.terms import Mask, affinity_mask
 from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.axis import IntVector
 from volcano_py.state.table.table import NOWHERE, Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
@@ -87,8 +88,10 @@ class Devices:
             self._write(codes, in_use, words.used, resolvable=True)
             self._write(codes, refused & self._places.is_faulty(view.rows), advice.FAULTY_POOL)
             self._write(codes, refused, words.none)
-        if not view.released and self._is_tied_to_a_node(task_class):
-            self._write(codes, self._company.lacks_room(task_class, view), advice.ALONE, resolvable=True)
+        if (together := self._together(task_class)) is not None:
+            self._write(codes, lacks_room(view.allocatable, together), advice.ALONE)
+            if not view.released:
+                self._write(codes, lacks_room(view.free, together), advice.ALONE, resolvable=True)
 
     def reach(self, task_class: TaskClass) -> Reach:
         """How far a placement moves the answers."""
@@ -131,8 +134,8 @@ class Devices:
         if advice.OUT_OF_REACH in refused:
             given = [need for need in task_class.devices if isinstance(need, GivenDevices) and need.nodes is not None]
             sentences += [advice.out_of_reach(self._ssn, need) for need in given]
-        if advice.ALONE in refused and (request := self._company.request(task_class)) is not None:
-            sentences.append(advice.alone(self._ssn, request))
+        if advice.ALONE in refused and (together := self._together(task_class)) is not None:
+            sentences.append(advice.alone(self._ssn, together))
         claims, free = self._choices.open(task_class), self._use.free(released=False)
         for extended in self._extended.kinds(task_class):
             if needs := (*claims, *extended):
@@ -167,10 +170,12 @@ class Devices:
             )
         return found
 
-    def _is_tied_to_a_node(self, task_class: TaskClass) -> bool:
-        """Whether a claim that several pods share is about to get devices which only one node can use."""
-        open_ = self._choices.open(task_class)
-        return any(need.claim and not self._wanted_by((need,)).spans_nodes for need in open_)
+    def _together(self, task_class: TaskClass) -> IntVector | None:
+        """[R] what pods request that have to be on one node, as only that can use devices which a claim is about to get
+        that they share; None where each may go by itself."""
+        shared = (need for need in self._choices.open(task_class) if need.claim)
+        tied = [need.claim for need in shared if not self._wanted_by((need,)).spans_nodes]
+        return self._company.request(task_class, tied) if tied else None
 
     def _most_on_a_node(self, ask: Ask) -> int:
         """How many devices a request for all of them may get."""

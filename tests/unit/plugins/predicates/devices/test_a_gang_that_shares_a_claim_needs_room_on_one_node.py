@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.support.placement.devices import device_claim, device_class, resource_slice, with_claims
-from tests.support.placement.node_answers import answers, willing
+from tests.support.placement.devices import device_claim, device_class, request, resource_slice, with_claims
+from tests.support.placement.node_answers import answers, class_of, node_rows, refusing_for_good, willing
 from tests.support.sessions import Opened, node, open_session, pod, pod_group
 from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.views import NodeView
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.predicates import Predicates
 from volcano_py.plugins.predicates.devices.advice import ALONE
@@ -66,6 +67,25 @@ def test_a_node_has_room_for_those_that_must_start(
     assert {name: text for name, text in answers(opened, Predicates, "g-0").items() if text} == refused
 
 
+def test_pods_with_which_one_shares_devices_that_several_nodes_can_use_need_no_room_there() -> None:
+    pods = [pod(f"g-{at}", group="g", cpu="1") for at in range(6)]
+    opened = open_session(
+        device_class(),
+        device_class("net", "device.driver == 'net.example.com'"),
+        [node("n2", cpu="2"), node("n4", cpu="4")],
+        [resource_slice(name, "gpu-0", on=name) for name in ("n2", "n4")],
+        resource_slice("all", "nic-0", driver="net.example.com"),
+        device_claim("local"),
+        device_claim("fabric", request("nic", of="net")),
+        pod_group("g", min_member=6),
+        with_claims(pods[0], "local", "fabric"),
+        with_claims(pods[1], "local"),
+        [with_claims(each, "fabric") for each in pods[2:]],
+        tiers=[[Gang, Predicates]],
+    )
+    assert willing(opened, Predicates, "g-0") == willing(opened, Predicates, "g-1") == ["n2", "n4"]
+
+
 def test_what_different_pods_ask_for_is_added_up() -> None:
     opened = session(2, min_member=2, first="2")
     assert willing(opened, Predicates, "g-0") == willing(opened, Predicates, "g-1") == ["n4"]
@@ -85,6 +105,14 @@ def test_once_one_of_them_has_a_place_the_others_need_only_their_own_room() -> N
     assert willing(opened, Predicates, "g-1") == ["n4"]
     opened.place("g", {"g-1": "n4"})
     assert willing(opened, Predicates, "g-2") == ["n4"]
+
+
+def test_a_node_that_is_too_small_for_them_is_so_once_pods_have_left() -> None:
+    opened = session(3, min_member=3)
+    view = NodeView(opened.ssn.ledger.nodes, node_rows(opened, ["n2", "n4"]), released=True)
+    codes = opened.plugin(Predicates).predicate(class_of(opened, "g-0"), view)
+    assert [opened.ssn.refusal_of(code).message if code else "" for code in codes.tolist()] == [ALONE, ""]
+    assert refusing_for_good(opened, Predicates, "g-0") == ["n2"]
 
 
 def test_without_gangs_each_pod_starts_by_itself() -> None:
