@@ -101,6 +101,14 @@ def test_pods_that_are_all_different_are_asked_about_one_by_one() -> None:
     assert set(result.binds.values()) == {"b"}
 
 
+def test_the_pod_that_stands_for_its_class_has_no_place_yet() -> None:
+    client = Scripted({"predicate": AGREES})
+    jobs = [gang(f"job-{number}", cpu="700m") for number in range(4)]
+    result = run(client, [[node(name, cpu="1") for name in "abcd"], *jobs], "predicate", more=["{name: nodeorder}"])
+    assert len(result.binds) == 4
+    assert {(body["task"]["Status"], body["task"]["NodeName"]) for body in client.bodies("predicate")} == {(1, "")}
+
+
 def test_only_pods_with_a_managed_resource_are_asked_about() -> None:
     client = Scripted({"predicate": only(), "prioritize": {"nodeScore": {}}})
     gpu = "example.com/gpu"
