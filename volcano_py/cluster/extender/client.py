@@ -31,6 +31,8 @@ _SPARE: Final = 5.0
 _IDLE: Final = 1.0
 """Seconds after which an idle connection is closed: sooner than by most servers, whose end of it would be a failure."""
 _OK: Final = 200
+_LATE: Final = "did not answer in time"
+"""Without the time, which is less at the end of a cycle: messages of pods are written again when they change."""
 _HEADERS: Final = {"Content-Type": "application/json"}
 
 
@@ -57,7 +59,7 @@ class HttpExtender:
             found = future.result(within * waves + _SPARE)
         except (FutureTimeoutError, CancelledError):
             future.cancel()
-            found = [Failure("did not answer in time")] * len(bodies)
+            found = [Failure(_LATE)] * len(bodies)
         return Answers(tuple(found), time.perf_counter() - started)
 
     def find(self, kind: str, key: str) -> ApiObject | None:
@@ -123,7 +125,7 @@ async def _answer(session: aiohttp.ClientSession, url: str, body: bytes, within:
                 return Failure(f"answered {response.status}")
             return await bounded_body(response, MOST_BYTES)
     except TimeoutError:
-        return Failure(f"did not answer within {within:g} s")
+        return Failure(_LATE)
     except BodyTooLargeError as error:
         return Failure(str(error))
     except (aiohttp.ClientError, OSError, ValueError) as error:

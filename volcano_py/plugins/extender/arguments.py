@@ -67,8 +67,8 @@ class ExtenderArguments(Arguments):
     budget: Annotated[PositiveDuration, AfterValidator(_bounded)] = argument(
         "extender.cycleBudget",
         timedelta(seconds=5),
-        "How long one cycle waits for answers in all; then the other questions of the cycle count as failures. At most "
-        "60s. Not in Volcano.",
+        "How long one cycle spends on questions and answers; then the other questions of the cycle count as failures. "
+        "At most 60s. Not in Volcano.",
     )
     ignorable: GoBool = argument(
         "extender.ignorable", False, "Go on without an answer when the extender fails, as if it had no objection."
