@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, Va
 
 from volcano_py.api.go_values import parse_duration
 from volcano_py.config.arguments import Arguments, advise, argument, instead
-from volcano_py.config.metrics import without_login
+from volcano_py.config.text.logins import without_login
 from volcano_py.config.values import GoBool, PositiveDuration, ResourceNames, TypeName
 
 _DEFAULT_TIMEOUT: Final = timedelta(seconds=1)
