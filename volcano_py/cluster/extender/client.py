@@ -9,6 +9,9 @@ The address may contain a login or a token; no message shows it.
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -128,13 +131,20 @@ async def _answer(session: aiohttp.ClientSession, url: str, body: bytes, within:
         return Failure(_LATE)
     except BodyTooLargeError as error:
         return Failure(str(error))
+    except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError):
+        return Failure("answered with something that is no valid HTTP")
+    except aiohttp.ServerDisconnectedError:
+        return Failure("closed the connection without an answer")
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        return Failure(f"cannot be reached: {_without_address(error)}")
+        return Failure(f"cannot be reached: {reason_of(error)}")
 
 
-def _without_address(error: Exception) -> str:
-    """Why, without host and address: they are in the texts of most errors."""
+def reason_of(error: Exception) -> str:
+    """Why there was no connection, in words without host and address, which the texts of most errors have."""
     cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
-    reason = getattr(cause, "strerror", None)
-    is_short = isinstance(reason, str) and ":" not in reason and "/" not in reason and "(" not in reason
-    return f"{type(error).__name__} ({reason})" if is_short and reason else type(error).__name__
+    number = getattr(cause, "errno", None)
+    if isinstance(cause, ssl.SSLError):
+        return f"TLS failed ({(cause.reason or 'no reason').lower().replace('_', ' ')})"
+    if isinstance(cause, socket.gaierror):
+        return cause.strerror or "no such host"
+    return os.strerror(number) if isinstance(number, int) and number > 0 else type(error).__name__
