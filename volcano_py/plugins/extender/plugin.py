@@ -67,9 +67,7 @@ class Extender(Plugin):
         self._is_off = False
         if self._given.on_session_open and ssn.decides:
             (answer,) = self._line.ask(self._given.on_session_open, [self._payloads.session], NoneType)
-            if isinstance(answer, Failure) and not self._given.ignorable:
-                self._is_off = True
-                self._ask_again()
+            self._is_off = isinstance(answer, Failure) and not self._given.ignorable
 
     def on_session_close(self, ssn: Session) -> None:
         """Places that were found and not used end with the cycle: the next one reports them again if it finds them."""
@@ -211,7 +209,10 @@ class Extender(Plugin):
         if answer.status != _PERMIT:
             return None
         uids = answer.uids()
-        return np.array([self._ssn.task_info(row).ref.uid in uids for row in candidates.tolist()], dtype=np.bool_)
+        found = np.array([self._ssn.task_info(row).ref.uid in uids for row in candidates.tolist()], dtype=np.bool_)
+        if not found.all():
+            self._ask_again()
+        return found
 
     # -- events ------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.extender import DOWN, URL, Scripted, configuration, simulation
-from tests.support.sessions import NOW, gang, node
+from tests.support.sessions import NOW, gang, node, priority_class
 from volcano_py.api.extender.answers import PredicateAnswer
 from volcano_py.api.extender.client import Failure
 from volcano_py.plugins.extender.arguments import ExtenderArguments
@@ -168,6 +168,27 @@ def test_what_waits_for_the_extender_is_asked_about_again(verb: str, answer: dic
     cluster.now = due
     assert cluster.run().binds == {"team/train-0": "a"}
     assert len(client.asked) > asked
+
+
+@pytest.mark.parametrize("answer", [DOWN, {"status": -1}, {"status": 1, "victims": []}])
+def test_victims_that_it_did_not_give_up_are_asked_about_again(answer: Any) -> None:
+    client = Scripted({"preemptable": answer})
+    low = gang("low", pods=2, cpu="2", min_member=1, running_on=["a", "a"], priority_class="low")
+    high = gang("high", cpu="2", priority_class="high")
+    objects = [node("a", cpu="4"), priority_class("low", 1), priority_class("high", 9), *low, *high]
+    text = configuration(["preemptable"], actions="enqueue, allocate, preempt")
+    cluster = simulation(objects, text, client)
+    assert not cluster.run().evictions
+    assert cluster.look_again_at > cluster.now
+    client.script = {"preemptable": lambda body: {"status": 1, "victims": body["evictees"]}}
+    cluster.now += LEFT_ALONE_FOR + 1
+    assert cluster.run().evictions
+
+
+def test_a_cycle_that_it_takes_no_part_in_asks_for_no_other() -> None:
+    cluster = simulation([node("a"), *gang("train", cpu="1")], configuration(["open"]), Scripted({"open": DOWN}))
+    assert cluster.run().binds == {"team/train-0": "a"}
+    assert cluster.look_again_at == 0
 
 
 def test_while_it_is_left_alone_nobody_else_suffers() -> None:
