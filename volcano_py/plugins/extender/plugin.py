@@ -113,11 +113,20 @@ class Extender(Plugin):
         if key not in self._known:
             body = lambda: encode({"queue": self._payloads.queue(queue)})  # noqa: E731
             (answer,) = self._line.ask(self._given.queue_overused, [body], OverusedAnswer)
-            is_overused = not self._given.ignorable if isinstance(answer, Failure) else bool(answer.overused)
-            if is_overused:
-                self._ask_again()
-            self._known[key] = is_overused
-        return bool(self._known[key])
+            self._known[key] = self._why_overused(queue, answer)
+        return self._known[key] is not None
+
+    def _why_overused(self, queue: QueueInfo, answer: OverusedAnswer | Failure) -> str | None:
+        if isinstance(answer, Failure):
+            why = None if self._given.ignorable else f"the extender {answer.why}"
+        else:
+            why = f"the extender finds queue {queue.name} overused" if answer.overused else None
+        if why is not None:
+            self._ask_again()
+        return why
+
+    def why_overused(self, queue: QueueInfo) -> Refusal | None:
+        return Refusal(Reason.REFUSED_BY_PLUGIN, refused_by_plugin(self.name, self._known["overused", queue.name]))
 
     def job_ready(self, job: Job) -> bool:
         """Not while the extender does not want one of its new places: what was placed for it is undone then."""

@@ -196,6 +196,8 @@ def test_a_queue_that_is_overused_starts_nothing(answer: Answer, ignorable: bool
     result = run(client, [node("a"), gang("train", cpu="1")], "overused", **{"extender.ignorable": ignorable})
     assert ("team/train-0" in result.binds) is is_placed
     assert client.asked[0][1]["queue"]["Name"] == "default"
+    found = (answer == DOWN and "cannot be reached") or "finds queue default overused"
+    assert is_placed or f"plugin extender refuses the job: the extender {found}" in result.unschedulable["team/train-0"]
 
 
 @pytest.mark.parametrize(
