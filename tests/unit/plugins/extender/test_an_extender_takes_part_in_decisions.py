@@ -216,6 +216,7 @@ def test_a_job_is_bound_when_the_extender_finds_it_ready(answer: Answer, ignorab
     assert (len(result.binds) == 2) is is_bound
     if not is_bound:
         assert "plugin extender refuses the job" in str(result.pod_groups["team/train"]["conditions"])
+        assert result.unschedulable["team/train-0"].startswith("RefusedByPlugin: plugin extender refuses the job: ")
 
 
 # -- victims -------------------------------------------------------------------------------------------------------
