@@ -30,7 +30,7 @@ VERBS = {
     "allocate": "allocateFuncVerb",
     "deallocate": "deallocateFuncVerb",
 }
-DOWN = Failure("cannot be reached: ClientConnectorError (Connection refused)")
+DOWN = Failure("cannot be reached: Connection refused")
 
 
 class Scripted:

@@ -12,8 +12,6 @@ from volcano_py.actions.turns.ahead import OrderedTurns
 from volcano_py.actions.turns.single import SingleTurns
 from volcano_py.actions.turns.turn import Work, expect_single_tasks
 from volcano_py.actions.turns.turns import turn_of
-from volcano_py.api.reasons import Reason
-from volcano_py.api.wording import explain_ceilings
 from volcano_py.framework.action import Action
 from volcano_py.framework.ordering.namespace_order import Waiting, waiting_in
 from volcano_py.framework.ordering.queue_order import QueueOrder, queue_order
@@ -22,7 +20,6 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Statement
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import ALLOCATED_STATUSES
-from volcano_py.state.task_class import Refusal
 
 
 class Allocate(Action):
@@ -77,8 +74,8 @@ class Allocate(Action):
 
     @staticmethod
     def _drop(ssn: Session, queue: QueueInfo, works: Waiting[Work]) -> None:
-        """The queue holds all it deserves: note that as the reason of its jobs."""
-        refusal = Refusal(Reason.OVER_DESERVED, explain_ceilings.queue_overused(queue.name))
+        """The queue has its share: note that as the reason of its jobs."""
+        refusal = ssn.ask.why_overused(queue)
         for work in works:
             ssn.findings.note(work.job, refusal)
 

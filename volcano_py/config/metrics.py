@@ -8,6 +8,7 @@ from typing import Final
 import yaml
 
 from volcano_py.api.go_values import parse_bool, parse_duration
+from volcano_py.config.text.logins import without_login
 from volcano_py.config.text.problems import Code, Problems, Where, quoted
 from volcano_py.config.text.tree import MappingNode, ScalarNode
 
@@ -19,8 +20,6 @@ _OTHER_NAMES: Final = ("prometheus_adapt",)
 _NEED_ADDRESS: Final = frozenset({"prometheus", "elasticsearch"})
 SECRETS: Final = frozenset({"elasticsearch.password"})
 """Keys whose values are shown nowhere."""
-_LOGIN: Final = re.compile(r"//[^\s\"']*@")
-"""Up to the last @: a password may have characters in it that a URL may not."""
 _SECRET_LINE: Final = re.compile(r"(password[^:\n]{0,40}:\s*)\S.*", re.IGNORECASE)
 _PASSWORD: Final = "password"
 _BOOLEANS: Final = ("tls.insecureSkipVerify",)
@@ -46,11 +45,6 @@ def check_metrics(node: MappingNode, where: Where, problems: Problems) -> None:
             parse_duration(interval)
         except ValueError as refused:
             problems.error(Code.INVALID_VALUE, _at(node, "interval", where), str(refused))
-
-
-def without_login(address: str) -> str:
-    """A text without what stands between `//` and `@` in addresses."""
-    return _LOGIN.sub("//", address)
 
 
 def without_secrets(text: str) -> str:

@@ -16,9 +16,10 @@ from volcano_py.config.checks import Origins, check_conflicts, check_contradicti
 from volcano_py.config.fields.coercion import found
 from volcano_py.config.fields.reading import read_model
 from volcano_py.config.flags import Flags
-from volcano_py.config.metrics import SECRETS, check_metrics, without_login
+from volcano_py.config.metrics import SECRETS, check_metrics
 from volcano_py.config.model import PluginEntry, SchedulerConfiguration, Tier
 from volcano_py.config.text.document import read_document
+from volcano_py.config.text.logins import without_login
 from volcano_py.config.text.problems import Code, Position, Problem, Problems, Severity, Where, quoted
 from volcano_py.config.text.tree import Entry, MappingNode, Node, ScalarNode, SequenceNode
 

@@ -292,6 +292,13 @@ class Plugin:
         """Does the queue have its share already? One yes drops it for the rest of the action."""
         raise NotImplementedError
 
+    def why_overused(self, queue: QueueInfo) -> Refusal | None:  # noqa: ARG002
+        """What jobs of the queue wait for, if this plugin finds it `overused`; None: it has all that it deserves.
+
+        Not a point of its own, and decides nothing.
+        """
+        return None
+
     def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
         """How many more tasks of the class the queue may take. The smallest answer holds.
 

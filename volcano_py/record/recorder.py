@@ -23,7 +23,7 @@ from volcano_py.api.effects import Bind, Effect
 from volcano_py.api.report import CycleReport, PendingJob
 from volcano_py.api.shards.sharding import Sharding
 from volcano_py.capture.contents import stripped
-from volcano_py.config.metrics import without_login
+from volcano_py.config.text.logins import without_login
 from volcano_py.record.entries import (
     AssumedBound,
     AssumedEmitted,

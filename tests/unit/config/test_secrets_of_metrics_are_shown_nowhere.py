@@ -76,7 +76,18 @@ def test_what_is_no_configuration_is_copied_without_it_too(broken: str) -> None:
     assert "tellnobody" not in copy
 
 
+@pytest.mark.parametrize(
+    "arguments", ['"https://me:tellnobody@here"', '{extender.httpTimeout: "https://me:tellnobody@here"}']
+)
+def test_no_problem_quotes_it_where_an_address_is_in_the_wrong_place(arguments: str) -> None:
+    text = f"actions: allocate\ntiers: [{{plugins: [{{name: extender, arguments: {arguments}}}]}}]\n"
+    shown = format_problems(parse_configuration(text, checked_registry().catalogue()).problems, text)
+    assert 'found "https://***@here"' in shown
+    assert "tellnobody" not in shown
+
+
 def test_a_password_that_no_address_can_have_is_left_out_too() -> None:
+    assert "nobody" not in without_secrets(TEXT.replace("tellnobody", "tell'nobody"))
     assert "nobody" not in without_secrets(TEXT.replace("tellnobody", "tell/nob?dy#nobody"))
 
 

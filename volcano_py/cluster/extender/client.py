@@ -9,6 +9,9 @@ The address may contain a login or a token; no message shows it.
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -31,6 +34,8 @@ _SPARE: Final = 5.0
 _IDLE: Final = 1.0
 """Seconds after which an idle connection is closed: sooner than by most servers, whose end of it would be a failure."""
 _OK: Final = 200
+_LATE: Final = "did not answer in time"
+"""Without the time, which is less at the end of a cycle: messages of pods are written again when they change."""
 _HEADERS: Final = {"Content-Type": "application/json"}
 
 
@@ -57,7 +62,7 @@ class HttpExtender:
             found = future.result(within * waves + _SPARE)
         except (FutureTimeoutError, CancelledError):
             future.cancel()
-            found = [Failure("did not answer in time")] * len(bodies)
+            found = [Failure(_LATE)] * len(bodies)
         return Answers(tuple(found), time.perf_counter() - started)
 
     def find(self, kind: str, key: str) -> ApiObject | None:
@@ -123,16 +128,23 @@ async def _answer(session: aiohttp.ClientSession, url: str, body: bytes, within:
                 return Failure(f"answered {response.status}")
             return await bounded_body(response, MOST_BYTES)
     except TimeoutError:
-        return Failure(f"did not answer within {within:g} s")
+        return Failure(_LATE)
     except BodyTooLargeError as error:
         return Failure(str(error))
+    except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError):
+        return Failure("answered with something that is no valid HTTP")
+    except aiohttp.ServerDisconnectedError:
+        return Failure("closed the connection without an answer")
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        return Failure(f"cannot be reached: {_without_address(error)}")
+        return Failure(f"cannot be reached: {reason_of(error)}")
 
 
-def _without_address(error: Exception) -> str:
-    """Why, without host and address: they are in the texts of most errors."""
+def reason_of(error: Exception) -> str:
+    """Why there was no connection, in words without host and address, which the texts of most errors have."""
     cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
-    reason = getattr(cause, "strerror", None)
-    is_short = isinstance(reason, str) and ":" not in reason and "/" not in reason and "(" not in reason
-    return f"{type(error).__name__} ({reason})" if is_short and reason else type(error).__name__
+    number = getattr(cause, "errno", None)
+    if isinstance(cause, ssl.SSLError):
+        return f"TLS failed ({(cause.reason or 'no reason').lower().replace('_', ' ')})"
+    if isinstance(cause, socket.gaierror):
+        return cause.strerror or "no such host"
+    return os.strerror(number) if isinstance(number, int) and number > 0 else type(error).__name__

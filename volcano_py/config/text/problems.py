@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from volcano_py.api.wording.suggestion import suggestion
+from volcano_py.config.text.logins import without_login
 
 # Thousands of problems are not read; the rest is counted.
 MAX_PROBLEMS: Final = 200
@@ -144,7 +145,8 @@ class Problems(msgspec.Struct):
 
 
 def quoted(text: str) -> str:
-    """Text as it may be put into a message: in quotes, one line, printable, at most 60 characters."""
+    """Text as it may be put into a message: in quotes, one line, printable, at most 60 characters, without logins."""
+    text = without_login(text, "***@")
     clipped = text if len(text) <= _SHOWN_LENGTH else text[: _SHOWN_LENGTH - 1] + "…"
     safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in clipped)
     return f'"{safe}"'

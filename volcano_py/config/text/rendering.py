@@ -7,13 +7,13 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Final
 
+from volcano_py.config.text.logins import without_login
 from volcano_py.config.text.problems import Problem, Severity
 
 # All line breaks of YAML 1.1, so that line numbers agree with the parser's.
 _LINE_BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _WIDTH: Final = 100
 # Credentials of metrics sources and extenders stand in this file; problems go to logs and Events.
-_LOGIN: Final = re.compile(r"//[^\s\"']*@")
 _SECRET: Final = re.compile(r"((?:password|token|secret|credential)[^:]{0,40}:\s*)\S.*", re.IGNORECASE)
 
 
@@ -60,7 +60,7 @@ def _paragraph(problem: Problem, lines: list[str], source: str) -> str:
     head = f"{place}: {problem.severity}: {subject}{problem.message}"
     if not 0 < problem.line <= len(lines):
         return head
-    shown = _LOGIN.sub("//***@", _SECRET.sub(r"\1***", lines[problem.line - 1]))
+    shown = without_login(_SECRET.sub(r"\1***", lines[problem.line - 1]), "***@")
     line, before = _window(shown, max(problem.column - 1, 0))
     margin = f"{problem.line:>5} | "
     return f"{head}\n{margin}{line}\n{' ' * (len(margin) - 2)}| {before}^"

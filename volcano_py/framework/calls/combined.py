@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.api.reasons import Reason
+from volcano_py.api.wording.explain_ceilings import queue_overused
 from volcano_py.api.wording.explain_topology import needs_the_plugin
 from volcano_py.framework.calls.dispatch import Call, Dispatch
 from volcano_py.framework.eviction.judging import Judgement, judge
@@ -181,6 +182,12 @@ class CombinedAnswers:
 
     def overused(self, queue: QueueInfo) -> bool:
         return any(call(queue) for call in self._overused)
+
+    def why_overused(self, queue: QueueInfo) -> Refusal:
+        """What jobs of the queue wait for, as the first plugin says that finds it overused."""
+        plugin = next((call for call in self._overused if call(queue)), None)
+        refusal: Refusal | None = None if plugin is None else plugin.ask("why_overused", queue, otherwise=None)
+        return refusal or Refusal(Reason.OVER_DESERVED, queue_overused(queue.name))
 
     def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
         tightest = PLENTY

@@ -164,8 +164,9 @@ class Placer:
     ) -> Rows | None:
         """The chosen ones of the nodes that are offered, none of which is refused late; None when none is left. After
         each refusal the choice is made again, and more of the best nodes are asked about at a time."""
-        most_others = 0
-        while (candidates := offered()) is not None:
+        most_others, fewest = 0, self._size + 1
+        while (candidates := offered()) is not None and len(candidates.open) < fewest:
+            fewest = len(candidates.open)  # with each refusal there are fewer, unless a plugin forgets its own
             nodes = choose(candidates)
             if not self._evaluator.asks_late:
                 return nodes

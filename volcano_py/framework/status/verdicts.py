@@ -145,9 +145,7 @@ def pod_verdicts(ssn: Session, job: Job, verdict: Refusal) -> Iterator[tuple[int
         if status == _PIPELINED:
             yield row, PodVerdict.of(names.POD_REASON_UNSCHEDULABLE, _waits_for_release(ssn, [row]))
         elif status == _ALLOCATED or row in tentative:
-            if found is None:
-                text = _gang(ssn, job, rows, _note(ssn, job))
-                found = PodVerdict.of(names.POD_REASON_SCHEDULABLE, Refusal(Reason.GANG_INCOMPLETE, text))
+            found = found or PodVerdict.of(names.POD_REASON_SCHEDULABLE, _of_placed(ssn, job, rows, verdict))
             yield row, found
         else:
             known = by_class.get(class_row) or _found_of(ssn, job, class_row)
@@ -155,6 +153,13 @@ def pod_verdicts(ssn: Session, job: Job, verdict: Refusal) -> Iterator[tuple[int
                 known = for_others = for_others or _for_others(ssn, job, rows, verdict)
             by_class[class_row] = known
             yield row, known
+
+
+def _of_placed(ssn: Session, job: Job, rows: Rows, verdict: Refusal) -> Refusal:
+    """Why those that have a place are not bound: the gang lacks others, unless a plugin refuses the job as it is."""
+    if verdict.reason is Reason.REFUSED_BY_PLUGIN:
+        return verdict
+    return Refusal(Reason.GANG_INCOMPLETE, _gang(ssn, job, rows, _note(ssn, job)))
 
 
 def _found_of(ssn: Session, job: Job, class_row: int) -> PodVerdict | None:

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, Va
 
 from volcano_py.api.go_values import parse_duration
 from volcano_py.config.arguments import Arguments, advise, argument, instead
-from volcano_py.config.metrics import without_login
+from volcano_py.config.text.logins import without_login
 from volcano_py.config.values import GoBool, PositiveDuration, ResourceNames, TypeName
 
 _DEFAULT_TIMEOUT: Final = timedelta(seconds=1)
@@ -67,8 +67,8 @@ class ExtenderArguments(Arguments):
     budget: Annotated[PositiveDuration, AfterValidator(_bounded)] = argument(
         "extender.cycleBudget",
         timedelta(seconds=5),
-        "How long one cycle waits for answers in all; then the other questions of the cycle count as failures. At most "
-        "60s. Not in Volcano.",
+        "How long one cycle spends on questions and answers; then the other questions of the cycle count as failures. "
+        "At most 60s. Not in Volcano.",
     )
     ignorable: GoBool = argument(
         "extender.ignorable", False, "Go on without an answer when the extender fails, as if it had no objection."

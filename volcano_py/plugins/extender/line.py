@@ -1,11 +1,12 @@
 """The line to the extender: what may be asked, how long that may take, and what an answer has to be.
 
-A cycle waits for answers no longer than its budget. After some failures in a row the extender is left alone for some
-seconds. What is not asked for these reasons counts as a failure, too.
+A cycle spends no longer than its budget on questions and answers. After some failures in a row the extender is left
+alone for some seconds; then one more failure is enough. What is not asked for these reasons counts as a failure, too.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, Final, TypeVar
 
@@ -29,9 +30,13 @@ _OWED_WITHIN: Final = 5.0
 """Seconds for what has to be sent although the budget is spent."""
 _LONGEST: Final = 120
 """Characters of a foreign text."""
+_URL: Final = "url"
 _IN_A_ROW: Final = "failures in a row"
 _UNTIL: Final = "left alone until"
-_SAID: Final = "said"
+_FAILURE: Final = "last failure"
+
+Body = Callable[[], bytes]
+"""Makes the body of a question. Bodies can be large, so they are made only if they are sent."""
 
 
 def short(text: str) -> str:
@@ -44,7 +49,7 @@ class Line:
     """For one cycle; `memory` lasts from cycle to cycle.
 
     Attributes:
-        seconds: how long the cycle has waited for answers.
+        seconds: how long the cycle has spent on questions and answers.
     """
 
     def __init__(
@@ -52,6 +57,9 @@ class Line:
     ) -> None:
         self._client, self._arguments, self._memory, self._now = client, arguments, memory, now
         self.seconds = 0.0
+        if memory.get(_URL, arguments.url) != arguments.url:  # another one, which has not failed yet
+            memory.clear()
+        memory[_URL] = arguments.url
 
     @property
     def left_alone_until(self) -> float:
@@ -59,17 +67,19 @@ class Line:
         until: float = self._memory.get(_UNTIL, 0.0)
         return until
 
-    def ask(self, verb: str, bodies: Sequence[bytes], kind: type[T], *, is_owed: bool = False) -> list[T | Failure]:
+    def ask(self, verb: str, bodies: Sequence[Body], kind: type[T], *, is_owed: bool = False) -> list[T | Failure]:
         """An answer of this kind for each body, in their order. `is_owed`: it undoes what was sent before, so it may
         take as long again as the budget."""
         found: list[T | Failure] = []
         while len(found) < len(bodies):
-            if (reason := self._why_not(is_owed=is_owed)) is not None:
+            if (reason := self.why_not(is_owed=is_owed)) is not None:
                 found.extend([Failure(reason)] * (len(bodies) - len(found)))
                 break
-            sent = bodies[len(found) : len(found) + _TOGETHER]
             limit = _OWED_WITHIN if is_owed else self._arguments.budget.total_seconds() - self.seconds
             within = min(self._arguments.timeout.total_seconds(), limit)
+            started = time.perf_counter()
+            sent = [make() for make in bodies[len(found) : len(found) + _TOGETHER]]
+            self.seconds += time.perf_counter() - started
             answers = self._client.ask(self._arguments.url, verb, sent, within)
             self.seconds += answers.seconds
             for body in answers.bodies:
@@ -78,12 +88,13 @@ class Line:
                 found.append(answer)
         return found
 
-    def _why_not(self, *, is_owed: bool) -> str | None:
-        """Why nothing is asked now."""
+    def why_not(self, *, is_owed: bool = False) -> str | None:
+        """Why nothing is asked now, as `Failure.why`; None if it is."""
         if not is_url(self._arguments.url):
             return "has no valid address (extender.urlPrefix)"
         if self._now + self.seconds < self.left_alone_until:
-            return f"has failed {FAILURES_IN_A_ROW} times in a row"
+            failure: str = self._memory[_FAILURE]
+            return failure  # the same words as before: messages of pods are written again when they change
         if self.seconds >= self._arguments.budget.total_seconds() * (2 if is_owed else 1):
             return "has used up the time of the cycle (extender.cycleBudget)"
         return None
@@ -92,15 +103,14 @@ class Line:
         memory = self._memory
         if not isinstance(answer, Failure):
             memory[_IN_A_ROW] = 0
-            if memory.pop(_SAID, ""):
+            if memory.pop(_FAILURE, ""):
                 log.info("extender answers again", verb=verb)
             return
         memory[_IN_A_ROW] = memory.get(_IN_A_ROW, 0) + 1
         if memory[_IN_A_ROW] >= FAILURES_IN_A_ROW:
             memory[_UNTIL] = self._now + self.seconds + LEFT_ALONE_FOR
-            memory[_IN_A_ROW] = 0
-        if answer.why != memory.get(_SAID):
-            memory[_SAID] = answer.why
+        if answer.why != memory.get(_FAILURE):
+            memory[_FAILURE] = answer.why
             log.warning("extender failed", verb=verb, why=answer.why, ignorable=self._arguments.ignorable)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -68,10 +69,15 @@ class NodeVerdicts:
         row = self._payloads.of_class(task_class)
         if row is None:
             return np.zeros(len(rows), dtype=np.int32)
-        task, verb = self._payloads.task(row), self._arguments.predicate
-        bodies = [encode({"task": task, "node": self._payloads.node(node)}) for node in rows.tolist()]
-        answers = self._line.ask(verb, bodies, PredicateAnswer)
+        if (why := self._line.why_not()) is not None:  # thousands of nodes may be left
+            return np.full(len(rows), self._verdict(Failure(why)), dtype=np.int32)
+        bodies = [partial(self._question, row, node) for node in rows.tolist()]
+        answers = self._line.ask(self._arguments.predicate, bodies, PredicateAnswer)
         return np.array([self._verdict(answer) for answer in answers], dtype=np.int32)
+
+    def _question(self, task: int, node: int) -> bytes:
+        """Whether the node may take the task."""
+        return encode({"task": self._payloads.task(task), "node": self._payloads.node(node)})
 
     def _verdict(self, answer: PredicateAnswer | Failure) -> int:
         if isinstance(answer, Failure):
@@ -111,8 +117,7 @@ class NodeVerdicts:
         row = self._payloads.of_class(task_class)
         if row is None:
             return np.zeros(len(rows))
-        nodes = [self._payloads.node(node) for node in rows.tolist()]
-        body = encode({"task": self._payloads.task(row), "nodes": nodes})
+        body = partial(self._question_of_all, row, rows)
         (answer,) = self._line.ask(self._arguments.prioritize, [body], PrioritizeAnswer)
         if not isinstance(answer, Failure) and (answer.errormessage or answer.nodescore is None):
             answer = Failure(f"gave no scores: {short(answer.errormessage or 'nodeScore is null')}")
@@ -122,3 +127,8 @@ class NodeVerdicts:
             return np.zeros(len(rows))
         names = (self._ssn.snapshot.nodes[node].name for node in rows.tolist())
         return np.array([answer.score(name) for name in names])
+
+    def _question_of_all(self, task: int, nodes: Rows) -> bytes:
+        """Which of the nodes are better for the task."""
+        every = [self._payloads.node(node) for node in nodes.tolist()]
+        return encode({"task": self._payloads.task(task), "nodes": every})

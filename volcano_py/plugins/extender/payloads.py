@@ -36,23 +36,19 @@ class Payloads:
         self._ssn = ssn
         self._tasks: dict[tuple[int, int, int], msgspec.Raw] = {}
         self._by_node: tuple[int, Rows, Rows] | None = None
-        self._firsts: dict[int, int] | None = None
+        self._firsts: dict[int, int] = {}
 
     # -- tasks -------------------------------------------------------------------------------------------------------
 
     def of_class(self, task_class: TaskClass) -> int | None:
-        """The row of a task that stands for its class: the first that waits; None when there is no such task."""
-        tasks = self._ssn.ledger.tasks
-        if self._firsts is None:
-            rows = np.flatnonzero(tasks.status == TaskStatus.PENDING)
-            classes, first = np.unique(tasks.task_class[rows], return_index=True)
-            self._firsts = dict(zip(classes.tolist(), rows[first].tolist(), strict=True))
-        if task_class.row not in self._firsts:
+        """The row of a task that stands for its class, if possible one that waits; None when there is no such task."""
+        tasks, known = self._ssn.ledger.tasks, self._firsts.get(task_class.row)
+        if known is None or tasks.status[known] != TaskStatus.PENDING:
             rows = np.flatnonzero((tasks.task_class == task_class.row) & (tasks.status != TaskStatus.FREE))
             if not len(rows):
                 return None
-            self._firsts[task_class.row] = int(rows[0])
-        return self._firsts[task_class.row]
+            known = self._firsts[task_class.row] = int(rows[np.argmax(tasks.status[rows] == TaskStatus.PENDING)])
+        return known
 
     def task(self, row: int) -> msgspec.Raw:
         """One task."""

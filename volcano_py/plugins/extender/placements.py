@@ -7,6 +7,7 @@ reported, too, even if the time of the cycle is used up. (Not while the extender
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from volcano_py.api.extender.answers import EventAnswer
 from volcano_py.api.extender.client import Failure
@@ -51,7 +52,7 @@ class Placements:
         found: list[tuple[int, EventAnswer | Failure]] = []
         undoes = [row for row in rows if row in owed]
         for is_owed, some in (True, undoes), (False, [row for row in rows if row not in owed]):
-            bodies = [encode({"task": self._payloads.task(row)}) for row in some]
+            bodies = [partial(self._about, row) for row in some]
             found += zip(some, self._line.ask(verb, bodies, EventAnswer, is_owed=is_owed), strict=True)
             for row in some:
                 if is_owed:
@@ -59,3 +60,6 @@ class Placements:
                 else:
                     sent[row] = None
         return found
+
+    def _about(self, row: int) -> bytes:
+        return encode({"task": self._payloads.task(row)})

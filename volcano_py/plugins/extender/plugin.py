@@ -25,7 +25,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, NodeView, Scores
 from volcano_py.framework.votes import ABSTAIN, PERMIT, Ballot, reject
 from volcano_py.plugins.extender.arguments import ExtenderArguments
-from volcano_py.plugins.extender.line import Line, encode
+from volcano_py.plugins.extender.line import Body, Line, encode
 from volcano_py.plugins.extender.nodes import NodeVerdicts
 from volcano_py.plugins.extender.payloads import Payloads
 from volcano_py.plugins.extender.placements import Placements
@@ -66,10 +66,8 @@ class Extender(Plugin):
         self._line = Line(ssn.extender, self._given, self.memory, ssn.now)
         self._is_off = False
         if self._given.on_session_open and ssn.decides:
-            (answer,) = self._line.ask(self._given.on_session_open, [self._payloads.session()], NoneType)
-            if isinstance(answer, Failure) and not self._given.ignorable:
-                self._is_off = True
-                self._ask_again()
+            (answer,) = self._line.ask(self._given.on_session_open, [self._payloads.session], NoneType)
+            self._is_off = isinstance(answer, Failure) and not self._given.ignorable
 
     def on_session_close(self, ssn: Session) -> None:
         """Places that were found and not used end with the cycle: the next one reports them again if it finds them."""
@@ -78,7 +76,7 @@ class Extender(Plugin):
         status = ssn.ledger.tasks.status
         self._placements.lost([row for row in self._placements.given if status[row] in _PLACED])
         if self._given.on_session_close:
-            self._line.ask(self._given.on_session_close, [b"{}"], NoneType)
+            self._line.ask(self._given.on_session_close, [lambda: b"{}"], NoneType)
 
     # -- jobs and queues -----------------------------------------------------------------------------------------------
 
@@ -87,8 +85,7 @@ class Extender(Plugin):
             return ABSTAIN
         key = ("enqueueable", job.row)
         if key not in self._known:
-            body = encode({"job": self._payloads.job(job)})
-            (answer,) = self._line.ask(self._given.job_enqueueable, [body], VoteAnswer)
+            (answer,) = self._line.ask(self._given.job_enqueueable, [self._about(job)], VoteAnswer)
             self._known[key] = self._ballot(job, answer)
         ballot: Ballot = self._known[key]
         return ballot
@@ -107,20 +104,29 @@ class Extender(Plugin):
 
     def job_enqueued(self, job: Job) -> None:
         if not self._is_off:
-            self._line.ask(self._given.job_enqueued, [encode({"job": self._payloads.job(job)})], NoneType)
+            self._line.ask(self._given.job_enqueued, [self._about(job)], NoneType)
 
     def overused(self, queue: QueueInfo) -> bool:
         if self._is_off:
             return False
         key = ("overused", queue.name)
         if key not in self._known:
-            body = encode({"queue": self._payloads.queue(queue)})
+            body = lambda: encode({"queue": self._payloads.queue(queue)})  # noqa: E731
             (answer,) = self._line.ask(self._given.queue_overused, [body], OverusedAnswer)
-            is_overused = not self._given.ignorable if isinstance(answer, Failure) else bool(answer.overused)
-            if is_overused:
-                self._ask_again()
-            self._known[key] = is_overused
-        return bool(self._known[key])
+            self._known[key] = self._why_overused(queue, answer)
+        return self._known[key] is not None
+
+    def _why_overused(self, queue: QueueInfo, answer: OverusedAnswer | Failure) -> str | None:
+        if isinstance(answer, Failure):
+            why = None if self._given.ignorable else f"the extender {answer.why}"
+        else:
+            why = f"the extender finds queue {queue.name} overused" if answer.overused else None
+        if why is not None:
+            self._ask_again()
+        return why
+
+    def why_overused(self, queue: QueueInfo) -> Refusal | None:
+        return Refusal(Reason.REFUSED_BY_PLUGIN, refused_by_plugin(self.name, self._known["overused", queue.name]))
 
     def job_ready(self, job: Job) -> bool:
         """Not while the extender does not want one of its new places: what was placed for it is undone then."""
@@ -146,8 +152,7 @@ class Extender(Plugin):
     def _is_ready(self, job: Job) -> bool:
         key = ("ready", job.row, self._ssn.ledger.jobs.counts[job.row].tobytes())
         if key not in self._known:
-            body = encode({"job": self._payloads.job(job)})
-            (answer,) = self._line.ask(self._given.job_ready, [body], ReadyAnswer)
+            (answer,) = self._line.ask(self._given.job_ready, [self._about(job)], ReadyAnswer)
             if isinstance(answer, Failure):
                 why = None if self._given.ignorable else f"the extender {answer.why}"
             else:
@@ -199,9 +204,7 @@ class Extender(Plugin):
             return None
         key = ("victims", verb, evictor.row, candidates.tobytes())
         if key not in self._known:
-            task = self._payloads.task
-            body = encode({"evictor": task(evictor.row), "evictees": [task(row) for row in candidates.tolist()]})
-            (answer,) = self._line.ask(verb, [body], VictimsAnswer)
+            (answer,) = self._line.ask(verb, [lambda: self._about_victims(evictor, candidates)], VictimsAnswer)
             self._known[key] = self._given_up(answer, candidates)
         found: NDArray[np.bool_] | None = self._known[key]
         return None if found is None else found.copy()
@@ -215,7 +218,10 @@ class Extender(Plugin):
         if answer.status != _PERMIT:
             return None
         uids = answer.uids()
-        return np.array([self._ssn.task_info(row).ref.uid in uids for row in candidates.tolist()], dtype=np.bool_)
+        found = np.array([self._ssn.task_info(row).ref.uid in uids for row in candidates.tolist()], dtype=np.bool_)
+        if not found.all():
+            self._ask_again()
+        return found
 
     # -- events ------------------------------------------------------------------------------------------------------
 
@@ -243,6 +249,14 @@ class Extender(Plugin):
         """Whether the extender is asked about such pods."""
         managed = self._given.managed_resources
         return not managed or any(name in managed for name, _ in task_class.signature.units)
+
+    def _about(self, job: Job) -> Body:
+        """A question about the job."""
+        return lambda: encode({"job": self._payloads.job(job)})
+
+    def _about_victims(self, evictor: Task, candidates: Rows) -> bytes:
+        task = self._payloads.task
+        return encode({"evictor": task(evictor.row), "evictees": [task(row) for row in candidates.tolist()]})
 
     def _ask_again(self, job: int | None = None) -> None:
         """A cycle is due in some seconds; `job`: the row of the only job that this is about."""

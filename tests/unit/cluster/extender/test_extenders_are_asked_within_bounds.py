@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -60,7 +61,6 @@ def one(client: HttpExtender, handler: Handler, within: float = 5.0) -> bytes | 
     with serving(handler) as url:
         (answer,) = client.ask(url, "predicate", [b'{"task":{}}'], within).bodies
     if isinstance(answer, Failure):
-        assert "hunter2" not in answer.why
         assert "127.0.0.1" not in answer.why
     return answer
 
@@ -104,7 +104,7 @@ def test_a_slow_answer_is_given_up_in_time(client: HttpExtender) -> None:
         before = time.monotonic()
         answers = client.ask(url, "predicate", [b"{}"] * AT_A_TIME, 0.2)
         assert time.monotonic() - before < 3
-    assert answers.bodies == (Failure("did not answer within 0.2 s"),) * AT_A_TIME
+    assert answers.bodies == (Failure("did not answer in time"),) * AT_A_TIME
     assert 0.2 <= answers.seconds < 3
 
 
@@ -117,7 +117,7 @@ def test_a_body_that_never_ends_is_given_up_in_time(client: HttpExtender) -> Non
             await asyncio.sleep(0.05)
         return response
 
-    assert one(client, handler, 0.2) == Failure("did not answer within 0.2 s")
+    assert one(client, handler, 0.2) == Failure("did not answer in time")
 
 
 @pytest.mark.parametrize("is_packed", [False, True])
@@ -139,16 +139,27 @@ def test_a_connection_that_breaks_is_a_failure(client: HttpExtender) -> None:
         request.transport.abort()
         return web.Response()
 
-    answer = one(client, handler)
-    assert isinstance(answer, Failure)
-    assert answer.why.startswith("cannot be reached: ")
+    assert one(client, handler) == Failure("closed the connection without an answer")
 
 
 def test_a_server_that_is_not_there_is_a_failure(client: HttpExtender) -> None:
     (answer,) = client.ask("http://user:hunter2@127.0.0.1:9/base", "predicate", [b"{}"], 5.0).bodies
-    assert isinstance(answer, Failure)
-    assert "127.0.0.1" not in answer.why
-    assert "hunter2" not in answer.why
+    assert answer == Failure("cannot be reached: Connection refused")
+
+
+def test_a_certificate_that_is_not_trusted_is_named() -> None:
+    error = ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] certificate of host.example")
+    error.reason = "CERTIFICATE_VERIFY_FAILED"
+    assert module.reason_of(error) == "TLS failed (certificate verify failed)"
+
+
+def test_what_is_no_http_is_a_failure(client: HttpExtender) -> None:
+    async def handler(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        request.transport.write(b"SSH-2.0-server\r\n")
+        return web.Response()
+
+    assert one(client, handler) == Failure("answered with something that is no valid HTTP")
 
 
 def test_a_host_that_has_no_address_is_a_failure(client: HttpExtender) -> None:

@@ -52,8 +52,10 @@ class Late(Plugin):
         return known
 
 
-def run(refused: str, *objects: Any, fails: bool = False) -> tuple[SimulationResult, type[Late]]:
-    kind = type("Late", (Late,), {"refused": frozenset(refused.split()), "asked": [], "fails": fails})
+def run(
+    refused: str, *objects: Any, fails: bool = False, kind: type[Late] = Late
+) -> tuple[SimulationResult, type[Late]]:
+    kind = type("Late", (kind,), {"refused": frozenset(refused.split()), "asked": [], "fails": fails})
     builtin = checked_registry()
     registry = Registry.of((*builtin.plugins.values(), kind), builtin.actions.values())
     config = parse_configuration(TEXT, registry.catalogue()).config
@@ -92,3 +94,20 @@ def test_a_plugin_that_fails_lets_no_pod_through() -> None:
     assert not result.binds
     assert "plugin" in result.unschedulable["team/train-0"]
     assert result.reports[0].plugin_errors["late"] <= 10
+
+
+class Forgetful(Late):
+    """Refuses for now, and does not repeat it in `predicate`, as it should."""
+
+    def on_session_open(self, ssn: Session) -> None:
+        super().on_session_open(ssn)
+        self._code = ssn.refusal(Reason.NODES_REFUSE, "node(s) were too late", transient=True)
+
+    def predicate(self, task_class: TaskClass, view: NodeView) -> Codes:
+        return np.zeros(len(view), dtype=np.int32)
+
+
+def test_a_plugin_that_forgets_its_refusals_hangs_nothing() -> None:
+    ending = gang("ending", cpu="4", running_on=["a"], deleting=True)
+    result, _ = run("a b", node("a", cpu="4"), node("b", cpu="1"), ending, gang("train", cpu="2"), kind=Forgetful)
+    assert "team/train-0" not in result.binds

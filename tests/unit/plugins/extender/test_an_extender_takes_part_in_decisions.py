@@ -101,6 +101,14 @@ def test_pods_that_are_all_different_are_asked_about_one_by_one() -> None:
     assert set(result.binds.values()) == {"b"}
 
 
+def test_the_pod_that_stands_for_its_class_has_no_place_yet() -> None:
+    client = Scripted({"predicate": AGREES})
+    jobs = [gang(f"job-{number}", cpu="700m") for number in range(4)]
+    result = run(client, [[node(name, cpu="1") for name in "abcd"], *jobs], "predicate", more=["{name: nodeorder}"])
+    assert len(result.binds) == 4
+    assert {(body["task"]["Status"], body["task"]["NodeName"]) for body in client.bodies("predicate")} == {(1, "")}
+
+
 def test_only_pods_with_a_managed_resource_are_asked_about() -> None:
     client = Scripted({"predicate": only(), "prioritize": {"nodeScore": {}}})
     gpu = "example.com/gpu"
@@ -188,6 +196,8 @@ def test_a_queue_that_is_overused_starts_nothing(answer: Answer, ignorable: bool
     result = run(client, [node("a"), gang("train", cpu="1")], "overused", **{"extender.ignorable": ignorable})
     assert ("team/train-0" in result.binds) is is_placed
     assert client.asked[0][1]["queue"]["Name"] == "default"
+    found = (answer == DOWN and "cannot be reached") or "finds queue default overused"
+    assert is_placed or f"plugin extender refuses the job: the extender {found}" in result.unschedulable["team/train-0"]
 
 
 @pytest.mark.parametrize(
@@ -206,6 +216,7 @@ def test_a_job_is_bound_when_the_extender_finds_it_ready(answer: Answer, ignorab
     assert (len(result.binds) == 2) is is_bound
     if not is_bound:
         assert "plugin extender refuses the job" in str(result.pod_groups["team/train"]["conditions"])
+        assert result.unschedulable["team/train-0"].startswith("RefusedByPlugin: plugin extender refuses the job: ")
 
 
 # -- victims -------------------------------------------------------------------------------------------------------
