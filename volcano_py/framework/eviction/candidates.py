@@ -12,6 +12,7 @@ from volcano_py.framework.eviction.units import UnitRules
 from volcano_py.framework.job import Task
 from volcano_py.state.infos import JobInfo
 from volcano_py.state.status import EVICTABLE_STATUSES, TaskStatus
+from volcano_py.state.table.runs import starts_of_runs
 from volcano_py.state.table.table import Rows
 
 if TYPE_CHECKING:
@@ -145,8 +146,8 @@ class Candidates:
         jobs, infos = self._ssn.ledger.jobs, self._ssn.snapshot.jobs
         found = np.unique(self._ssn.ledger.tasks.job[rows])
         found = found[np.lexsort((-jobs.suffix[found], -jobs.created[found]))]
-        differs = (np.diff(jobs.created[found]) != 0) | (np.diff(jobs.suffix[found]) != 0)
-        starts = np.flatnonzero(np.append(True, differs)[: len(found)])
+        differs = (np.diff(jobs.created[found], prepend=0) != 0) | (np.diff(jobs.suffix[found], prepend=0) != 0)
+        starts = starts_of_runs(np.cumsum(differs))
         lengths = np.diff(starts, append=len(found))
         for start, length in zip(starts[lengths > 1].tolist(), lengths[lengths > 1].tolist(), strict=True):
             equal = found[start : start + length].tolist()
