@@ -7,8 +7,10 @@ from typing import Any
 
 from e2e.conftest import Configure, NodePool, SimulatedNodes, StartDaemon
 from e2e.harness.cluster import Cluster
+from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import Object, gang, pod
+from e2e.harness.views import PodView
 
 _REGISTER = "volcano.sh/node-vgpu-register"
 _IDS = "volcano.sh/vgpu-ids-new"
@@ -53,11 +55,35 @@ async def gpu_pool(cluster: Cluster, simulated_nodes: SimulatedNodes, cards: str
         "volcano.sh/vgpu-memory": "99999",
         "volcano.sh/vgpu-cores": "999",
     }
-    pool = await simulated_nodes(1, **offers)
-    await cluster.client.merge_patch(
-        f"/api/v1/nodes/{pool.names[0]}", {"metadata": {"annotations": {_REGISTER: cards}}}
-    )
+    return await _annotated(cluster, await simulated_nodes(1, **offers), _REGISTER, cards)
+
+
+async def numbered_pool(cluster: Cluster, simulated_nodes: SimulatedNodes, *, gpus: int) -> NodePool:
+    """A node with so many GPUs of 16000 MB that have numbers, of which number 1 is unhealthy."""
+    offers: dict[str, Any] = {"volcano.sh/gpu-number": str(gpus), "volcano.sh/gpu-memory": str(16000 * gpus)}
+    return await _annotated(cluster, await simulated_nodes(1, **offers), "volcano.sh/gpu-unhealthy-ids", "1")
+
+
+async def _annotated(cluster: Cluster, pool: NodePool, key: str, text: str) -> NodePool:
+    await cluster.client.merge_patch(f"/api/v1/nodes/{pool.names[0]}", {"metadata": {"annotations": {key: text}}})
     return pool
+
+
+async def waits_after_a_restart(
+    namespace: Namespace, daemon: Daemon, start_daemon: StartDaemon, late: Object, *, saying: str
+) -> None:
+    """A new daemon knows what is in use, so that the pod called late finds no GPU."""
+    await daemon.stop()
+    await start_daemon()
+    await namespace.apply([late])
+    await namespace.wait_event("FailedScheduling", "Pod/late", saying=saying)
+
+
+async def makes_room(namespace: Namespace, leaves: str, *, running: int) -> PodView:
+    """The pod called late, which runs once that one has gone."""
+    await namespace.delete_pod(leaves)
+    pods = await namespace.wait_phases(Running=running)
+    return next(each for each in pods if each.name == "late")
 
 
 async def test_a_gang_gets_its_cards_with_the_binding_and_a_restart_knows_them(
@@ -84,16 +110,13 @@ async def test_a_gang_gets_its_cards_with_the_binding_and_a_restart_knows_them(
         assert texts["volcano.sh/bind-phase"] == "allocating"
         assert texts["volcano.sh/vgpu-time"].isdigit()
 
-    await daemon.stop()
-    await start_daemon()
-    await namespace.apply([pod("late", node_selector=pool.selector, **sharing(1))])
-    await namespace.wait_event("FailedScheduling", "Pod/late", saying="had too few GPUs with enough memory free")
+    late = pod("late", node_selector=pool.selector, **sharing(1))
+    saying = "had too few GPUs with enough memory free"
+    await waits_after_a_restart(namespace, daemon, start_daemon, late, saying=saying)
 
     leaves = next(name for name, texts in written.items() if texts[_IDS].startswith("GPU-2"))
-    await namespace.delete_pod(leaves)
-    await namespace.wait_phases(Running=3)
-    late = next(each for each in await namespace.pods() if each.name == "late")
-    assert late.annotations[_IDS] == "GPU-2,NVIDIA,1,10:"
+    placed = await makes_room(namespace, leaves, running=3)
+    assert placed.annotations[_IDS] == "GPU-2,NVIDIA,1,10:"
 
 
 def _by_number(amount: int, resource: str = "volcano.sh/gpu-memory") -> dict[str, Any]:
@@ -113,10 +136,7 @@ async def test_a_gang_shares_gpus_by_their_numbers_and_a_restart_knows_them(
     """One of three GPUs is unhealthy. After a restart a fourth pod waits, until one has gone, and gets its GPU."""
     await configure(CONFIGURATION.replace("VGPUEnable", "GPUSharingEnable"))
     daemon = await start_daemon()
-    offers: dict[str, Any] = {"volcano.sh/gpu-number": "3", "volcano.sh/gpu-memory": "48000"}
-    pool = await simulated_nodes(1, **offers)
-    unhealthy = {"metadata": {"annotations": {"volcano.sh/gpu-unhealthy-ids": "1"}}}
-    await installed.client.merge_patch(f"/api/v1/nodes/{pool.names[0]}", unhealthy)
+    pool = await numbered_pool(installed, simulated_nodes, gpus=3)
     await namespace.apply(gang("train", 3, node_selector=pool.selector, **_by_number(8000)))
 
     pods = await namespace.wait_phases(Running=3)
@@ -125,16 +145,13 @@ async def test_a_gang_shares_gpus_by_their_numbers_and_a_restart_knows_them(
     assert Counter(texts["volcano.sh/gpu-index"] for texts in written.values()) == {"0": 2, "2": 1}
     assert all(len(texts["volcano.sh/predicate-time"]) == len("1700000000000000000") for texts in written.values())
 
-    await daemon.stop()
-    await start_daemon()
-    await namespace.apply([pod("late", node_selector=pool.selector, **_by_number(8001))])
-    await namespace.wait_event("FailedScheduling", "Pod/late", saying="had no GPU with enough memory free")
+    late = pod("late", node_selector=pool.selector, **_by_number(8001))
+    saying = "had no GPU with enough memory free"
+    await waits_after_a_restart(namespace, daemon, start_daemon, late, saying=saying)
 
     leaves = next(name for name, texts in written.items() if texts["volcano.sh/gpu-index"] == "2")
-    await namespace.delete_pod(leaves)
-    await namespace.wait_phases(Running=3)
-    late = next(each for each in await namespace.pods() if each.name == "late")
-    assert late.annotations["volcano.sh/gpu-index"] == "2"
+    placed = await makes_room(namespace, leaves, running=3)
+    assert placed.annotations["volcano.sh/gpu-index"] == "2"
 
 
 async def test_pods_get_whole_gpus_and_a_restart_knows_them(
@@ -147,23 +164,18 @@ async def test_pods_get_whole_gpus_and_a_restart_knows_them(
     """One of four GPUs is unhealthy, which the sums of the node do not say."""
     await configure(CONFIGURATION.replace("VGPUEnable", "GPUNumberEnable"))
     daemon = await start_daemon()
-    offers: dict[str, Any] = {"volcano.sh/gpu-number": "4", "volcano.sh/gpu-memory": "64000"}
-    pool = await simulated_nodes(1, **offers)
-    unhealthy = {"metadata": {"annotations": {"volcano.sh/gpu-unhealthy-ids": "1"}}}
-    await installed.client.merge_patch(f"/api/v1/nodes/{pool.names[0]}", unhealthy)
+    pool = await numbered_pool(installed, simulated_nodes, gpus=4)
     two = _by_number(2, "volcano.sh/gpu-number")
     await namespace.apply([pod("first", node_selector=pool.selector, **two)])
     (first,) = await namespace.wait_phases(Running=1)
     assert first.annotations["volcano.sh/gpu-index"] == "0,2"
 
-    await daemon.stop()
-    await start_daemon()
-    await namespace.apply([pod("late", node_selector=pool.selector, **two)])
-    await namespace.wait_event("FailedScheduling", "Pod/late", saying="had too few GPUs that no pod uses")
+    late = pod("late", node_selector=pool.selector, **two)
+    saying = "had too few GPUs that no pod uses"
+    await waits_after_a_restart(namespace, daemon, start_daemon, late, saying=saying)
 
-    await namespace.delete_pod("first")
-    (late,) = await namespace.wait_phases(Running=1)
-    assert late.annotations["volcano.sh/gpu-index"] == "0,2"
+    placed = await makes_room(namespace, "first", running=1)
+    assert placed.annotations["volcano.sh/gpu-index"] == "0,2"
 
 
 async def test_a_gang_gets_instances_of_a_divided_gpu_and_a_restart_knows_them(
@@ -184,18 +196,13 @@ async def test_a_gang_gets_instances_of_a_divided_gpu_and_a_restart_knows_them(
     written = {each.name: each.annotations[_IDS] for each in pods}
     assert sorted(written.values()) == [f"GPU-1[group2-{place}],NVIDIA,10240,10:" for place in range(3)]
 
-    await daemon.stop()
-    await start_daemon()
-    await namespace.apply([pod("late", node_selector=pool.selector, **sharing(8000))])
-    await namespace.wait_event(
-        "FailedScheduling", "Pod/late", saying="had too few GPUs with a large enough MIG instance"
-    )
+    late = pod("late", node_selector=pool.selector, **sharing(8000))
+    saying = "had too few GPUs with a large enough MIG instance"
+    await waits_after_a_restart(namespace, daemon, start_daemon, late, saying=saying)
 
     leaves = next(name for name, text in written.items() if "group2-1" in text)
-    await namespace.delete_pod(leaves)
-    await namespace.wait_phases(Running=3)
-    late = next(each for each in await namespace.pods() if each.name == "late")
-    assert late.annotations[_IDS] == "GPU-1[group2-1],NVIDIA,10240,10:"
+    placed = await makes_room(namespace, leaves, running=3)
+    assert placed.annotations[_IDS] == "GPU-1[group2-1],NVIDIA,10240,10:"
 
 
 async def test_pods_of_an_exclusive_rule_share_no_gpu_after_a_restart_either(
@@ -216,11 +223,8 @@ async def test_pods_of_an_exclusive_rule_share_no_gpu_after_a_restart_either(
     pods = await namespace.wait_phases(Running=2)
     assert {each.annotations[_IDS][:5] for each in pods} == {"GPU-1", "GPU-2"}
 
-    await daemon.stop()
-    await start_daemon()
-    await namespace.apply([pod("late", node_selector=pool.selector, labels=labels, **sharing(1))])
-    await namespace.wait_event(
-        "FailedScheduling", "Pod/late", saying="without a pod that an exclusive rule keeps apart"
-    )
+    late = pod("late", node_selector=pool.selector, labels=labels, **sharing(1))
+    saying = "without a pod that an exclusive rule keeps apart"
+    await waits_after_a_restart(namespace, daemon, start_daemon, late, saying=saying)
     await namespace.apply([pod("other", node_selector=pool.selector, **sharing(1))])
     await namespace.wait_phases(Running=3, Pending=1)
