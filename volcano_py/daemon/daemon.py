@@ -1,6 +1,6 @@
 """The daemon, put together: informers and kopf feed the state, cycles decide, writers carry out.
 
-Start: health server, then credentials, then everything that lists; cycles begin when every kind has been listed. Stop:
+Start: the addresses for probes, then everything that lists; cycles begin when every kind has been listed. Stop:
 no new cycle, what was decided is carried out, the Lease is given back, then the rest ends.
 """
 
@@ -51,14 +51,14 @@ from volcano_py.daemon.observing.unreadable import UnreadableObjects
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.daemon.outcomes import OutcomeRecorder
 from volcano_py.daemon.pods_of_nodes import PodsOfNodes
-from volcano_py.daemon.recording import Recording
+from volcano_py.daemon.recording import recording
 from volcano_py.daemon.supervision import Supervisor
 from volcano_py.daemon.wakeup import Wakeup
-from volcano_py.observe.build import build_info
 from volcano_py.observe.checks import Checks
 from volcano_py.observe.health import HealthServer
 from volcano_py.observe.listen import ListenAddress
 from volcano_py.observe.metrics import Metrics
+from volcano_py.observe.shown import Shown
 from volcano_py.operator.kopf_host.app import KopfApp
 from volcano_py.operator.queues.feed import QueueFeed
 from volcano_py.operator.shards.keeper import NodeShardKeeper
@@ -71,8 +71,10 @@ log = structlog.get_logger(__name__)
 # Seconds until a cycle asks again for statuses that were given up. The writer has retried transient errors, so
 # the server has been away for long, or refuses every time; cycles that achieve nothing should be rare.
 _STATUS_RETRY: Final = 30.0
-# Seconds for which loading kopf lets the first decisions and bindings go before: it takes a third of a second of CPU.
-_LOAD_AFTER: Final = 10.0
+# Seconds for which what takes CPU to load lets the first decisions and bindings go before: kopf, which takes a third of
+# a second, and the server of probes and metrics, a hundredth.
+_KOPF_AFTER: Final = 10.0
+_PROBES_AFTER: Final = 1.0
 
 
 class Daemon:
@@ -92,7 +94,7 @@ class Daemon:
         self._job_metrics = JobMetrics(self._metrics)
         self._checks = Checks()
         self._wakeup = Wakeup()
-        self._recording = Recording(options, on_stop=self._metrics.daemon.recording_stopped)
+        self._recording = recording(options, on_stop=self._metrics.daemon.recording_stopped)
         self._state = self._recording.make_state()
         self._outcomes = OutcomeRecorder(self._state, self._record, self._metrics, witness=self._recording.outcome)
         # What decides whether we may write, and what writes.
@@ -211,7 +213,7 @@ class Daemon:
             self._controllers.commands,
             own_signals=self._supervisor.own_signals,
             bad_object=self._unreadable.found,
-            load_after=self._first_decisions if self._options.scheduling else None,
+            load_after=partial(self._first_decisions, _KOPF_AFTER),
         )
 
     def _make_keeper(self) -> NodeShardKeeper:
@@ -300,19 +302,19 @@ class Daemon:
             self._configuration.start(strict=self._options.strict)
             self._kept.begin()
         self._add_checks()
-        server = HealthServer(
-            self._gauges.render, self._checks, version=build_info(), status=self._status.status, dump=self._status.dump
-        )
-        await server.start([ListenAddress.parse(text) for text in self._options.listen_addresses])
+        shown = Shown(self._gauges.render, self._checks, status=self._status.status, dump=self._status.dump)
+        server = HealthServer(shown)
+        await server.listen([ListenAddress.parse(text) for text in self._options.listen_addresses])
         try:
-            await self._supervise()
+            await self._supervise(server)
         finally:
             await server.stop()
             self._supervisor.release_signals()
 
-    async def _supervise(self) -> None:
+    async def _supervise(self, server: HealthServer) -> None:
         """Children start in this order and stop in the reverse: deciding first, what it needs afterwards."""
         add = self._supervisor.add
+        add("health server", partial(server.run, after=partial(self._first_decisions, _PROBES_AFTER)))
         add("record", self._recording.run)
         add("informers", self._informers.run)
         add("kopf", self._kopf.run)
@@ -349,10 +351,13 @@ class Daemon:
 
         return start
 
-    async def _first_decisions(self) -> None:
-        """Returns when the first cycle has ended and its bindings are carried out, or after some seconds."""
+    async def _first_decisions(self, within: float) -> None:
+        """Returns when the first cycle has ended and its bindings are carried out, or after this many seconds; at once
+        where there are none to come."""
+        if not self._options.scheduling:
+            return
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LOAD_AFTER):
+            async with asyncio.timeout(within):
                 await self._cycles.first_ended.wait()
                 await self._live.binder.quiet.wait()
 

@@ -217,7 +217,7 @@ class Session(ClusterCopy):
         return True
 
     def _classes_of(self, rows: Rows) -> list[TaskClass]:
-        found = (self.snapshot.classes[row] for row in np.unique(self.ledger.tasks.task_class[rows]).tolist())
+        found = (self.snapshot.classes[row] for row in sorted(set(self.ledger.tasks.task_class[rows].tolist())))
         return [each for each in found if each is not None]
 
     @property

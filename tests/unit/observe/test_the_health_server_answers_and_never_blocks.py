@@ -14,11 +14,12 @@ from aiohttp.test_utils import make_mocked_request
 from structlog.testing import capture_logs
 
 from tests.support.connections.ports import silent_port
-from volcano_py.observe import health
+from volcano_py.observe import health_routes
 from volcano_py.observe.checks import Checks
-from volcano_py.observe.health import Document, HealthServer
+from volcano_py.observe.health import HealthServer
 from volcano_py.observe.listen import ListenAddress, ListenError
 from volcano_py.observe.metrics import Metrics
+from volcano_py.observe.shown import Document, Shown
 
 LOCAL = ListenAddress("127.0.0.1", 0)
 
@@ -37,7 +38,7 @@ class Face:
 
     async def start(self, **options: Any) -> None:
         options = {"render": self.metrics.render, "status": self.status, "dump": self.dump, **options}
-        self.server = HealthServer(checks=self.checks, version={"version": "1.2.3"}, **options)
+        self.server = HealthServer(Shown(checks=self.checks, version={"version": "1.2.3"}, **options))
         (address,) = await self.server.start([LOCAL])
         self.port = address.port
         self.session = aiohttp.ClientSession(f"http://127.0.0.1:{self.port}")
@@ -146,7 +147,7 @@ def test_a_caller_is_local_by_its_address_and_by_the_name_it_used(peer: str, hos
     transport = Mock(asyncio.Transport)
     transport.get_extra_info.side_effect = {"peername": (peer, 40000)}.get
     request = make_mocked_request("GET", "/dump", headers={"Host": host}, transport=transport)
-    assert health.is_local(request) is is_allowed
+    assert health_routes.is_local(request) is is_allowed
 
 
 async def test_the_dump_is_for_callers_on_this_machine(face: Face) -> None:
@@ -228,7 +229,7 @@ async def test_a_request_without_end_is_ended(face: Face, monkeypatch: pytest.Mo
         await asyncio.Event().wait()
         return {}
 
-    monkeypatch.setattr(health, "_REQUEST_SECONDS", 0.01)
+    monkeypatch.setattr(health_routes, "_REQUEST_SECONDS", 0.01)
     face.status = never
     await face.start()
     assert await face.get("/status") == (503, {"error": "not done within 0 s: try again"})
@@ -236,7 +237,7 @@ async def test_a_request_without_end_is_ended(face: Face, monkeypatch: pytest.Mo
 
 async def test_several_addresses_serve_the_same(face: Face) -> None:
     await face.start()
-    server = HealthServer(face.metrics.render, face.checks)
+    server = HealthServer(Shown(face.metrics.render, face.checks))
     first, second = await server.start([LOCAL, LOCAL])
     assert first.port != second.port
     async with aiohttp.ClientSession() as session:
@@ -250,7 +251,7 @@ async def test_several_addresses_serve_the_same(face: Face) -> None:
 
 async def test_when_one_address_is_not_available_none_is_listened_on(face: Face) -> None:
     await face.start()
-    server = HealthServer(face.metrics.render, face.checks)
+    server = HealthServer(Shown(face.metrics.render, face.checks))
     with silent_port() as free:
         with pytest.raises(ListenError, match=f"{face.port}: .* choose another address"):
             await server.start([ListenAddress("127.0.0.1", free), ListenAddress("127.0.0.1", face.port)])
@@ -259,7 +260,7 @@ async def test_when_one_address_is_not_available_none_is_listened_on(face: Face)
 
 
 async def test_stopping_is_final_harmless_twice_and_starting_twice_is_a_mistake(face: Face) -> None:
-    server = HealthServer(face.metrics.render, face.checks)
+    server = HealthServer(Shown(face.metrics.render, face.checks))
     with silent_port() as port:
         await server.start([ListenAddress("127.0.0.1", port)])
         _, writer = await asyncio.open_connection("127.0.0.1", port)

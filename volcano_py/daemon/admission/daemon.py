@@ -22,11 +22,11 @@ from volcano_py.daemon.admission.reports import Reporter
 from volcano_py.daemon.garbage import collect_by_the_clock
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.daemon.supervision import Supervisor
-from volcano_py.observe.build import build_info
 from volcano_py.observe.checks import Checks
 from volcano_py.observe.health import HealthServer
 from volcano_py.observe.listen import ListenAddress
 from volcano_py.observe.metrics import Metrics
+from volcano_py.observe.shown import Shown
 from volcano_py.operator.kopf_host.app import KopfApp
 from volcano_py.operator.queues.feed import QueueFeed
 
@@ -89,7 +89,7 @@ class AdmissionDaemon:
             return
         checks = Checks()
         checks.add_ready("admission", self._problem)
-        server = HealthServer(self._metrics.render, checks, version=build_info())
+        server = HealthServer(Shown(self._metrics.render, checks))
         await server.start(_addresses(self._options.listen_addresses))
         try:
             await self._supervisor.run()

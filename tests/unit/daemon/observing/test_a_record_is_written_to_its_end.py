@@ -10,8 +10,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.support.sessions import node
+from volcano_py.daemon.observing.live_record import LiveRecord
 from volcano_py.daemon.options import DaemonOptions
-from volcano_py.daemon.recording import Recording
 from volcano_py.record.entries import Entry, Upserted
 from volcano_py.record.segments import SegmentWriter, read, segments
 
@@ -32,9 +32,9 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     return go_on
 
 
-def record(directory: Path) -> tuple[Recording, asyncio.Task[None]]:
+def record(directory: Path) -> tuple[LiveRecord, asyncio.Task[None]]:
     """A daemon's record with some news, which is being stopped."""
-    recording = Recording(DaemonOptions(record=directory), on_stop=pytest.fail)
+    recording = LiveRecord(DaemonOptions(), directory, on_stop=pytest.fail)
     recording.start()
     state = recording.make_state()
     for number in range(NEWS):
