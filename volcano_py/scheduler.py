@@ -42,7 +42,7 @@ log = structlog.get_logger(__name__)
 
 def builtin_registry() -> Registry:
     """The plugins and actions of this package. Their answers are checked in tests, see tests/support/registries.py."""
-    return Registry.of(BUILTIN_PLUGINS, BUILTIN_ACTIONS).without_checks()
+    return Registry.at(BUILTIN_PLUGINS, BUILTIN_ACTIONS).without_checks()
 
 
 class _Tally(msgspec.Struct):

@@ -1,12 +1,18 @@
 """The steps of a cycle, one module an action."""
 
-from volcano_py.actions.allocate import Allocate
-from volcano_py.actions.backfill import Backfill
-from volcano_py.actions.enqueue import Enqueue
-from volcano_py.actions.gangpreempt import GangPreempt
-from volcano_py.actions.gangreclaim import GangReclaim
-from volcano_py.actions.preempt import Preempt
-from volcano_py.actions.reclaim import Reclaim
-from volcano_py.actions.shuffle import Shuffle
+from __future__ import annotations
 
-BUILTIN_ACTIONS = (Enqueue, Allocate, Backfill, Preempt, Reclaim, GangPreempt, GangReclaim, Shuffle)
+from collections.abc import Mapping
+from typing import Final
+
+BUILTIN_ACTIONS: Final[Mapping[str, str]] = {
+    "enqueue": "volcano_py.actions.enqueue:Enqueue",
+    "allocate": "volcano_py.actions.allocate:Allocate",
+    "backfill": "volcano_py.actions.backfill:Backfill",
+    "preempt": "volcano_py.actions.preempt:Preempt",
+    "reclaim": "volcano_py.actions.reclaim:Reclaim",
+    "gangpreempt": "volcano_py.actions.gangpreempt:GangPreempt",
+    "gangreclaim": "volcano_py.actions.gangreclaim:GangReclaim",
+    "shuffle": "volcano_py.actions.shuffle:Shuffle",
+}
+"""Name in configurations → place of the class; its module is loaded when a configuration names it."""

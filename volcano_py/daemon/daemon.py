@@ -47,11 +47,11 @@ from volcano_py.daemon.node_load import NodeLoad
 from volcano_py.daemon.observing.gauges import Gauges, count_reload
 from volcano_py.daemon.observing.job_metrics import JobMetrics
 from volcano_py.daemon.observing.pods_seen import PodsSeen
+from volcano_py.daemon.observing.recording import Recording
 from volcano_py.daemon.observing.unreadable import UnreadableObjects
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.daemon.outcomes import OutcomeRecorder
 from volcano_py.daemon.pods_of_nodes import PodsOfNodes
-from volcano_py.daemon.recording import recording
 from volcano_py.daemon.supervision import Supervisor
 from volcano_py.daemon.wakeup import Wakeup
 from volcano_py.observe.checks import Checks
@@ -94,7 +94,7 @@ class Daemon:
         self._job_metrics = JobMetrics(self._metrics)
         self._checks = Checks()
         self._wakeup = Wakeup()
-        self._recording = recording(options, on_stop=self._metrics.daemon.recording_stopped)
+        self._recording = self._make_recording()
         self._state = self._recording.make_state()
         self._outcomes = OutcomeRecorder(self._state, self._record, self._metrics, witness=self._recording.outcome)
         # What decides whether we may write, and what writes.
@@ -159,6 +159,14 @@ class Daemon:
         )
 
     # -- parts, in the order in which they are created ---------------------------------------------------------------
+
+    def _make_recording(self) -> Recording:
+        options = self._options
+        if options.record is None or not options.scheduling:
+            return Recording(options)
+        from volcano_py.daemon.observing.live_record import LiveRecord  # what writes records takes a while to load
+
+        return LiveRecord(options, options.record, on_stop=self._metrics.daemon.recording_stopped)
 
     def _make_live(self) -> LiveCluster:
         return LiveCluster(

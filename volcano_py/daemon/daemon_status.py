@@ -15,8 +15,8 @@ from volcano_py.daemon.leading.picture import Picture
 from volcano_py.daemon.live_configuration import LiveConfiguration
 from volcano_py.daemon.node_load import NodeLoad
 from volcano_py.daemon.observing.dump import dump_state
+from volcano_py.daemon.observing.recording import Recording
 from volcano_py.daemon.observing.status import configuration_status, cycle_status
-from volcano_py.daemon.recording import Recording
 from volcano_py.observe.build import build_info
 from volcano_py.operator.kopf_host.app import KopfApp
 from volcano_py.state.cluster_state import ClusterState

@@ -1,55 +1,35 @@
 """Scheduling policies, one small module or package a plugin."""
 
-from volcano_py.plugins.binpack import Binpack
-from volcano_py.plugins.capacity import Capacity
-from volcano_py.plugins.cdp import Cdp
-from volcano_py.plugins.conformance import Conformance
-from volcano_py.plugins.deviceshare import DeviceShare
-from volcano_py.plugins.drf import Drf
-from volcano_py.plugins.extender import Extender
-from volcano_py.plugins.gang import Gang
-from volcano_py.plugins.network_topology import NetworkTopologyAware
-from volcano_py.plugins.nodegroup import NodeGroup
-from volcano_py.plugins.nodeorder.plugin import NodeOrder
-from volcano_py.plugins.numa_aware import NumaAware
-from volcano_py.plugins.overcommit import Overcommit
-from volcano_py.plugins.pdb import Pdb
-from volcano_py.plugins.predicates.plugin import Predicates
-from volcano_py.plugins.priority import Priority
-from volcano_py.plugins.proportion import Proportion
-from volcano_py.plugins.rescheduling import Rescheduling
-from volcano_py.plugins.reservation import Reservation
-from volcano_py.plugins.resource_strategy_fit.plugin import ResourceStrategyFit
-from volcano_py.plugins.resourcequota import ResourceQuota
-from volcano_py.plugins.sla import Sla
-from volcano_py.plugins.task_topology import TaskTopology
-from volcano_py.plugins.tdm import Tdm
-from volcano_py.plugins.usage import Usage
+from __future__ import annotations
 
-BUILTIN_PLUGINS = (
-    Priority,
-    Gang,
-    Conformance,
-    Drf,
-    Predicates,
-    NodeOrder,
-    Binpack,
-    Overcommit,
-    Proportion,
-    Capacity,
-    ResourceStrategyFit,
-    Pdb,
-    Cdp,
-    Sla,
-    NodeGroup,
-    ResourceQuota,
-    Tdm,
-    TaskTopology,
-    Usage,
-    Reservation,
-    NetworkTopologyAware,
-    DeviceShare,
-    Rescheduling,
-    NumaAware,
-    Extender,
-)
+from collections.abc import Mapping
+from typing import Final
+
+BUILTIN_PLUGINS: Final[Mapping[str, str]] = {
+    "priority": "volcano_py.plugins.priority:Priority",
+    "gang": "volcano_py.plugins.gang:Gang",
+    "conformance": "volcano_py.plugins.conformance:Conformance",
+    "drf": "volcano_py.plugins.drf.plugin:Drf",
+    "predicates": "volcano_py.plugins.predicates.plugin:Predicates",
+    "nodeorder": "volcano_py.plugins.nodeorder.plugin:NodeOrder",
+    "binpack": "volcano_py.plugins.binpack:Binpack",
+    "overcommit": "volcano_py.plugins.overcommit:Overcommit",
+    "proportion": "volcano_py.plugins.proportion.plugin:Proportion",
+    "capacity": "volcano_py.plugins.capacity.plugin:Capacity",
+    "resource-strategy-fit": "volcano_py.plugins.resource_strategy_fit.plugin:ResourceStrategyFit",
+    "pdb": "volcano_py.plugins.pdb:Pdb",
+    "cdp": "volcano_py.plugins.cdp:Cdp",
+    "sla": "volcano_py.plugins.sla:Sla",
+    "nodegroup": "volcano_py.plugins.nodegroup.plugin:NodeGroup",
+    "resourcequota": "volcano_py.plugins.resourcequota:ResourceQuota",
+    "tdm": "volcano_py.plugins.tdm.plugin:Tdm",
+    "task-topology": "volcano_py.plugins.task_topology.plugin:TaskTopology",
+    "usage": "volcano_py.plugins.usage.plugin:Usage",
+    "reservation": "volcano_py.plugins.reservation.plugin:Reservation",
+    "network-topology-aware": "volcano_py.plugins.network_topology.plugin:NetworkTopologyAware",
+    "deviceshare": "volcano_py.plugins.deviceshare.plugin:DeviceShare",
+    "rescheduling": "volcano_py.plugins.rescheduling.plugin:Rescheduling",
+    "numa-aware": "volcano_py.plugins.numa_aware.plugin:NumaAware",
+    "extender": "volcano_py.plugins.extender.plugin:Extender",
+}
+"""Name in configurations → place of the class; its module is loaded when a configuration names it."""

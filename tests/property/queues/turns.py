@@ -8,7 +8,7 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 from tests.property.clusters import meta
-from volcano_py.actions import BUILTIN_ACTIONS
+from tests.support.registries import ACTIONS, PLUGINS
 from volcano_py.api.effects import Bind, Effect
 from volcano_py.api.names import HIERARCHY, HIERARCHY_WEIGHTS
 from volcano_py.api.objects import Queue, QueueGuarantee, QueueSpec, QueueStatus, ResourceList
@@ -17,7 +17,6 @@ from volcano_py.config import SchedulerConfiguration, parse_configuration
 from volcano_py.framework.job import Placement
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.registry import Registry
-from volcano_py.plugins import BUILTIN_PLUGINS
 from volcano_py.scheduler import Scheduler
 from volcano_py.state.cluster_state import ClusterState
 
@@ -50,7 +49,7 @@ class OneByOne(Plugin):
         pass
 
 
-REGISTRY: Final = Registry.of((*BUILTIN_PLUGINS, OneByOne), BUILTIN_ACTIONS)
+REGISTRY: Final = Registry.of((*PLUGINS, OneByOne), ACTIONS)
 
 
 def configured(actions: str, plugins: str) -> SchedulerConfiguration:

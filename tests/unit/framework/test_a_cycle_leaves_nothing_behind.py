@@ -9,10 +9,9 @@ import pytest
 
 from tests.support.cycles import Cycles
 from tests.support.measuring.garbage import garbage_kept
+from tests.support.registries import ACTIONS, PLUGINS
 from tests.support.sessions import gang, node
-from volcano_py.actions import BUILTIN_ACTIONS
 from volcano_py.framework.plugin import Plugin
-from volcano_py.plugins import BUILTIN_PLUGINS
 from volcano_py.plugins.gang import Gang
 
 
@@ -23,7 +22,7 @@ def garbage() -> Iterator[list[object]]:
         yield garbage
 
 
-@pytest.mark.parametrize("plugin", BUILTIN_PLUGINS, ids=lambda plugin: plugin.name)
+@pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
 def test_nothing_of_a_cycle_waits_for_the_garbage_collector(plugin: type[Plugin], garbage: list[object]) -> None:
     cycles = Cycles(
         node("n1", cpu="4"),
@@ -31,7 +30,7 @@ def test_nothing_of_a_cycle_waits_for_the_garbage_collector(plugin: type[Plugin]
         gang("runs", cpu="1", running_on=["n1", "n1"]),
         gang("fits", pods=2, min_member=2, cpu="1"),
         gang("too-large", pods=3, min_member=3, cpu="3"),
-        actions=BUILTIN_ACTIONS,
+        actions=ACTIONS,
         plugins=[Gang, plugin] if plugin is not Gang else [Gang],
     )
     for _ in range(3):

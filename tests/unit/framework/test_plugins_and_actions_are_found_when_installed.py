@@ -90,7 +90,7 @@ def test_only_answers_of_those_from_outside_are_checked_in_production(monkeypatc
     registry = Registry.of([Builtin], []).without_checks().with_installed()
     assert registry.unchecked == {"builtin"}
     assert set(registry.plugins) == {"builtin", "mine"}
-    assert builtin_registry().unchecked == {plugin.name for plugin in BUILTIN_PLUGINS}
+    assert builtin_registry().unchecked == set(BUILTIN_PLUGINS)
 
 
 def test_in_tests_all_answers_are_checked() -> None:

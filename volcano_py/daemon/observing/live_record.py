@@ -11,8 +11,8 @@ from typing import Any, Final
 import structlog
 
 from volcano_py.api.effects import Bind, Evict
+from volcano_py.daemon.observing.recording import Recording
 from volcano_py.daemon.options import DaemonOptions
-from volcano_py.daemon.recording import Recording
 from volcano_py.record.entries import Outcome
 from volcano_py.record.recorded_state import RecordedState
 from volcano_py.record.recorder import Recorder

@@ -11,18 +11,16 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.support.cycles import Cycles
+from tests.support.registries import checked_registry
 from tests.support.sessions import gang, node, queue
-from volcano_py.actions import BUILTIN_ACTIONS
 from volcano_py.api.report import NamespaceShare
 from volcano_py.config.flags import Flags
-from volcano_py.framework.action import Action
 from volcano_py.framework.calls.answer_checks import NOTIFIED, Keys, NonsenseError, check_of, mapping_of
 from volcano_py.framework.calls.answers import CLOSED
 from volcano_py.framework.calls.dispatch import Call, PluginFailures
 from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.plugin import POINTS, Plugin
 from volcano_py.framework.votes import Ballot, Room
-from volcano_py.plugins import BUILTIN_PLUGINS
 
 NONSENSE: Final[dict[str, Callable[[], Any]]] = {
     "an object": object,
@@ -120,8 +118,7 @@ def a_busy_cycle(point: str, method: Callable[..., Any]) -> Cycles:
     if point == "branch_order":
         members["queue_paths"] = lambda _self: {}
     odd = type("Odd", (Plugin,), members)
-    plugins = {plugin.name: plugin for plugin in BUILTIN_PLUGINS}
-    actions: dict[str, type[Action]] = {action.name: action for action in BUILTIN_ACTIONS}
+    plugins, actions = checked_registry().plugins, checked_registry().actions
     return Cycles(
         node("n1", cpu="4"),
         node("n2", cpu="4"),

@@ -7,9 +7,9 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from tests.support.registries import ACTIONS, PLUGINS
 from tests.support.sessions import NOW, priority_class, queue
 from tests.unit.state.watched import with_status
-from volcano_py.actions import BUILTIN_ACTIONS
 from volcano_py.api.effects import Bind, Effect, Evict, PodCondition, PodGroupStatusUpdate, QueueAllocated
 from volcano_py.api.objects import ApiObject, Condition, Pod, PodGroup, Queue, metadata_of
 from volcano_py.api.report import CycleReport
@@ -19,7 +19,6 @@ from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.registry import Registry
 from volcano_py.framework.views import Codes, NodeView
-from volcano_py.plugins import BUILTIN_PLUGINS
 from volcano_py.scheduler import Scheduler
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.task_class import Refusal, TaskClass
@@ -82,7 +81,7 @@ class Cluster:
         first: str = "",
     ) -> None:
         """`owner`: the plugin that divides the cluster among queues. `first`: a plugin in a tier before all others."""
-        registry = Registry.of((*BUILTIN_PLUGINS, Watcher, Talker, Silent, Faulty), BUILTIN_ACTIONS)
+        registry = Registry.of((*PLUGINS, Watcher, Talker, Silent, Faulty), ACTIONS)
         before = f"- plugins: [{first}]\n" if first else ""
         parsed = parse_configuration(
             CONFIGURATION.format(actions=actions, owner=owner, more=more, first=before), registry.catalogue()

@@ -1,4 +1,4 @@
-"""The record of the daemon, where `--record` asks for one. Without, none of what writes records is loaded."""
+"""What the daemon tells its record, where `--record` asks for one: see `live_record.py`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,6 @@ from volcano_py.state.cluster_state import ClusterState
 
 if TYPE_CHECKING:
     from volcano_py.record.witness import CycleWitness
-
-
-def recording(options: DaemonOptions, on_stop: Callable[[str], None]) -> Recording:
-    """That which the command line asks for. `on_stop` is called when it has ended because it failed."""
-    if options.record is None or not options.scheduling:
-        return Recording(options)
-    from volcano_py.daemon.observing.live_record import LiveRecord
-
-    return LiveRecord(options, options.record, on_stop)
 
 
 class Recording:
