@@ -90,8 +90,10 @@ class CycleLoop:
         seed: int | None = None,
         report_job_shares: bool = False,
         extender: ExtenderClient | None = None,
+        first_ended: asyncio.Event | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
+        """`first_ended` is set once a cycle has run, with success."""
         self._state = state
         self._writer = writer
         self._wakeup = wakeup
@@ -113,8 +115,7 @@ class CycleLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._looked_at = 0.0  # seconds since the epoch; the moment of the last snapshot
         self._used: Snapshot | None = None  # the last one, once its cycle has ended
-        self.first_ended = asyncio.Event()
-        """Set once a cycle has run, with success."""
+        self._first_ended = first_ended or asyncio.Event()
         self.last_report: CycleReport | None = None
         self._remarks: dict[str, str] = {}
         self.running_since: float | None = None
@@ -234,7 +235,7 @@ class CycleLoop:
         report = await self._loop.run_in_executor(executor, self._decide, snapshot, configuration, decide)
         # The effects were queued on the loop before the result, so they have been assumed by now.
         self.last_report, self._used = report, snapshot
-        self.first_ended.set()
+        self._first_ended.set()
         if self._witness is not None:
             self._witness.ended(report)
         self._on_report(report)

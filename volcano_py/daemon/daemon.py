@@ -88,6 +88,10 @@ class Daemon:
         """
         self._options = options
         self._client = client
+        # What takes CPU and is not needed for them lets the first decisions go before.
+        self._first_decided = asyncio.Event()
+        if not options.scheduling:
+            self._first_decided.set()
         # What the other parts report to.
         self._supervisor = Supervisor(stop_timeout=options.drain_timeout + 5)
         self._metrics = Metrics(per_job=options.per_job_metrics)
@@ -206,6 +210,7 @@ class Daemon:
             record=self._record,
             learn=self._learn,
             bad_object=self._unreadable.found,
+            go_before=self._first_decided,
         )
         return Controllers(
             context,
@@ -252,6 +257,7 @@ class Daemon:
             FanOut(*sinks),
             {kind.name: kind for kind in watched}.values(),  # some are watched for several sinks
             early=early,
+            go_before=self._first_decided,
             on_bad_object=self._unreadable.found,
             resync_every=self._options.resync_period or None,
         )
@@ -287,6 +293,7 @@ class Daemon:
             seed=self._options.seed,
             report_job_shares=self._options.per_job_metrics,
             extender=self._extender,
+            first_ended=self._first_decided,
         )
 
     def _make_admission(self) -> AdmissionProcess | None:
@@ -360,13 +367,10 @@ class Daemon:
         return start
 
     async def _first_decisions(self, within: float) -> None:
-        """Returns when the first cycle has ended and its bindings are carried out, or after this many seconds; at once
-        where there are none to come."""
-        if not self._options.scheduling:
-            return
+        """Returns when the first cycle has ended and its bindings are carried out, or after this many seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within):
-                await self._cycles.first_ended.wait()
+                await self._first_decided.wait()
                 await self._live.binder.quiet.wait()
 
     async def _run_cycles(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Coroutine
 from datetime import UTC, datetime
@@ -64,7 +63,11 @@ async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> 
         worker.cancel()
 
 
-async def wait_at_most(clock: Clock, seconds: float, event: asyncio.Event) -> None:
-    """Return when the event is set, or after this many seconds."""
-    with contextlib.suppress(TimeoutError):
-        await within(clock, seconds, event.wait())
+async def wait_at_most(clock: Clock, seconds: float, *events: asyncio.Event) -> None:
+    """Return when one of the events is set, or after this many seconds."""
+    waiting = [asyncio.ensure_future(clock.sleep(seconds)), *(asyncio.ensure_future(each.wait()) for each in events)]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waiting:
+            each.cancel()

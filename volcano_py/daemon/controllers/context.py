@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import msgspec
 
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
@@ -20,6 +22,7 @@ class ControllerContext(msgspec.Struct, frozen=True):
         record: posts its events.
         learn: gets what answers show of Jobs, their pods and PodGroups.
         bad_object: gets what its informers cannot read.
+        go_before: see `Reflector`.
     """
 
     options: DaemonOptions
@@ -28,6 +31,7 @@ class ControllerContext(msgspec.Struct, frozen=True):
     record: Record
     learn: Learn
     bad_object: BadObjectHandler
+    go_before: asyncio.Event
 
     def wants(self, controller: str) -> bool:
         """Whether `--controllers` asks for the controller of this name."""
@@ -35,5 +39,11 @@ class ControllerContext(msgspec.Struct, frozen=True):
 
     def informers(self, sink: Sink, *watched: Kind) -> Informers:
         """Informers of a controller's own, which feed `sink`."""
-        resync = self.options.resync_period or None
-        return Informers(self.client, sink, watched, on_bad_object=self.bad_object, resync_every=resync)
+        return Informers(
+            self.client,
+            sink,
+            watched,
+            go_before=self.go_before,
+            on_bad_object=self.bad_object,
+            resync_every=self.options.resync_period or None,
+        )

@@ -12,6 +12,8 @@ from volcano_py.cluster.kubernetes.watching.kinds import Kind
 
 # Pages of one kind that wait to be taken: 8,000 objects, about 12 MB of pods.
 _MOST_PAGES: Final = 4
+# Lists under way. Each needs a connection, which takes more than a millisecond of CPU to open, and most are empty.
+_AT_A_TIME: Final = 6
 
 
 class EarlyLists:
@@ -24,7 +26,8 @@ class EarlyLists:
         self._left: dict[str, EarlyList] = {}
 
     async def __aenter__(self) -> Self:
-        self._lists = {kind.name: EarlyList(self._client, kind) for kind in self._kinds}
+        room = asyncio.Semaphore(_AT_A_TIME)
+        self._lists = {kind.name: EarlyList(self._client, kind, room) for kind in self._kinds}
         self._left = self._lists.copy()
         return self
 
@@ -39,8 +42,12 @@ class EarlyLists:
 class EarlyList:
     """The pages of one list as `KubernetesClient.pages` gives them, errors included."""
 
-    def __init__(self, client: KubernetesClient, kind: Kind, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self, client: KubernetesClient, kind: Kind, room: asyncio.Semaphore, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
+        """It waits for `room`."""
         self.begun_at = clock.monotonic()
+        self._room = room
         self._pages = client.pages(kind.path, kind.selectors, accept=kind.list_accept)
         self._waiting: asyncio.Queue[Page | Exception | None] = asyncio.Queue(_MOST_PAGES)
         self._task = asyncio.create_task(self._fill(), name=f"early list of {kind.name}")
@@ -48,8 +55,9 @@ class EarlyList:
     async def _fill(self) -> None:
         end: Exception | None = None
         try:
-            async for page in self._pages:
-                await self._waiting.put(page)
+            async with self._room:
+                async for page in self._pages:
+                    await self._waiting.put(page)
         except Exception as error:
             # Whatever it is, the reader of the list has to get it, or it would wait without end.
             end = error

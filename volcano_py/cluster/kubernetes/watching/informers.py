@@ -29,13 +29,14 @@ class Informers:
         kinds: Iterable[Kind],
         *,
         early: EarlyLists | None = None,
+        go_before: asyncio.Event | None = None,
         on_bad_object: BadObjectHandler | None = None,
         resync_every: float | None = RESYNC_EVERY,
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`early` has lists that are under way. `resync_every` (seconds) is spread by a quarter, so that the kinds are
-        not all listed at once.
+        """`early` has lists that are under way; `go_before`: see `Reflector`. `resync_every` (seconds) is spread by a
+        quarter, so that the kinds are not all listed at once.
 
         Raises:
             ValueError: two kinds have the same name.
@@ -53,6 +54,7 @@ class Informers:
                 sink,
                 begun=early.take(kind) if early is not None else None,
                 on_bad_object=on_bad_object,
+                go_before=go_before,
                 on_followed=self._followed,
                 resync_every=resync_every and resync_every * rng.uniform(0.75, 1.25),
                 clock=clock,

@@ -57,6 +57,8 @@ _FORBIDDEN_FOR = 30.0
 FRESH_FOR = 2.0
 """Seconds without an open watch after which a kind counts as behind. It is listed again then, which shows for certain
 what was missed; before that the watch resumes. Watches that end in their time are open again within milliseconds."""
+# Seconds from the beginning of a list for which its watch may wait; opening one takes far less than what is left.
+_WATCH_WITHIN = 0.75 * FRESH_FOR
 
 
 class Reflector:
@@ -69,6 +71,7 @@ class Reflector:
         sink: Sink,
         *,
         begun: EarlyList | None = None,
+        go_before: asyncio.Event | None = None,
         on_bad_object: BadObjectHandler | None = None,
         on_followed: Callable[[bool], None] = lambda _was_behind: None,
         page_size: int = PAGE_SIZE,
@@ -78,7 +81,8 @@ class Reflector:
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`begun` is a first list that is under way. `on_followed` is called whenever a watch has been opened: with
+        """`begun` is a first list that is under way. Until `go_before` is set, something is more urgent than a watch:
+        it is opened later, while the list is fresh. `on_followed` is called whenever a watch has been opened: with
         whether the kind was behind after it had been followed before. `resync_every` (seconds): list again that often
         even when all seems well, against whatever was missed."""
         self.kind = kind
@@ -88,7 +92,7 @@ class Reflector:
         self.listed_from = float("-inf")
         """Monotonic time at which the newest list that the sink has was begun."""
         self._client, self._clock = client, clock
-        self._begun = begun
+        self._begun, self._go_before = begun, go_before
         self._on_followed = on_followed
         self._page_size, self._watch_lasts = page_size, watch_lasts
         self._stall_after, self._resync_every = stall_after, resync_every
@@ -158,6 +162,7 @@ class Reflector:
                 resumes = bool(self.resource_version) and not self._wanted
                 if not resumes:
                     await self._list()
+                    await self._let_go_before()
                 await self._watch(resumes)
             except GoneError as error:
                 log.info("watch expired; listing again", kind=self.kind.name, error=str(error))
@@ -301,6 +306,11 @@ class Reflector:
         return objects, bad
 
     # -- watch ---------------------------------------------------------------------------------------------------
+
+    async def _let_go_before(self) -> None:
+        if self._go_before is not None and not self._wanted:
+            self._hurry.clear()
+            await wait_at_most(self._clock, _WATCH_WITHIN - self.behind, self._go_before, self._hurry)
 
     async def _watch(self, resumes: bool) -> None:
         """Follow one watch until the server ends it; one that `resumes` another only if it is opened soon after it.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from tests.unit.cluster.conftest import Background
 from tests.unit.cluster.fakes import FakeApi, FakeClock, RecordingSink, eventually, page, pod
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
@@ -38,7 +40,7 @@ async def test_a_list_that_began_early_shows_what_was_then(
 ) -> None:
     """It began long before it was taken over."""
     api.on("GET", "/api/v1/pods", page(20, pod("a", 3)))
-    begun = EarlyList(client, POD, clock)
+    begun = EarlyList(client, POD, asyncio.Semaphore(), clock)
     await eventually(lambda: api.sent("GET"))
     began_at = clock.time
     clock.time += 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.unit.cluster.fakes import FakeApi, FakeClock, RecordingSink, eventual
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient, Page
 from volcano_py.cluster.kubernetes.watching.early_lists import EarlyLists
 from volcano_py.cluster.kubernetes.watching.informers import Informers
-from volcano_py.cluster.kubernetes.watching.kinds import NODE, POD
+from volcano_py.cluster.kubernetes.watching.kinds import NODE, POD, STATE_KINDS
 from volcano_py.cluster.kubernetes.watching.reflector import Reflector
 
 PODS = "/api/v1/pods"
@@ -74,6 +75,21 @@ async def test_a_request_for_a_new_list_does_not_get_the_early_one(
         assert not _early(), "the rest is not read"
 
     assert sink.calls == [("replace", "ns/b")]
+
+
+async def test_many_lists_share_a_few_connections(api: FakeApi, client: KubernetesClient) -> None:
+    """Opening one takes more than a millisecond of CPU, and the first decisions wait for that."""
+    answered = asyncio.Event()
+    for kind in STATE_KINDS:
+        api.on("GET", str(kind.path), replace(page(10), hold=answered))
+    async with EarlyLists(client, STATE_KINDS) as early:
+        await eventually(lambda: len(api.sent("GET")) == 6)
+        answered.set()
+        for kind in STATE_KINDS:
+            begun = early.take(kind)
+            assert begun is not None
+            assert len([each async for each in begun]) == 1
+    assert len({request.port for request in api.sent("GET")}) == 6
 
 
 async def test_each_list_is_taken_once_and_only_if_it_was_begun(api: FakeApi, client: KubernetesClient) -> None:

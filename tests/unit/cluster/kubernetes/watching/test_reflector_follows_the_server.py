@@ -25,7 +25,7 @@ from tests.unit.cluster.fakes import (
 from volcano_py.api.objects import ApiObject, Pod
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.watching.kinds import DAEMON_SET, POD, REPLICA_SET, config_map
-from volcano_py.cluster.kubernetes.watching.reflector import Reflector
+from volcano_py.cluster.kubernetes.watching.reflector import FRESH_FOR, Reflector
 
 PODS = "/api/v1/pods"
 
@@ -624,3 +624,41 @@ async def test_a_list_that_breaks_off_takes_nothing_away(
     assert sink.versions["ns/z"] == "12"
     assert not [call for call in sink.calls if call[0] == "delete"]
     assert subject.stats().unreadable == 0
+
+
+async def test_a_watch_lets_what_is_more_urgent_go_before(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    urgent = asyncio.Event()
+    api.on("GET", PODS, page(10, pod("a", 3)))
+    subject = Reflector(client, POD, sink, go_before=urgent, clock=clock)
+    background(subject.run())
+    await subject.synced.wait()
+    await clock.advance(1)
+    assert not api.watch_is_open
+    urgent.set()
+    assert (await api.watch()).resource_version == "10"
+
+
+async def test_but_only_as_long_as_the_list_is_fresh(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    api.on("GET", PODS, page(10, pod("a", 3)))
+    subject = Reflector(client, POD, sink, go_before=asyncio.Event(), clock=clock)
+    background(subject.run())
+    await subject.synced.wait()
+    await clock.advance(1.6)
+    await api.watch()
+    assert clock.time - subject.listed_from < FRESH_FOR
+
+
+async def test_who_wants_another_list_does_not_wait_for_what_is_more_urgent(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    api.on("GET", PODS, page(10, pod("a", 3)), page(20, pod("b", 12)))
+    subject = Reflector(client, POD, sink, go_before=asyncio.Event(), clock=clock)
+    background(subject.run())
+    await subject.synced.wait()
+    await settle()
+    await subject.relist()
+    assert sorted(sink.objects) == ["ns/b"]
