@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,32 @@ IN_THIS_ORDER = {
     **ASK_THE_CLUSTER,
     "daemon": "import volcano_py.daemon.daemon, volcano_py.cli.processes.run",
 }
+
+ROOT = Path(__file__).parents[3]
+LATER = (
+    "aiohttp.web",  # the server of probes
+    "numpy.random",
+    "volcano_py.actions.preempt",  # and other actions and plugins that are not configured
+    "volcano_py.plugins.capacity",
+    "volcano_py.record",
+)
+FIRST_CYCLE = """
+import sys
+import volcano_py.daemon.daemon
+from tests.support.sessions import NOW, gang, node, queue
+from volcano_py.api.effects import Bind
+from volcano_py.config import default_configuration_text, parse_configuration
+from volcano_py.scheduler import Scheduler, builtin_registry
+from volcano_py.state.cluster_state import ClusterState
+
+state, registry, effects = ClusterState(), builtin_registry().with_installed(), []
+for each in (queue("default"), node("n1"), node("n2"), *gang("train", pods=2, min_member=2)):
+    state.upsert(type(each).__name__, each)
+configuration = parse_configuration(default_configuration_text(), registry.catalogue()).config
+Scheduler(registry, effects.extend, seed=1).run_cycle(state.snapshot(NOW.timestamp(), None), configuration)
+print(sum(isinstance(effect, Bind) for effect in effects), "placed")
+print(*(name for name in sys.argv[1:] if name in sys.modules))
+"""
 
 
 def loaded(*statements: str) -> list[set[str]]:
@@ -69,6 +96,15 @@ def test_the_client_does_without_them_too(one_after_the_other: dict[str, set[str
 def test_the_daemon_decides_before_it_loads_kopf_and_certificates(one_after_the_other: dict[str, set[str]]) -> None:
     """kopf comes when the first decisions have been made; certificates are for admission webhooks."""
     assert one_after_the_other["daemon"].isdisjoint({"cryptography", "kopf"})
+
+
+def test_the_first_cycle_waits_for_nothing_that_it_can_do_without() -> None:
+    """A daemon that starts with the default configuration, and places a gang."""
+    answer = subprocess.run(
+        [sys.executable, "-c", FIRST_CYCLE, *LATER], stdout=subprocess.PIPE, check=True, text=True, cwd=ROOT
+    )
+
+    assert answer.stdout.splitlines() == ["2 placed", ""]
 
 
 def test_the_generated_models_are_not_loaded_with_the_daemon() -> None:
