@@ -58,7 +58,7 @@ FRESH_FOR = 2.0
 """Seconds without an open watch after which a kind counts as behind. It is listed again then, which shows for certain
 what was missed; before that the watch resumes. Watches that end in their time are open again within milliseconds."""
 # Seconds from the beginning of a list for which its watch may wait; opening one takes far less than what is left.
-_WATCH_WITHIN = 0.75 * FRESH_FOR
+_WATCH_WITHIN = 0.5 * FRESH_FOR
 
 
 class Reflector:

@@ -634,7 +634,7 @@ async def test_a_watch_lets_what_is_more_urgent_go_before(
     subject = Reflector(client, POD, sink, go_before=urgent, clock=clock)
     background(subject.run())
     await subject.synced.wait()
-    await clock.advance(1)
+    await clock.advance(0.5)
     assert not api.watch_is_open
     urgent.set()
     assert (await api.watch()).resource_version == "10"
@@ -647,7 +647,7 @@ async def test_but_only_as_long_as_the_list_is_fresh(
     subject = Reflector(client, POD, sink, go_before=asyncio.Event(), clock=clock)
     background(subject.run())
     await subject.synced.wait()
-    await clock.advance(1.6)
+    await clock.advance(1.1)
     await api.watch()
     assert clock.time - subject.listed_from < FRESH_FOR
 
