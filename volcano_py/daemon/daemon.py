@@ -183,7 +183,7 @@ class Daemon:
         return LiveConfiguration(
             reloader,
             file=options.scheduler_conf,
-            on_change=partial(self._wakeup.wake, Change.DECISION),
+            on_change=self._configuration_changed,
             on_outcome=partial(count_reload, self._metrics),
             record=self._leaders_events.record,
         )
@@ -393,6 +393,10 @@ class Daemon:
                 )
 
     # -- what the parts report --------------------------------------------------------------------------------------
+
+    def _configuration_changed(self) -> None:
+        self._kept.changed()
+        self._wakeup.wake(Change.DECISION)
 
     def _asks_extender(self) -> bool:
         configuration = self._configuration.current
