@@ -55,6 +55,8 @@ class Extender(Plugin):
         self._is_off = True
         self._known: dict[tuple[Any, ...], Any] = {}
         """Answers of this cycle."""
+        self._kept: dict[tuple[str, int], dict[int, str]] = {}
+        """Point and job → tasks that the extender did not give up for the job, and why."""
         self._unwanted: dict[int, str] = {}
         """Tasks whose places the extender does not want, and why."""
 
@@ -194,20 +196,31 @@ class Extender(Plugin):
     # -- victims -----------------------------------------------------------------------------------------------------
 
     def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_] | None:
-        return self._victims(self._given.preemptable, preemptor, candidates)
+        return self._victims("preemptable", self._given.preemptable, preemptor, candidates)
 
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_] | None:
-        return self._victims(self._given.reclaimable, reclaimer, candidates)
+        return self._victims("reclaimable", self._given.reclaimable, reclaimer, candidates)
 
-    def _victims(self, verb: str, evictor: Task, candidates: Rows) -> NDArray[np.bool_] | None:
+    def refused_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:
+        kept = self._kept.get((point, task.job.row))
+        return None if kept is None else np.isin(candidates, list(kept))
+
+    def protected_by(self, rows: Rows) -> str:
+        reasons = {why for kept in self._kept.values() for row, why in kept.items() if row in set(rows.tolist())}
+        why = reasons.pop() if len(reasons) == 1 else ""
+        return f"by the extender, which {why or f'did not give {_it(len(rows))} up'}"
+
+    def _victims(self, point: str, verb: str, evictor: Task, candidates: Rows) -> NDArray[np.bool_] | None:
         if self._is_off or not self._is_managed(evictor.task_class):
             return None
         key = ("victims", verb, evictor.row, candidates.tobytes())
         if key not in self._known:
             (answer,) = self._line.ask(verb, [lambda: self._about_victims(evictor, candidates)], VictimsAnswer)
-            self._known[key] = self._given_up(answer, candidates)
-        found: NDArray[np.bool_] | None = self._known[key]
-        return None if found is None else found.copy()
+            self._known[key] = found = self._given_up(answer, candidates)
+            if found is not None:
+                self._note_kept((point, evictor.job.row), candidates, found, answer)
+        known: NDArray[np.bool_] | None = self._known[key]
+        return None if known is None else known.copy()
 
     def _given_up(self, answer: VictimsAnswer | Failure, candidates: Rows) -> NDArray[np.bool_] | None:
         """[K] which may be evicted. A failure gives up none: so it is in Volcano, ignorable or not."""
@@ -222,6 +235,15 @@ class Extender(Plugin):
         if not found.all():
             self._ask_again()
         return found
+
+    def _note_kept(
+        self, whose: tuple[str, int], candidates: Rows, may_go: NDArray[np.bool_], answer: VictimsAnswer | Failure
+    ) -> None:
+        """For messages; the last answer about a pod counts."""
+        kept, why = self._kept.setdefault(whose, {}), answer.why if isinstance(answer, Failure) else ""
+        kept.update(dict.fromkeys(candidates[~may_go].tolist(), why))
+        for row in candidates[may_go].tolist():
+            kept.pop(row, None)
 
     # -- events ------------------------------------------------------------------------------------------------------
 
@@ -273,3 +295,7 @@ class Extender(Plugin):
     @cached_property
     def _placements(self) -> Placements:
         return Placements(self._line, self._given, self._payloads)
+
+
+def _it(pods: int) -> str:
+    return "it" if pods == 1 else "them"
