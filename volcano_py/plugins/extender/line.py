@@ -15,6 +15,7 @@ import structlog
 
 from volcano_py.api.extender.client import ExtenderClient, Failure
 from volcano_py.plugins.extender.arguments import ExtenderArguments, is_url
+from volcano_py.plugins.extender.texts import without_digits
 
 log = structlog.get_logger(__name__)
 
@@ -28,8 +29,6 @@ _TOGETHER: Final = 16
 """Questions that are sent at once."""
 _OWED_WITHIN: Final = 5.0
 """Seconds for what has to be sent although the budget is spent."""
-_LONGEST: Final = 120
-"""Characters of a foreign text."""
 _URL: Final = "url"
 _IN_A_ROW: Final = "failures in a row"
 _UNTIL: Final = "left alone until"
@@ -37,12 +36,6 @@ _FAILURE: Final = "last failure"
 
 Body = Callable[[], bytes]
 """Makes the body of a question. Bodies can be large, so they are made only if they are sent."""
-
-
-def short(text: str) -> str:
-    """A foreign text as part of a sentence: one printable line, cut."""
-    line = " ".join("".join(each if each.isprintable() else " " for each in text[: 8 * _LONGEST]).split())
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
 class Line:
@@ -124,7 +117,7 @@ def _read(body: bytes, kind: type[T]) -> T | Failure:
             return Failure(f"answered with JSON that is no object, but {type(content).__name__}")
         return msgspec.convert({key.lower(): value for key, value in content.items()}, kind)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
-        return Failure(f"answered with JSON that does not fit: {short(str(error))}")
+        return Failure(f"answered with JSON that does not fit: {without_digits(str(error))}")
 
 
 Encode = Callable[[object], bytes]

@@ -12,7 +12,7 @@ from functools import partial
 from volcano_py.api.extender.answers import EventAnswer
 from volcano_py.api.extender.client import Failure
 from volcano_py.plugins.extender.arguments import ExtenderArguments
-from volcano_py.plugins.extender.line import Line, encode, short
+from volcano_py.plugins.extender.line import Line, encode
 from volcano_py.plugins.extender.payloads import Payloads
 
 
@@ -36,7 +36,7 @@ class Placements:
                 if not self._arguments.ignorable:
                     problems[row] = f"it {answer.why}"
             elif answer.errormessage:
-                problems[row] = short(answer.errormessage)
+                problems[row] = answer.errormessage
         return problems
 
     def lost(self, rows: Sequence[int]) -> None:

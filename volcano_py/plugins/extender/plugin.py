@@ -29,6 +29,7 @@ from volcano_py.plugins.extender.line import Body, Line, encode
 from volcano_py.plugins.extender.nodes import NodeVerdicts
 from volcano_py.plugins.extender.payloads import Payloads
 from volcano_py.plugins.extender.placements import Placements
+from volcano_py.plugins.extender.texts import Texts
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.table import Rows
@@ -253,8 +254,9 @@ class Extender(Plugin):
         tasks, nodes = self._ssn.ledger.tasks, dict(zip(placement.rows.tolist(), placement.nodes.tolist(), strict=True))
         for row, why in self._placements.gained([*nodes]).items():
             if tasks.status[row] in _PLACED:
-                self._unwanted[row] = why
-                self._verdicts.refuse(placement.task_class, nodes[row], why)
+                about = self._ssn.task_info(row).ref.uid, self._ssn.snapshot.nodes[nodes[row]].name
+                self._unwanted[row] = said = self._texts.of(about, why)
+                self._verdicts.refuse(placement.task_class, nodes[row], said)
                 self._ask_again()
 
     def on_deallocate(self, placement: Placement) -> None:
@@ -290,7 +292,11 @@ class Extender(Plugin):
 
     @cached_property
     def _verdicts(self) -> NodeVerdicts:
-        return NodeVerdicts(self._ssn, self._line, self._given, self._payloads)
+        return NodeVerdicts(self._ssn, self._line, self._given, self._payloads, self._texts)
+
+    @cached_property
+    def _texts(self) -> Texts:
+        return Texts(self.memory, self._ssn.now)
 
     @cached_property
     def _placements(self) -> Placements:
