@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 
 from volcano_py.api.extender.answers import PredicateAnswer, PrioritizeAnswer
-from volcano_py.api.extender.client import Failure
+from volcano_py.api.extender.client import Failure, Question
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Scores
 from volcano_py.plugins.extender.arguments import ExtenderArguments
-from volcano_py.plugins.extender.line import Line, encode
+from volcano_py.plugins.extender.line import Line, encode, in_short
 from volcano_py.plugins.extender.payloads import Payloads
 from volcano_py.plugins.extender.texts import Texts
 from volcano_py.state.table.table import Rows
@@ -72,14 +72,15 @@ class NodeVerdicts:
             return np.zeros(len(rows), dtype=np.int32)
         if (why := self._line.why_not()) is not None:  # thousands of nodes may be left
             return np.full(len(rows), self._verdict(row, 0, Failure(why)), dtype=np.int32)
-        bodies = [partial(self._question, row, node) for node in rows.tolist()]
-        answers = self._line.ask(self._arguments.predicate, bodies, PredicateAnswer)
+        questions = [self._question(row, node) for node in rows.tolist()]
+        answers = self._line.ask(self._arguments.predicate, questions, PredicateAnswer)
         verdicts = [self._verdict(row, node, each) for node, each in zip(rows.tolist(), answers, strict=True)]
         return np.array(verdicts, dtype=np.int32)
 
-    def _question(self, task: int, node: int) -> bytes:
+    def _question(self, task: int, node: int) -> Question:
         """Whether the node may take the task."""
-        return encode({"task": self._payloads.task(task), "node": self._payloads.node(node)})
+        about = f"{self._ssn.task_info(task).key} {self._ssn.snapshot.nodes[node].name}"
+        return Question(about, lambda: encode({"task": self._payloads.task(task), "node": self._payloads.node(node)}))
 
     def _verdict(self, task: int, node: int, answer: PredicateAnswer | Failure) -> int:
         if isinstance(answer, Failure):
@@ -113,8 +114,10 @@ class NodeVerdicts:
         row = self._payloads.of_class(task_class)
         if row is None:
             return np.zeros(len(rows))
-        body = partial(self._question_of_all, row, rows)
-        (answer,) = self._line.ask(self._arguments.prioritize, [body], PrioritizeAnswer)
+        names = [self._ssn.snapshot.nodes[node].name for node in rows.tolist()]
+        about = f"{self._ssn.task_info(row).key} {in_short(names)}"
+        question = Question(about, partial(self._body_of_all, row, rows))
+        (answer,) = self._line.ask(self._arguments.prioritize, [question], PrioritizeAnswer)
         if not isinstance(answer, Failure) and (answer.errormessage or answer.nodescore is None):
             said = self._texts.of(self._ssn.task_info(row).ref.uid, answer.errormessage or "nodeScore is null")
             answer = Failure(f"gave no scores: {said}")
@@ -122,10 +125,9 @@ class NodeVerdicts:
             if not self._arguments.ignorable:
                 self._closed[task_class.row] = self._failed(answer)
             return np.zeros(len(rows))
-        names = (self._ssn.snapshot.nodes[node].name for node in rows.tolist())
         return np.array([answer.score(name) for name in names])
 
-    def _question_of_all(self, task: int, nodes: Rows) -> bytes:
+    def _body_of_all(self, task: int, nodes: Rows) -> bytes:
         """Which of the nodes are better for the task."""
         every = [self._payloads.node(node) for node in nodes.tolist()]
         return encode({"task": self._payloads.task(task), "nodes": every})

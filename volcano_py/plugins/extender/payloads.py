@@ -50,6 +50,10 @@ class Payloads:
             known = self._firsts[task_class.row] = int(rows[np.argmax(tasks.status[rows] == TaskStatus.PENDING)])
         return known
 
+    def key(self, row: int) -> str:
+        """namespace/name of a task."""
+        return self._ssn.task_info(row).key
+
     def task(self, row: int) -> msgspec.Raw:
         """One task."""
         tasks = self._ssn.ledger.tasks

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.extender.answers import OverusedAnswer, ReadyAnswer, VictimsAnswer, VoteAnswer
-from volcano_py.api.extender.client import Failure
+from volcano_py.api.extender.client import Failure, Question
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain import refused_by_plugin
 from volcano_py.config.flags import Flags
@@ -25,7 +25,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, NodeView, Scores
 from volcano_py.framework.votes import ABSTAIN, PERMIT, Ballot, reject
 from volcano_py.plugins.extender.arguments import ExtenderArguments
-from volcano_py.plugins.extender.line import Body, Line, encode
+from volcano_py.plugins.extender.line import Line, encode, in_short
 from volcano_py.plugins.extender.nodes import NodeVerdicts
 from volcano_py.plugins.extender.payloads import Payloads
 from volcano_py.plugins.extender.placements import Placements
@@ -69,7 +69,7 @@ class Extender(Plugin):
         self._line = Line(ssn.extender, self._given, self.memory, ssn.now)
         self._is_off = False
         if self._given.on_session_open and ssn.decides:
-            (answer,) = self._line.ask(self._given.on_session_open, [self._payloads.session], NoneType)
+            (answer,) = self._line.ask(self._given.on_session_open, [Question("", self._payloads.session)], NoneType)
             self._is_off = isinstance(answer, Failure) and not self._given.ignorable
 
     def on_session_close(self, ssn: Session) -> None:
@@ -79,7 +79,7 @@ class Extender(Plugin):
         status = ssn.ledger.tasks.status
         self._placements.lost([row for row in self._placements.given if status[row] in _PLACED])
         if self._given.on_session_close:
-            self._line.ask(self._given.on_session_close, [lambda: b"{}"], NoneType)
+            self._line.ask(self._given.on_session_close, [Question("", lambda: b"{}")], NoneType)
 
     # -- jobs and queues -----------------------------------------------------------------------------------------------
 
@@ -114,8 +114,8 @@ class Extender(Plugin):
             return False
         key = ("overused", queue.name)
         if key not in self._known:
-            body = lambda: encode({"queue": self._payloads.queue(queue)})  # noqa: E731
-            (answer,) = self._line.ask(self._given.queue_overused, [body], OverusedAnswer)
+            question = Question(queue.name, lambda: encode({"queue": self._payloads.queue(queue)}))
+            (answer,) = self._line.ask(self._given.queue_overused, [question], OverusedAnswer)
             self._known[key] = self._why_overused(queue, answer)
         return self._known[key] is not None
 
@@ -216,7 +216,7 @@ class Extender(Plugin):
             return None
         key = ("victims", verb, evictor.row, candidates.tobytes())
         if key not in self._known:
-            (answer,) = self._line.ask(verb, [lambda: self._about_victims(evictor, candidates)], VictimsAnswer)
+            (answer,) = self._line.ask(verb, [self._about_victims(evictor, candidates)], VictimsAnswer)
             self._known[key] = found = self._given_up(answer, candidates)
             if found is not None:
                 self._note_kept((point, evictor.job.row), candidates, found, answer)
@@ -274,13 +274,14 @@ class Extender(Plugin):
         managed = self._given.managed_resources
         return not managed or any(name in managed for name, _ in task_class.signature.units)
 
-    def _about(self, job: Job) -> Body:
+    def _about(self, job: Job) -> Question:
         """A question about the job."""
-        return lambda: encode({"job": self._payloads.job(job)})
+        return Question(job.key, lambda: encode({"job": self._payloads.job(job)}))
 
-    def _about_victims(self, evictor: Task, candidates: Rows) -> bytes:
-        task = self._payloads.task
-        return encode({"evictor": task(evictor.row), "evictees": [task(row) for row in candidates.tolist()]})
+    def _about_victims(self, evictor: Task, candidates: Rows) -> Question:
+        task, info, rows = self._payloads.task, self._ssn.task_info, candidates.tolist()
+        about = f"{info(evictor.row).key} {in_short([info(row).ref.uid for row in rows])}"
+        return Question(about, lambda: encode({"evictor": task(evictor.row), "evictees": [task(row) for row in rows]}))
 
     def _ask_again(self, job: int | None = None) -> None:
         """A cycle is due in some seconds; `job`: the row of the only job that this is about."""

@@ -34,11 +34,6 @@ def short(text: str) -> str:
     return _cut(_line(text))
 
 
-def without_digits(text: str) -> str:
-    """`short`, without words with digits, such as the place of an error."""
-    return _cut(_WITH_DIGITS.sub("…", _line(text)))
-
-
 def _line(text: str) -> str:
     read = without_login(text[:_MOST_READ])
     return " ".join("".join(each if each.isprintable() else " " for each in read).split())

@@ -11,7 +11,7 @@ import pytest
 from tests.support.extender import DOWN, URL, Scripted, configuration, simulation
 from tests.support.sessions import NOW, gang, node, priority_class
 from volcano_py.api.extender.answers import PredicateAnswer
-from volcano_py.api.extender.client import Failure
+from volcano_py.api.extender.client import Failure, Question
 from volcano_py.plugins.extender.arguments import ExtenderArguments
 from volcano_py.plugins.extender.line import FAILURES_IN_A_ROW, LEFT_ALONE_FOR, Line
 from volcano_py.plugins.extender.plugin import AGAIN
@@ -31,7 +31,7 @@ def line(
 
 
 def ask(line: Line, count: int, *, is_owed: bool = False) -> list[PredicateAnswer | Failure]:
-    return line.ask("predicate", [lambda: b"{}"] * count, PredicateAnswer, is_owed=is_owed)
+    return line.ask("predicate", [Question("", lambda: b"{}")] * count, PredicateAnswer, is_owed=is_owed)
 
 
 def test_questions_are_sent_sixteen_at_a_time() -> None:
@@ -99,7 +99,7 @@ def test_questions_that_are_not_sent_are_not_made() -> None:
 
     memory = dict[str, Any]()
     ask(line(Scripted({"predicate": DOWN}), memory), FAILURES_IN_A_ROW)
-    assert line(Scripted({}), memory).ask("predicate", [made], PredicateAnswer) == [DOWN]
+    assert line(Scripted({}), memory).ask("predicate", [Question("", made)], PredicateAnswer) == [DOWN]
 
 
 def test_time_for_making_questions_counts() -> None:
@@ -108,7 +108,7 @@ def test_time_for_making_questions_counts() -> None:
         return b"{}"
 
     asking = line(Scripted({"predicate": FITS}), arguments={"extender.cycleBudget": "100ms"})
-    answers = asking.ask("predicate", [made] * 64, PredicateAnswer)
+    answers = asking.ask("predicate", [Question("", made)] * 64, PredicateAnswer)
     assert [isinstance(each, Failure) for each in answers] == [False] * 16 + [True] * 48
 
 
