@@ -276,7 +276,7 @@ class Daemon:
             timing=CycleTiming(period=self._options.schedule_period),
             seed=self._options.seed,
             report_job_shares=self._options.per_job_metrics,
-            extender=self._extender,
+            extender=self._recording.extender(self._extender),
         )
 
     def _make_admission(self) -> AdmissionProcess | None:

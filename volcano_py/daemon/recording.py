@@ -10,7 +10,9 @@ from typing import Any, Final
 import structlog
 
 from volcano_py.api.effects import Bind, Evict
+from volcano_py.api.extender.client import ExtenderClient
 from volcano_py.daemon.options import DaemonOptions
+from volcano_py.record.answers import RecordingExtender
 from volcano_py.record.entries import Outcome
 from volcano_py.record.recorded_state import RecordedState
 from volcano_py.record.recorder import Recorder
@@ -50,6 +52,10 @@ class Recording:
     def witness(self, text: Callable[[], str]) -> CycleWitness | None:
         """Sees the cycles; `text` is that of the configuration in force."""
         return None if self._recorder is None else CycleWitness(self._recorder, text)
+
+    def extender(self, client: ExtenderClient) -> ExtenderClient:
+        """The client, whose answers are recorded."""
+        return client if self._recorder is None else RecordingExtender(client, self._recorder.record)
 
     def outcome(self, what: str, effect: Bind | Evict, error: str = "") -> None:
         """What became of an effect."""
