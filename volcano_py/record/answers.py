@@ -121,7 +121,7 @@ class RecordedExtender:
         """The answer, and how long it took with those that were sent together with it."""
         known = self._answers.get((verb, about))
         if known:  # asked more often than in the record, the last answer is given again
-            raw, seconds = known.popleft() if len(known) > 1 else (known[0][0], known[0][1])
+            raw, seconds = known.popleft() if len(known) > 1 else known[0]
             try:
                 answer = msgspec.json.decode(raw, type=kind | str)
                 return Failure(answer) if isinstance(answer, str) else answer, seconds

@@ -130,6 +130,22 @@ async def test_every_segment_alone_decides_the_same_again(tmp_path: Path) -> Non
         assert differences(replay([path], REGISTRY)) == []
 
 
+async def test_a_class_is_asked_about_by_the_same_pod_whatever_the_order_of_rows_in_the_tables(tmp_path: Path) -> None:
+    """A new pod gets the row of one that is gone, but not in a state that a segment begins with."""
+    client = Scripted({"predicate": {"status": "broken", "code": 2}})
+    async with recorded(tmp_path, configuration(["predicate"]), EACH_CYCLE, client) as (bench, _):
+        bench.put(queue("default"), node("n1", cpu="4"), *gang("x", cpu="1"), *gang("y", cpu="1"))
+        await bench.after(6)
+        for obj in reversed(gang("x", cpu="1")):
+            bench.state.delete(type(obj).__name__, obj)
+        bench.put(*gang("z", cpu="1"))
+        await bench.after(20)
+    for path in segments(tmp_path):
+        cycles = [*replay([path], REGISTRY)]
+        assert differences(iter(cycles)) == []
+        assert not any(cycle.unanswered for cycle in cycles)
+
+
 async def test_a_record_of_an_older_version_is_decided_without_the_extender(tmp_path: Path) -> None:
     await record(tmp_path, Scripted(moody()), configuration(EVERY_VERB, actions=PREEMPTING))
     _without(tmp_path, b'"entry":"Answered"')

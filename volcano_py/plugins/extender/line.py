@@ -110,5 +110,5 @@ encode: Encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def in_short(names: Sequence[str]) -> str:
-    """A short text that stands for these names, in this order."""
-    return blake2b("\n".join(names).encode(), digest_size=6).hexdigest()
+    """A short text that stands for these names, in any order."""
+    return blake2b("\n".join(sorted(names)).encode(), digest_size=6).hexdigest()
