@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
+import random
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from e2e.conftest import SimulatedNodes
+from e2e.conftest import SimulatedNodes, StartDaemon
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import gang, pod_group
 from e2e.placement.extender import Extender
+from volcano_py.record.replay import replay
+from volcano_py.record.segments import segments
+from volcano_py.scheduler import builtin_registry
 
 CONFIGURATION = """
 actions: "enqueue, allocate, backfill"
@@ -130,3 +136,38 @@ async def test_while_the_server_is_dead_pods_wait_or_not_and_others_are_placed_a
     await extender.start()
     await namespace.wait_phases(Running=5)
     assert not any(extender.address in str(record) for record in daemon.log_records())
+
+
+async def test_a_record_of_a_daemon_that_asks_is_decided_again_without_the_server(
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    extender: Extender,
+    configure: Configure,
+    start_daemon: StartDaemon,
+    tmp_path: Path,
+) -> None:
+    pool = await simulated_nodes(4, cpu="4")
+    chance = random.Random(7)
+
+    def judge(_body: dict[str, Any]) -> dict[str, Any]:
+        number = chance.random()
+        return {"status": f"busy for {number} s" if number < 0.5 else "", "code": 2}
+
+    extender.answers["asked"] = judge
+    await configure(configuration(extender, "predicate"))
+    record = tmp_path / "record"
+    daemon = await start_daemon(f"--record={record}")
+    for number in range(4):
+        await namespace.apply(gang(f"train-{number}", 3, cpu="1", node_selector=pool.selector))
+    await namespace.wait_phases(Running=12)
+    await extender.stop()
+    await namespace.apply(gang("late", 1, cpu="1", node_selector=pool.selector))
+    await namespace.wait_reported("late-0", saying="node(s) were not judged: the extender")
+    await daemon.stop()
+
+    cycles = [*replay(segments(record), builtin_registry())]
+    assert [(cycle.number, cycle.difference) for cycle in cycles if cycle.difference] == []
+    assert sum(cycle.report.binds for cycle in cycles) >= 12
+    assert sum(cycle.unanswered for cycle in cycles) == 0
+    lines = b"".join(gzip.decompress(path.read_bytes()) for path in segments(record))
+    assert b'"entry":"Answered"' in lines

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.support.registries import checked_registry
-from volcano_py.api.extender.client import Answers, Failure
+from volcano_py.api.extender.answers import read
+from volcano_py.api.extender.client import Answers, Failure, Question
 from volcano_py.api.objects import ApiObject
 from volcano_py.config import format_problems, parse_configuration
 from volcano_py.simulation import Simulation
 
+T = TypeVar("T")
 Answer = Mapping[str, Any] | Failure | bytes
 Script = Mapping[str, Answer | Callable[[dict[str, Any]], Answer]]
 
@@ -50,11 +53,15 @@ class Scripted:
         self.together: list[int] = []
         self.objects: dict[tuple[str, str], ApiObject] = {}
 
-    def ask(self, url: str, verb: str, bodies: Sequence[bytes], within: float) -> Answers:
+    def ask(self, url: str, verb: str, questions: Sequence[Question], kind: type[T], within: float) -> Answers[T]:
         self.urls.add(url)
         self.within.append(within)
-        self.together.append(len(bodies))
-        return Answers(tuple(self._answer(verb, json.loads(body)) for body in bodies), self._seconds)
+        self.together.append(len(questions))
+        started = time.perf_counter()
+        bodies = [question.make() for question in questions]
+        seconds = self._seconds + time.perf_counter() - started
+        answers = [self._answer(verb, json.loads(body)) for body in bodies]
+        return Answers(tuple(each if isinstance(each, Failure) else read(each, kind) for each in answers), seconds)
 
     def find(self, kind: str, key: str) -> ApiObject | None:
         return self.objects.get((kind, key))

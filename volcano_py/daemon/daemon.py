@@ -16,6 +16,7 @@ from typing import Any, Final
 import structlog
 
 from volcano_py.api.effects import Bind, Event, PodCondition
+from volcano_py.api.extender.client import PLUGIN as EXTENDER
 from volcano_py.api.objects import ApiObject
 from volcano_py.cluster.extender.client import HttpExtender
 from volcano_py.cluster.extender.objects import KINDS, KeptObjects
@@ -62,7 +63,6 @@ from volcano_py.observe.shown import Shown
 from volcano_py.operator.kopf_host.app import KopfApp
 from volcano_py.operator.queues.feed import QueueFeed
 from volcano_py.operator.shards.keeper import NodeShardKeeper
-from volcano_py.plugins.extender import Extender
 from volcano_py.scheduler import builtin_registry
 from volcano_py.state.table.change import Change
 
@@ -197,7 +197,7 @@ class Daemon:
         return LiveConfiguration(
             reloader,
             file=options.scheduler_conf,
-            on_change=partial(self._wakeup.wake, Change.DECISION),
+            on_change=self._configuration_changed,
             on_outcome=partial(count_reload, self._metrics),
             record=self._leaders_events.record,
         )
@@ -292,7 +292,7 @@ class Daemon:
             timing=CycleTiming(period=self._options.schedule_period),
             seed=self._options.seed,
             report_job_shares=self._options.per_job_metrics,
-            extender=self._extender,
+            extender=self._recording.extender(self._extender),
             first_ended=self._first_decided,
         )
 
@@ -411,9 +411,13 @@ class Daemon:
 
     # -- what the parts report --------------------------------------------------------------------------------------
 
+    def _configuration_changed(self) -> None:
+        self._kept.changed()
+        self._wakeup.wake(Change.DECISION)
+
     def _asks_extender(self) -> bool:
         configuration = self._configuration.current
-        return configuration is not None and any(entry.name == Extender.name for entry in configuration.plugins())
+        return configuration is not None and any(entry.name == EXTENDER for entry in configuration.plugins())
 
     def _learn(self, kind: str, obj: ApiObject) -> None:
         """An answer has shown this object: the informers of its kind pass it on without waiting for the watch."""

@@ -539,9 +539,17 @@ class Plugin:
         """
         return False
 
+    def refused_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:  # noqa: ARG002
+        """[K] which candidates the plugin has refused to give up for the job of `task` in this cycle, for its message.
+
+        Asked of plugins that do more than protect pods, once nothing was found to evict. None: the message of the job
+        does not name the plugin.
+        """
+        return None
+
     def protected_by(self, rows: Rows) -> str:  # noqa: ARG002
         """What protects these task rows, which the plugin does not give up, as words for the message of a job that
-        waits: `4 pods are protected …`. Asked of plugins that only protect."""
+        waits: `4 pods are protected …`. Asked of plugins that only protect, and of those with `refused_victims`."""
         return f"by plugin {self.name}"
 
     def victim_queue_order(self, queue: QueueInfo, preemptor: QueueInfo) -> Key:

@@ -53,13 +53,15 @@ class Share(msgspec.Struct, frozen=True):
 
 
 class Compared(msgspec.Struct, frozen=True, rename="camel"):
-    """Only what differs. `evicted`: by the other configuration alone; `spared`: in the record alone."""
+    """Only what differs. `evicted`: by the other configuration alone; `spared`: in the record alone. `unanswered`:
+    questions of it to an extender that have no answer in the record."""
 
     cycles: int
     waits: tuple[Wait, ...]
     evicted: tuple[Eviction, ...]
     spared: tuple[Eviction, ...]
     shares: tuple[Share, ...]
+    unanswered: int = 0
 
 
 class Comparison:
@@ -70,7 +72,7 @@ class Comparison:
     """
 
     def __init__(self) -> None:
-        self._cycles = 0
+        self._cycles = self._unanswered = 0
         self._recorded, self._other = _Side(), _Side()
         self._queues: dict[str, QueueFigures] = {}
         self._shares: dict[tuple[str, str], Share] = {}
@@ -78,6 +80,7 @@ class Comparison:
     def take(self, cycle: Cycle) -> None:
         """The next cycle."""
         self._cycles += 1
+        self._unanswered += cycle.unanswered
         self._recorded.take(cycle.recorded, cycle.now)
         self._other.take(cycle.decided, cycle.now)
         self._queues |= cycle.ended.queues
@@ -113,6 +116,7 @@ class Comparison:
             tuple(each for pod, each in other.evicted.items() if pod not in recorded.evicted),
             tuple(each for pod, each in recorded.evicted.items() if pod not in other.evicted),
             tuple(share for _, share in sorted(self._shares.items())),
+            self._unanswered,
         )
 
 

@@ -194,6 +194,22 @@ class Began(Entry, frozen=True):
     decide: bool
 
 
+class Answered(Entry, frozen=True):
+    """An extender has answered questions that were sent together, about what `about` says: one text for each question.
+
+    Attributes:
+        seconds: how long that took.
+        answers: the different answers, of their kind in `api.extender.answers`; a string says why there is none.
+        which: for each question the place of its answer in `answers`; empty if all have the first.
+    """
+
+    verb: str
+    about: tuple[str, ...]
+    seconds: float
+    answers: tuple[msgspec.Raw, ...]
+    which: tuple[int, ...] = ()
+
+
 class Emitted(Entry, frozen=True):
     """Effects of the cycle, each with the name of its type."""
 
@@ -256,6 +272,8 @@ class Header(Entry, frozen=True):
     default_queue: str
     follows_jobs: bool = False
     """Volcano Jobs are among the entries; older records have none."""
+    has_answers: bool = False
+    """What an extender answered is among the entries; older records have none of that."""
     sharding: Sharding | None = None
     """The shard of the scheduler."""
     state: int = 0
@@ -280,6 +298,7 @@ AnyEntry = (
     | Looked
     | Configured
     | Began
+    | Answered
     | Emitted
     | Ended
     | Failed

@@ -30,6 +30,15 @@ class CycleBegan(msgspec.Struct, frozen=True, gc=False):
     decide: bool
 
 
+class Heard(msgspec.Struct, frozen=True, gc=False):
+    """An extender was asked some questions with a verb, about these things, and has answered; see `Answered`."""
+
+    verb: str
+    about: tuple[str, ...]
+    answers: tuple[object, ...]
+    seconds: float
+
+
 class CycleEnded(msgspec.Struct, frozen=True, gc=False):
     """A cycle ended."""
 
@@ -46,4 +55,4 @@ class Turned(msgspec.Struct, frozen=True, gc=False):
     """The scheduler has forgotten what it remembered: the next segment may begin."""
 
 
-News = Seen | CycleBegan | CycleEnded | CycleEmitted | Turned | Entry
+News = Seen | CycleBegan | Heard | CycleEnded | CycleEmitted | Turned | Entry

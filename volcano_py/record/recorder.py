@@ -24,6 +24,7 @@ from volcano_py.api.report import CycleReport, PendingJob
 from volcano_py.api.shards.sharding import Sharding
 from volcano_py.capture.contents import stripped
 from volcano_py.config.text.logins import without_login
+from volcano_py.record.answers import answered
 from volcano_py.record.entries import (
     AssumedBound,
     AssumedEmitted,
@@ -40,7 +41,7 @@ from volcano_py.record.entries import (
     Upserted,
 )
 from volcano_py.record.mirror import Mirror
-from volcano_py.record.news import CycleBegan, CycleEmitted, CycleEnded, News, Seen, Turned
+from volcano_py.record.news import CycleBegan, CycleEmitted, CycleEnded, Heard, News, Seen, Turned
 from volcano_py.record.segments import FORMAT, Limits, SegmentWriter, path_of, tidy
 
 log = structlog.get_logger(__name__)
@@ -55,7 +56,8 @@ interpreter, several times what writing costs."""
 
 
 class Recorder:
-    """`record` may be called from one thread. `on_stop` is called, from any thread, with why recording has ended."""
+    """`record` may be called from the thread of the event loop and from that of the cycles. `on_stop` is called, from
+    any thread, with why recording has ended."""
 
     def __init__(
         self,
@@ -82,6 +84,7 @@ class Recorder:
             scheduler_names=tuple(sorted(scheduler_names)),
             default_queue=default_queue,
             follows_jobs=True,
+            has_answers=True,
             sharding=sharding,
         )
         self._written, self._cpu = 0, 0.0
@@ -192,6 +195,7 @@ class _Writing:
             Outcome: self._outcome,
             AssumedBound: self._assumed_bound,
             CycleBegan: self._began,
+            Heard: lambda heard: self._write(answered(heard)),
             CycleEmitted: self._cycle_emitted,
             CycleEnded: self._ended,
             Failed: self._failed,

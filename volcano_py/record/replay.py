@@ -11,7 +11,8 @@ from volcano_py.api.effects import Effect
 from volcano_py.api.report import CycleReport
 from volcano_py.config import SchedulerConfiguration, parse_configuration
 from volcano_py.framework.registry import Registry
-from volcano_py.record.entries import Began, Configured, Emitted, Ended, Entry, Failed, Header, Looked
+from volcano_py.record.answers import RecordedExtender
+from volcano_py.record.entries import Answered, Began, Configured, Emitted, Ended, Entry, Failed, Header, Looked
 from volcano_py.record.segments import RecordError, read
 from volcano_py.scheduler import Scheduler
 from volcano_py.state.cluster_state import ClusterState
@@ -41,6 +42,8 @@ class Cycle(msgspec.Struct, frozen=True):
     """What was recorded at its end."""
     is_after_cut: bool
     """Whether cycles before it are missing."""
+    unanswered: int = 0
+    """Questions to an extender that have no answer in the record."""
 
     @property
     def difference(self) -> Difference | None:
@@ -91,7 +94,10 @@ class Replaying:
         self._scheduler: Scheduler | None = None
         self._effects: list[Effect] = []
         self._recorded: list[Encoded] = []
-        self._running: tuple[Began, CycleReport, Sequence[Encoded]] | None = None
+        self._extender: RecordedExtender | None = None
+        self._began: tuple[Began, Snapshot] | None = None
+        self._answers: list[Answered] = []
+        """Of the cycle that has begun."""
         self._is_after_cut = False
 
     def begin(self, header: Header) -> bool:
@@ -107,7 +113,8 @@ class Replaying:
             follows_jobs=header.follows_jobs,
             sharding=header.sharding,
         )
-        self._scheduler, self._running, self.snapshot = None, None, None
+        self._scheduler, self._began, self.snapshot = None, None, None
+        self._extender = RecordedExtender() if header.has_answers else None
         self._is_after_cut = header.sequence > 0
         return False
 
@@ -124,11 +131,13 @@ class Replaying:
             case Configured():
                 self._configurations[entry.digest] = _parsed(entry, self._registry, where)
             case Began():
-                self._run(entry)
+                self._begin(entry)
+            case Answered():
+                self._answers.append(entry)
             case Emitted():
                 self._recorded.extend((name, bytes(raw)) for name, raw in entry.effects)
             case Failed():
-                self._running = None
+                self._decide()
             case Ended():
                 return self._end(entry)
             case _:
@@ -138,25 +147,40 @@ class Replaying:
                     raise RecordError(f"{where}: {error}; use the version of volcano-py that wrote it") from error
         return None
 
-    def _run(self, began: Began) -> None:
-        if self.snapshot is None:
-            return
+    def _begin(self, began: Began) -> None:
+        """It is decided when it has ended: until then, answers and effects come."""
+        self._answers.clear()
+        self._recorded.clear()
+        if self.snapshot is not None:
+            self.configuration = self._other or self._configurations[began.digest]
+            self._began = began, self.snapshot
+
+    def _decide(self) -> CycleReport | None:
+        """Decide the cycle that has begun, on what it began with; None without one."""
+        if self._began is None or self.configuration is None:
+            return None
+        (began, snapshot), self._began = self._began, None
         if self._scheduler is None:
             self._scheduler = Scheduler(
-                self._registry, self._effects.extend, seed=began.seed, cycles_before=began.number - 1
+                self._registry,
+                self._effects.extend,
+                seed=began.seed,
+                cycles_before=began.number - 1,
+                extender=self._extender,
             )
+        if self._extender is not None:
+            self._extender.begin(self._answers)
         self._effects.clear()
-        self._recorded.clear()
-        self.configuration = self._other or self._configurations[began.digest]
-        report = self._scheduler.run_cycle(self.snapshot.with_classes_split(), self.configuration, decide=began.decide)
-        self._running = began, report, [(type(each).__name__, msgspec.json.encode(each)) for each in self._effects]
+        return self._scheduler.run_cycle(snapshot.with_classes_split(), self.configuration, decide=began.decide)
 
     def _end(self, ended: Ended) -> Cycle | None:
-        if self._running is None:
+        report = self._decide()
+        if report is None:
             return None
-        began, report, decided = self._running
-        self._running = None
-        return Cycle(began.number, report.started, tuple(self._recorded), decided, report, ended, self._is_after_cut)
+        decided = [(type(each).__name__, msgspec.json.encode(each)) for each in self._effects]
+        unanswered = 0 if self._extender is None else self._extender.missing
+        recorded = tuple(self._recorded)
+        return Cycle(ended.number, report.started, recorded, decided, report, ended, self._is_after_cut, unanswered)
 
 
 def _parsed(entry: Configured, registry: Registry, where: str) -> SchedulerConfiguration:

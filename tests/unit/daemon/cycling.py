@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from tests.support.registries import checked_registry
 from tests.unit.cluster.fakes import PATIENCE, FakeClock, settle
 from volcano_py.api.effects import Bind, Effect, PodGroupStatusUpdate, QueueAllocated
+from volcano_py.api.extender.client import ExtenderClient
 from volcano_py.api.objects import ApiObject
 from volcano_py.api.report import CycleReport
 from volcano_py.config import SchedulerConfiguration
@@ -23,7 +24,12 @@ REGISTRY = checked_registry()
 class Bench:
     """A loop over real parts; only the writer is a list and the clock stands still."""
 
-    def __init__(self, state: ClusterState | None = None, witness: Witness | None = None) -> None:
+    def __init__(
+        self,
+        state: ClusterState | None = None,
+        witness: Witness | None = None,
+        extender: ExtenderClient | None = None,
+    ) -> None:
         self.clock = FakeClock(self._cycle_over)
         self.state = state or ClusterState()
         self.sent: list[Effect] = []
@@ -48,6 +54,7 @@ class Bench:
             witness=witness,
             timing=CycleTiming(period=1.0),
             seed=1,
+            extender=extender,
             clock=self.clock,
         )
 

@@ -11,9 +11,11 @@ from typing import Final
 from tests.support.sessions import gang, node, pod, queue
 from tests.unit.daemon.cycling import REGISTRY, Bench
 from volcano_py.api.effects import Evict
+from volcano_py.api.extender.client import ExtenderClient
 from volcano_py.api.names import DEFAULT_QUEUE, DEFAULT_SCHEDULER_NAME
 from volcano_py.api.objects import ApiObject
 from volcano_py.config import default_configuration_text, parse_configuration
+from volcano_py.record.answers import RecordingExtender
 from volcano_py.record.entries import Outcome
 from volcano_py.record.recorded_state import RecordedState
 from volcano_py.record.recorder import Recorder
@@ -31,11 +33,14 @@ MINUTE: Final = 60.0
 
 
 @asynccontextmanager
-async def recorded(directory: Path, text: str, limits: Limits | None = None) -> AsyncIterator[tuple[Bench, Recorder]]:
+async def recorded(
+    directory: Path, text: str, limits: Limits | None = None, extender: ExtenderClient | None = None
+) -> AsyncIterator[tuple[Bench, Recorder]]:
     """What happens to the bench inside the block is recorded."""
     recorder = Recorder(directory, scheduler_names=[DEFAULT_SCHEDULER_NAME], default_queue=DEFAULT_QUEUE, limits=limits)
     recorder.start()
-    bench = Bench(RecordedState(recorder.record), CycleWitness(recorder, lambda: text))
+    asked = None if extender is None else RecordingExtender(extender, recorder.record)
+    bench = Bench(RecordedState(recorder.record), CycleWitness(recorder, lambda: text), asked)
     bench.configuration = parse_configuration(text, REGISTRY.catalogue()).config
     running = asyncio.create_task(bench.loop.run())
     yield bench, recorder

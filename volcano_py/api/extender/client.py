@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 
 from volcano_py.api.objects import ApiObject
+
+T = TypeVar("T")
+
+PLUGIN: Final = "extender"
+"""The name of the plugin."""
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -16,24 +21,36 @@ class Failure(msgspec.Struct, frozen=True):
     why: str
 
 
-class Answers(msgspec.Struct, frozen=True):
-    """What requests brought that were sent together.
+class Question(msgspec.Struct, frozen=True):
+    """One question.
 
     Attributes:
-        bodies: one for each request, in their order: the body of an answer 200, or why there is none.
-        seconds: how long all of them took.
+        about: what is asked about. In a record, the answer is found again by the verb and this.
+        make: makes the body, JSON. Bodies can be large, so they are made only if they are sent.
     """
 
-    bodies: tuple[bytes | Failure, ...]
+    about: str
+    make: Callable[[], bytes]
+
+
+class Answers(msgspec.Struct, Generic[T], frozen=True):
+    """What questions brought that were sent together.
+
+    Attributes:
+        found: one for each question, in their order: the answer, or why there is none.
+        seconds: how long all of them took, with making their bodies.
+    """
+
+    found: tuple[T | Failure, ...]
     seconds: float
 
 
 class ExtenderClient(Protocol):
     """Called from the thread of the cycle, which waits."""
 
-    def ask(self, url: str, verb: str, bodies: Sequence[bytes], within: float) -> Answers:
-        """Send each body, JSON, as POST to `<url>/<verb>`, several at a time; `within`: seconds for each answer. Never
-        raises."""
+    def ask(self, url: str, verb: str, questions: Sequence[Question], kind: type[T], within: float) -> Answers[T]:
+        """Send each question as POST to `<url>/<verb>`, several at a time; `within`: seconds for each answer, which is
+        of this `kind` (`api.extender.answers`). Never raises."""
 
     def find(self, kind: str, key: str) -> ApiObject | None:
         """The Pod of this namespace/name, or the Node of this name, as far as it is kept; None if it is not."""

@@ -153,27 +153,28 @@ def _repeat(directory: Path, registry: Registry, output: str) -> bool:
     """Whether there was no difference."""
     from volcano_py.cli.printing.output import print_data
     from volcano_py.cli.records.drawing import print_differences
+    from volcano_py.cli.records.unanswered import Unanswered
     from volcano_py.record.replay import replay as cycles_of
     from volcano_py.record.segments import segments
 
     paths = segments(directory)
     cycles = effects = 0
     found: list[Cycle] = []
-    is_asked_less = False
+    unanswered = Unanswered()
     for cycle in cycles_of(paths, registry):
-        is_asked_less |= bool(cycle.report.remarks.get("extender"))
+        unanswered.take(cycle)
         cycles, effects = cycles + 1, effects + len(cycle.recorded)
         if cycle.difference is not None:
             found.append(cycle)
     if output != "table":
         summary = {"segments": len(paths), "cycles": cycles, "effects": effects}
-        print_data({**summary, "differences": [_as_json(cycle) for cycle in found]}, output)
+        differences = [_as_json(cycle) for cycle in found]
+        print_data({**summary, "unanswered": unanswered.questions, "differences": differences}, output)
         return not found
     print_differences(found)
     plural = "" if len(found) <= 1 else "s"
     click.echo(f"{cycles} cycles with {effects} effects decided again: {len(found) or 'no'} difference{plural}")
-    if is_asked_less:
-        click.echo("The extender was not asked: cycles in which it refused something, or gave scores, differ.")
+    unanswered.print()
     return not found
 
 
@@ -196,14 +197,17 @@ def _compare(directory: Path, registry: Registry, other: SchedulerConfiguration,
 
     from volcano_py.cli.printing.output import print_data
     from volcano_py.cli.records.drawing import print_comparison
+    from volcano_py.cli.records.unanswered import Unanswered
     from volcano_py.record.comparison import Comparison
     from volcano_py.record.replay import replay as cycles_of
     from volcano_py.record.segments import segments
 
-    comparison = Comparison()
+    comparison, unanswered = Comparison(), Unanswered()
     for cycle in cycles_of(segments(directory), registry, other):
         comparison.take(cycle)
+        unanswered.take(cycle)
     if output == "table":
         print_comparison(comparison.found())
+        unanswered.print()
     else:
         print_data(msgspec.to_builtins(comparison.found()), output)

@@ -17,13 +17,16 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import Final
+from typing import Final, TypeVar
 
 import aiohttp
 
-from volcano_py.api.extender.client import Answers, Failure
+from volcano_py.api.extender.answers import read
+from volcano_py.api.extender.client import Answers, Failure, Question
 from volcano_py.api.objects import ApiObject
 from volcano_py.cluster.bounded_body import BodyTooLargeError, bounded_body
+
+T = TypeVar("T")
 
 MOST_BYTES: Final = 10 * 1024 * 1024
 """Of one answer, as in Volcano since CVE-2025-32777."""
@@ -53,17 +56,21 @@ class HttpExtender:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._session: aiohttp.ClientSession | None = None
 
-    def ask(self, url: str, verb: str, bodies: Sequence[bytes], within: float) -> Answers:
+    def ask(self, url: str, verb: str, questions: Sequence[Question], kind: type[T], within: float) -> Answers[T]:
         started = time.perf_counter()
+        bodies = self.post(url, verb, [question.make() for question in questions], within)
+        found = tuple(body if isinstance(body, Failure) else read(body, kind) for body in bodies)
+        return Answers(found, time.perf_counter() - started)
+
+    def post(self, url: str, verb: str, bodies: Sequence[bytes], within: float) -> Sequence[bytes | Failure]:
+        """The bodies of answers 200, or why there are none."""
         waves = -(-len(bodies) // AT_A_TIME)
         future = asyncio.run_coroutine_threadsafe(self._ask_all(url, verb, bodies, within), self._running())
-        found: Sequence[bytes | Failure]
         try:
-            found = future.result(within * waves + _SPARE)
+            return future.result(within * waves + _SPARE)
         except (FutureTimeoutError, CancelledError):
             future.cancel()
-            found = [Failure(_LATE)] * len(bodies)
-        return Answers(tuple(found), time.perf_counter() - started)
+            return [Failure(_LATE)] * len(bodies)
 
     def find(self, kind: str, key: str) -> ApiObject | None:
         return self._find(kind, key)

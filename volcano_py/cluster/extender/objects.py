@@ -5,6 +5,7 @@ They are kept while an extender is configured, and not otherwise: some kilobytes
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -13,7 +14,7 @@ import msgspec
 import structlog
 
 from volcano_py.api.objects import ApiObject, metadata_of
-from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, wait_at_most
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import RequestError
 from volcano_py.cluster.kubernetes.watching import kinds
@@ -22,18 +23,19 @@ from volcano_py.cluster.kubernetes.watching.decoding import Decoder
 log = structlog.get_logger(__name__)
 
 KINDS: Final = (kinds.POD, kinds.NODE)
-_LOOK_EVERY: Final = 5.0
-"""Seconds after which a changed configuration is noticed."""
+_TRY_AGAIN: Final = 5.0
+"""Seconds after which a list that failed is read again."""
 
 
 class KeptObjects:
-    """A sink for the `KINDS`. `wanted` says whether an extender is configured; it is asked by `look`.
+    """A sink for the `KINDS`. `wanted` says whether an extender is configured; it is asked after each `changed`.
 
     What came before that is listed once: informers bring only what has changed since.
     """
 
     def __init__(self, client: KubernetesClient, wanted: Callable[[], bool], clock: Clock = SYSTEM_CLOCK) -> None:
         self._client, self._wanted, self._clock = client, wanted, clock
+        self._changed = asyncio.Event()
         self._keeps = False
         self._is_whole = True
         self._objects: dict[tuple[str, str], ApiObject] = {}
@@ -48,11 +50,19 @@ class KeptObjects:
         """Before the informers begin: they will bring all there is."""
         self._keeps = self._wanted()
 
+    def changed(self) -> None:
+        """Another configuration is in force."""
+        self._changed.set()
+
     async def run(self) -> None:
         """Until cancelled."""
         while True:
+            self._changed.clear()
             await self.look()
-            await self._clock.sleep(_LOOK_EVERY)
+            if self._is_whole:
+                await self._changed.wait()
+            else:
+                await wait_at_most(self._clock, _TRY_AGAIN, self._changed)
 
     async def look(self) -> None:
         """Begin or end to keep objects, as the configuration says."""

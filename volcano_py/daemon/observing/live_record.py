@@ -11,8 +11,10 @@ from typing import Any, Final
 import structlog
 
 from volcano_py.api.effects import Bind, Evict
+from volcano_py.api.extender.client import ExtenderClient
 from volcano_py.daemon.observing.recording import Recording
 from volcano_py.daemon.options import DaemonOptions
+from volcano_py.record.answers import RecordingExtender
 from volcano_py.record.entries import Outcome
 from volcano_py.record.recorded_state import RecordedState
 from volcano_py.record.recorder import Recorder
@@ -49,6 +51,9 @@ class LiveRecord(Recording):
 
     def witness(self, text: Callable[[], str]) -> CycleWitness:
         return CycleWitness(self._recorder, text)
+
+    def extender(self, client: ExtenderClient) -> ExtenderClient:
+        return RecordingExtender(client, self._recorder.record)
 
     def outcome(self, what: str, effect: Bind | Evict, error: str = "") -> None:
         self._recorder.record(Outcome(time.time(), what, effect.pod.key, effect.pod.uid, error))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from volcano_py.api.effects import Bind, Evict
+from volcano_py.api.extender.client import ExtenderClient
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.state.cluster_state import ClusterState
 
@@ -33,6 +34,10 @@ class Recording:
     def witness(self, text: Callable[[], str]) -> CycleWitness | None:  # noqa: ARG002
         """Sees the cycles; `text` is that of the configuration in force."""
         return None
+
+    def extender(self, client: ExtenderClient) -> ExtenderClient:
+        """The client, whose answers are recorded."""
+        return client
 
     def outcome(self, what: str, effect: Bind | Evict, error: str = "") -> None:
         """What became of an effect."""

@@ -340,6 +340,7 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "batch_node_order_reach": _one_of(Reach),
     "scores_nodes_alone": _yes_or_no,
     "possible_victims": _mask_or_none,
+    "refused_victims": _mask_or_none,
     "refuses_together": _refusal_or_none,
     "certainly_valid": _mask_or_none,
     "certainly_ready": _mask_or_none,

@@ -256,9 +256,13 @@ class CombinedAnswers:
 
     def protected(self, point: str, task: Task, candidates: Rows) -> Iterator[tuple[Plugin, Rows]]:
         """Each plugin that only protects pods, with the candidates that it would keep if all were evicted one after the
-        other; those that plugins before it keep are left out."""
+        other, and each that says what it has refused; those that plugins before it keep are left out."""
         for call in self._dispatch.calls(point):
-            may_go = call(task, candidates) if call.plugin.only_protects else None
+            if call.plugin.only_protects:
+                may_go = call(task, candidates)
+            else:
+                refused: Any = call.ask("refused_victims", point, task, candidates, otherwise=None)
+                may_go = None if refused is None else ~refused
             if may_go is not None and not may_go.all():
                 yield call.plugin, candidates[~may_go]
                 candidates = candidates[may_go]

@@ -6,14 +6,14 @@ alone for some seconds; then one more failure is enough. What is not asked for t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, MutableMapping, Sequence
+from hashlib import blake2b
 from typing import Any, Final, TypeVar
 
 import msgspec
 import structlog
 
-from volcano_py.api.extender.client import ExtenderClient, Failure
+from volcano_py.api.extender.client import ExtenderClient, Failure, Question
 from volcano_py.plugins.extender.arguments import ExtenderArguments, is_url
 
 log = structlog.get_logger(__name__)
@@ -28,21 +28,10 @@ _TOGETHER: Final = 16
 """Questions that are sent at once."""
 _OWED_WITHIN: Final = 5.0
 """Seconds for what has to be sent although the budget is spent."""
-_LONGEST: Final = 120
-"""Characters of a foreign text."""
 _URL: Final = "url"
 _IN_A_ROW: Final = "failures in a row"
 _UNTIL: Final = "left alone until"
 _FAILURE: Final = "last failure"
-
-Body = Callable[[], bytes]
-"""Makes the body of a question. Bodies can be large, so they are made only if they are sent."""
-
-
-def short(text: str) -> str:
-    """A foreign text as part of a sentence: one printable line, cut."""
-    line = " ".join("".join(each if each.isprintable() else " " for each in text[: 8 * _LONGEST]).split())
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
 class Line:
@@ -67,25 +56,26 @@ class Line:
         until: float = self._memory.get(_UNTIL, 0.0)
         return until
 
-    def ask(self, verb: str, bodies: Sequence[Body], kind: type[T], *, is_owed: bool = False) -> list[T | Failure]:
-        """An answer of this kind for each body, in their order. `is_owed`: it undoes what was sent before, so it may
-        take as long again as the budget."""
+    def ask(
+        self, verb: str, questions: Sequence[Question], kind: type[T], *, is_owed: bool = False
+    ) -> list[T | Failure]:
+        """An answer of this kind for each question, in their order.
+
+        `is_owed`: it undoes what was sent before, so it may take as long again as the budget.
+        """
         found: list[T | Failure] = []
-        while len(found) < len(bodies):
+        while len(found) < len(questions):
             if (reason := self.why_not(is_owed=is_owed)) is not None:
-                found.extend([Failure(reason)] * (len(bodies) - len(found)))
+                found.extend([Failure(reason)] * (len(questions) - len(found)))
                 break
             limit = _OWED_WITHIN if is_owed else self._arguments.budget.total_seconds() - self.seconds
             within = min(self._arguments.timeout.total_seconds(), limit)
-            started = time.perf_counter()
-            sent = [make() for make in bodies[len(found) : len(found) + _TOGETHER]]
-            self.seconds += time.perf_counter() - started
-            answers = self._client.ask(self._arguments.url, verb, sent, within)
+            some = questions[len(found) : len(found) + _TOGETHER]
+            answers = self._client.ask(self._arguments.url, verb, some, kind, within)
             self.seconds += answers.seconds
-            for body in answers.bodies:
-                answer = body if isinstance(body, Failure) else _read(body, kind)
+            for answer in answers.found:
                 self._note(verb, answer)
-                found.append(answer)
+            found.extend(answers.found)
         return found
 
     def why_not(self, *, is_owed: bool = False) -> str | None:
@@ -114,19 +104,11 @@ class Line:
             log.warning("extender failed", verb=verb, why=answer.why, ignorable=self._arguments.ignorable)
 
 
-def _read(body: bytes, kind: type[T]) -> T | Failure:
-    """Go's decoder, with which extenders are written, ignores the case of names and fields that it does not know."""
-    if kind is type(None):
-        return kind()
-    try:
-        content = msgspec.json.decode(body)
-        if not isinstance(content, dict):
-            return Failure(f"answered with JSON that is no object, but {type(content).__name__}")
-        return msgspec.convert({key.lower(): value for key, value in content.items()}, kind)
-    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
-        return Failure(f"answered with JSON that does not fit: {short(str(error))}")
-
-
 Encode = Callable[[object], bytes]
 encode: Encode = msgspec.json.Encoder(order="deterministic").encode
 """Bodies of questions."""
+
+
+def in_short(names: Sequence[str]) -> str:
+    """A short text that stands for these names, in any order."""
+    return blake2b("\n".join(sorted(names)).encode(), digest_size=6).hexdigest()

@@ -8,33 +8,34 @@ from typing import Final
 import numpy as np
 
 from volcano_py.api.extender.answers import PredicateAnswer, PrioritizeAnswer
-from volcano_py.api.extender.client import Failure
+from volcano_py.api.extender.client import Failure, Question
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Scores
 from volcano_py.plugins.extender.arguments import ExtenderArguments
-from volcano_py.plugins.extender.line import Line, encode, short
+from volcano_py.plugins.extender.line import Line, encode, in_short
 from volcano_py.plugins.extender.payloads import Payloads
+from volcano_py.plugins.extender.texts import Texts
 from volcano_py.state.table.table import Rows
 from volcano_py.state.task_class import TaskClass
 
 _UNKNOWN: Final = -1
-_MOST_TEXTS: Final = 50
-"""Different texts of refusals in one cycle; of further ones only that there was one is kept."""
 
 
 class NodeVerdicts:
     """For one session. A class is one pod to the extender: the first that waits."""
 
-    def __init__(self, ssn: Session, line: Line, arguments: ExtenderArguments, payloads: Payloads) -> None:
+    def __init__(
+        self, ssn: Session, line: Line, arguments: ExtenderArguments, payloads: Payloads, texts: Texts
+    ) -> None:
         self._ssn, self._line, self._arguments, self._payloads = ssn, line, arguments, payloads
+        self._texts = texts
         self._codes: dict[int, Codes] = {}
         """Class → [N] verdicts, or _UNKNOWN."""
         self._scores: dict[int, Scores] = {}
         """Class → [N] scores; NaN where they were not asked for."""
         self._closed: dict[int, int] = {}
         """Class → why no node takes it."""
-        self._texts: set[str] = set()
 
     # -- which nodes may take it -----------------------------------------------------------------------------------
 
@@ -56,10 +57,10 @@ class NodeVerdicts:
                 verdicts[unknown] = self._ask(task_class, unknown)
         return self.known(task_class, rows)
 
-    def refuse(self, task_class: TaskClass, row: int, text: str) -> None:
+    def refuse(self, task_class: TaskClass, row: int, said: str) -> None:
         """The node did not take the class, as the extender said later."""
         verdicts = self._codes.setdefault(task_class.row, np.full(self._size, _UNKNOWN, dtype=np.int32))
-        verdicts[row] = self._code(f"node(s) got no pod, as the extender said: {self._text(text)}", resolvable=False)
+        verdicts[row] = self._code(f"node(s) got no pod, as the extender said: {said}", resolvable=False)
 
     @property
     def _size(self) -> int:
@@ -70,35 +71,31 @@ class NodeVerdicts:
         if row is None:
             return np.zeros(len(rows), dtype=np.int32)
         if (why := self._line.why_not()) is not None:  # thousands of nodes may be left
-            return np.full(len(rows), self._verdict(Failure(why)), dtype=np.int32)
-        bodies = [partial(self._question, row, node) for node in rows.tolist()]
-        answers = self._line.ask(self._arguments.predicate, bodies, PredicateAnswer)
-        return np.array([self._verdict(answer) for answer in answers], dtype=np.int32)
+            return np.full(len(rows), self._verdict(row, 0, Failure(why)), dtype=np.int32)
+        questions = [self._question(row, node) for node in rows.tolist()]
+        answers = self._line.ask(self._arguments.predicate, questions, PredicateAnswer)
+        verdicts = [self._verdict(row, node, each) for node, each in zip(rows.tolist(), answers, strict=True)]
+        return np.array(verdicts, dtype=np.int32)
 
-    def _question(self, task: int, node: int) -> bytes:
+    def _question(self, task: int, node: int) -> Question:
         """Whether the node may take the task."""
-        return encode({"task": self._payloads.task(task), "node": self._payloads.node(node)})
+        about = f"{self._ssn.task_info(task).key} {self._ssn.snapshot.nodes[node].name}"
+        return Question(about, lambda: encode({"task": self._payloads.task(task), "node": self._payloads.node(node)}))
 
-    def _verdict(self, answer: PredicateAnswer | Failure) -> int:
+    def _verdict(self, task: int, node: int, answer: PredicateAnswer | Failure) -> int:
         if isinstance(answer, Failure):
             return FITS if self._arguments.ignorable else self._failed(answer)
         if not answer.status:
             return FITS
-        return self._code(f"node(s) were refused by the extender: {self._text(answer.status)}", answer.is_resolvable)
+        about = self._ssn.task_info(task).ref.uid, self._ssn.snapshot.nodes[node].name
+        said = self._texts.of(about, answer.status)
+        return self._code(f"node(s) were refused by the extender: {said}", answer.is_resolvable)
 
     def _failed(self, failure: Failure) -> int:
         return self._code(f"node(s) were not judged: the extender {failure.why}", resolvable=False)
 
     def _code(self, message: str, resolvable: bool) -> int:
         return self._ssn.refusal(Reason.NODES_REFUSE, message, resolvable=resolvable)
-
-    def _text(self, text: str) -> str:
-        """What it said; a text that differs for each of many nodes is left out."""
-        said = short(text)
-        if said not in self._texts and len(self._texts) >= _MOST_TEXTS:
-            return "for another reason"
-        self._texts.add(said)
-        return said
 
     # -- scores ------------------------------------------------------------------------------------------------------
 
@@ -117,18 +114,20 @@ class NodeVerdicts:
         row = self._payloads.of_class(task_class)
         if row is None:
             return np.zeros(len(rows))
-        body = partial(self._question_of_all, row, rows)
-        (answer,) = self._line.ask(self._arguments.prioritize, [body], PrioritizeAnswer)
+        names = [self._ssn.snapshot.nodes[node].name for node in rows.tolist()]
+        about = f"{self._ssn.task_info(row).key} {in_short(names)}"
+        question = Question(about, partial(self._body_of_all, row, rows))
+        (answer,) = self._line.ask(self._arguments.prioritize, [question], PrioritizeAnswer)
         if not isinstance(answer, Failure) and (answer.errormessage or answer.nodescore is None):
-            answer = Failure(f"gave no scores: {short(answer.errormessage or 'nodeScore is null')}")
+            said = self._texts.of(self._ssn.task_info(row).ref.uid, answer.errormessage or "nodeScore is null")
+            answer = Failure(f"gave no scores: {said}")
         if isinstance(answer, Failure):
             if not self._arguments.ignorable:
                 self._closed[task_class.row] = self._failed(answer)
             return np.zeros(len(rows))
-        names = (self._ssn.snapshot.nodes[node].name for node in rows.tolist())
         return np.array([answer.score(name) for name in names])
 
-    def _question_of_all(self, task: int, nodes: Rows) -> bytes:
+    def _body_of_all(self, task: int, nodes: Rows) -> bytes:
         """Which of the nodes are better for the task."""
         every = [self._payloads.node(node) for node in nodes.tolist()]
         return encode({"task": self._payloads.task(task), "nodes": every})

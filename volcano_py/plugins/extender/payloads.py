@@ -41,14 +41,21 @@ class Payloads:
     # -- tasks -------------------------------------------------------------------------------------------------------
 
     def of_class(self, task_class: TaskClass) -> int | None:
-        """The row of a task that stands for its class, if possible one that waits; None when there is no such task."""
+        """The row of a task that stands for its class, if possible one that waits, the oldest of them; None when there
+        is no such task."""
         tasks, known = self._ssn.ledger.tasks, self._firsts.get(task_class.row)
         if known is None or tasks.status[known] != TaskStatus.PENDING:
             rows = np.flatnonzero((tasks.task_class == task_class.row) & (tasks.status != TaskStatus.FREE))
             if not len(rows):
                 return None
-            known = self._firsts[task_class.row] = int(rows[np.argmax(tasks.status[rows] == TaskStatus.PENDING)])
+            is_busy = tasks.status[rows] != TaskStatus.PENDING
+            order = np.lexsort((tasks.tiebreak[rows], tasks.suffix[rows], tasks.created[rows], is_busy))
+            known = self._firsts[task_class.row] = int(rows[order[0]])
         return known
+
+    def key(self, row: int) -> str:
+        """namespace/name of a task."""
+        return self._ssn.task_info(row).key
 
     def task(self, row: int) -> msgspec.Raw:
         """One task."""

@@ -7,12 +7,11 @@ reported, too, even if the time of the cycle is used up. (Not while the extender
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from volcano_py.api.extender.answers import EventAnswer
-from volcano_py.api.extender.client import Failure
+from volcano_py.api.extender.client import Failure, Question
 from volcano_py.plugins.extender.arguments import ExtenderArguments
-from volcano_py.plugins.extender.line import Line, encode, short
+from volcano_py.plugins.extender.line import Line, encode
 from volcano_py.plugins.extender.payloads import Payloads
 
 
@@ -36,7 +35,7 @@ class Placements:
                 if not self._arguments.ignorable:
                     problems[row] = f"it {answer.why}"
             elif answer.errormessage:
-                problems[row] = short(answer.errormessage)
+                problems[row] = answer.errormessage
         return problems
 
     def lost(self, rows: Sequence[int]) -> None:
@@ -52,8 +51,8 @@ class Placements:
         found: list[tuple[int, EventAnswer | Failure]] = []
         undoes = [row for row in rows if row in owed]
         for is_owed, some in (True, undoes), (False, [row for row in rows if row not in owed]):
-            bodies = [partial(self._about, row) for row in some]
-            found += zip(some, self._line.ask(verb, bodies, EventAnswer, is_owed=is_owed), strict=True)
+            questions = [self._about(row) for row in some]
+            found += zip(some, self._line.ask(verb, questions, EventAnswer, is_owed=is_owed), strict=True)
             for row in some:
                 if is_owed:
                     del owed[row]
@@ -61,5 +60,5 @@ class Placements:
                     sent[row] = None
         return found
 
-    def _about(self, row: int) -> bytes:
-        return encode({"task": self._payloads.task(row)})
+    def _about(self, row: int) -> Question:
+        return Question(self._payloads.key(row), lambda: encode({"task": self._payloads.task(row)}))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.extender.answers import OverusedAnswer, ReadyAnswer, VictimsAnswer, VoteAnswer
-from volcano_py.api.extender.client import Failure
+from volcano_py.api.extender.client import PLUGIN, Failure, Question
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain import refused_by_plugin
 from volcano_py.config.flags import Flags
@@ -25,10 +25,11 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, NodeView, Scores
 from volcano_py.framework.votes import ABSTAIN, PERMIT, Ballot, reject
 from volcano_py.plugins.extender.arguments import ExtenderArguments
-from volcano_py.plugins.extender.line import Body, Line, encode
+from volcano_py.plugins.extender.line import Line, encode, in_short
 from volcano_py.plugins.extender.nodes import NodeVerdicts
 from volcano_py.plugins.extender.payloads import Payloads
 from volcano_py.plugins.extender.placements import Placements
+from volcano_py.plugins.extender.texts import Texts
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.table import Rows
@@ -45,7 +46,7 @@ _PLACED: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 class Extender(Plugin):
     """See the module."""
 
-    name = "extender"
+    name = PLUGIN
     arguments_type = ExtenderArguments
     guards = frozenset({"preemptable", "reclaimable"})
 
@@ -55,6 +56,8 @@ class Extender(Plugin):
         self._is_off = True
         self._known: dict[tuple[Any, ...], Any] = {}
         """Answers of this cycle."""
+        self._kept: dict[tuple[str, int], dict[int, str]] = {}
+        """Point and job → tasks that the extender did not give up for the job, and why."""
         self._unwanted: dict[int, str] = {}
         """Tasks whose places the extender does not want, and why."""
 
@@ -66,7 +69,7 @@ class Extender(Plugin):
         self._line = Line(ssn.extender, self._given, self.memory, ssn.now)
         self._is_off = False
         if self._given.on_session_open and ssn.decides:
-            (answer,) = self._line.ask(self._given.on_session_open, [self._payloads.session], NoneType)
+            (answer,) = self._line.ask(self._given.on_session_open, [Question("", self._payloads.session)], NoneType)
             self._is_off = isinstance(answer, Failure) and not self._given.ignorable
 
     def on_session_close(self, ssn: Session) -> None:
@@ -76,7 +79,7 @@ class Extender(Plugin):
         status = ssn.ledger.tasks.status
         self._placements.lost([row for row in self._placements.given if status[row] in _PLACED])
         if self._given.on_session_close:
-            self._line.ask(self._given.on_session_close, [lambda: b"{}"], NoneType)
+            self._line.ask(self._given.on_session_close, [Question("", lambda: b"{}")], NoneType)
 
     # -- jobs and queues -----------------------------------------------------------------------------------------------
 
@@ -111,8 +114,8 @@ class Extender(Plugin):
             return False
         key = ("overused", queue.name)
         if key not in self._known:
-            body = lambda: encode({"queue": self._payloads.queue(queue)})  # noqa: E731
-            (answer,) = self._line.ask(self._given.queue_overused, [body], OverusedAnswer)
+            question = Question(queue.name, lambda: encode({"queue": self._payloads.queue(queue)}))
+            (answer,) = self._line.ask(self._given.queue_overused, [question], OverusedAnswer)
             self._known[key] = self._why_overused(queue, answer)
         return self._known[key] is not None
 
@@ -194,20 +197,31 @@ class Extender(Plugin):
     # -- victims -----------------------------------------------------------------------------------------------------
 
     def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_] | None:
-        return self._victims(self._given.preemptable, preemptor, candidates)
+        return self._victims("preemptable", self._given.preemptable, preemptor, candidates)
 
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_] | None:
-        return self._victims(self._given.reclaimable, reclaimer, candidates)
+        return self._victims("reclaimable", self._given.reclaimable, reclaimer, candidates)
 
-    def _victims(self, verb: str, evictor: Task, candidates: Rows) -> NDArray[np.bool_] | None:
+    def refused_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:
+        kept = self._kept.get((point, task.job.row))
+        return None if kept is None else np.isin(candidates, list(kept))
+
+    def protected_by(self, rows: Rows) -> str:
+        reasons = {why for kept in self._kept.values() for row, why in kept.items() if row in set(rows.tolist())}
+        why = reasons.pop() if len(reasons) == 1 else ""
+        return f"by the extender, which {why or f'did not give {_it(len(rows))} up'}"
+
+    def _victims(self, point: str, verb: str, evictor: Task, candidates: Rows) -> NDArray[np.bool_] | None:
         if self._is_off or not self._is_managed(evictor.task_class):
             return None
         key = ("victims", verb, evictor.row, candidates.tobytes())
         if key not in self._known:
-            (answer,) = self._line.ask(verb, [lambda: self._about_victims(evictor, candidates)], VictimsAnswer)
-            self._known[key] = self._given_up(answer, candidates)
-        found: NDArray[np.bool_] | None = self._known[key]
-        return None if found is None else found.copy()
+            (answer,) = self._line.ask(verb, [self._about_victims(evictor, candidates)], VictimsAnswer)
+            self._known[key] = found = self._given_up(answer, candidates)
+            if found is not None:
+                self._note_kept((point, evictor.job.row), candidates, found, answer)
+        known: NDArray[np.bool_] | None = self._known[key]
+        return None if known is None else known.copy()
 
     def _given_up(self, answer: VictimsAnswer | Failure, candidates: Rows) -> NDArray[np.bool_] | None:
         """[K] which may be evicted. A failure gives up none: so it is in Volcano, ignorable or not."""
@@ -223,6 +237,15 @@ class Extender(Plugin):
             self._ask_again()
         return found
 
+    def _note_kept(
+        self, whose: tuple[str, int], candidates: Rows, may_go: NDArray[np.bool_], answer: VictimsAnswer | Failure
+    ) -> None:
+        """For messages; the last answer about a pod counts."""
+        kept, why = self._kept.setdefault(whose, {}), answer.why if isinstance(answer, Failure) else ""
+        kept.update(dict.fromkeys(candidates[~may_go].tolist(), why))
+        for row in candidates[may_go].tolist():
+            kept.pop(row, None)
+
     # -- events ------------------------------------------------------------------------------------------------------
 
     def on_allocate(self, placement: Placement) -> None:
@@ -231,8 +254,9 @@ class Extender(Plugin):
         tasks, nodes = self._ssn.ledger.tasks, dict(zip(placement.rows.tolist(), placement.nodes.tolist(), strict=True))
         for row, why in self._placements.gained([*nodes]).items():
             if tasks.status[row] in _PLACED:
-                self._unwanted[row] = why
-                self._verdicts.refuse(placement.task_class, nodes[row], why)
+                about = self._ssn.task_info(row).ref.uid, self._ssn.snapshot.nodes[nodes[row]].name
+                self._unwanted[row] = said = self._texts.of(about, why)
+                self._verdicts.refuse(placement.task_class, nodes[row], said)
                 self._ask_again()
 
     def on_deallocate(self, placement: Placement) -> None:
@@ -250,13 +274,14 @@ class Extender(Plugin):
         managed = self._given.managed_resources
         return not managed or any(name in managed for name, _ in task_class.signature.units)
 
-    def _about(self, job: Job) -> Body:
+    def _about(self, job: Job) -> Question:
         """A question about the job."""
-        return lambda: encode({"job": self._payloads.job(job)})
+        return Question(job.key, lambda: encode({"job": self._payloads.job(job)}))
 
-    def _about_victims(self, evictor: Task, candidates: Rows) -> bytes:
-        task = self._payloads.task
-        return encode({"evictor": task(evictor.row), "evictees": [task(row) for row in candidates.tolist()]})
+    def _about_victims(self, evictor: Task, candidates: Rows) -> Question:
+        task, info, rows = self._payloads.task, self._ssn.task_info, candidates.tolist()
+        about = f"{info(evictor.row).key} {in_short([info(row).ref.uid for row in rows])}"
+        return Question(about, lambda: encode({"evictor": task(evictor.row), "evictees": [task(row) for row in rows]}))
 
     def _ask_again(self, job: int | None = None) -> None:
         """A cycle is due in some seconds; `job`: the row of the only job that this is about."""
@@ -268,8 +293,16 @@ class Extender(Plugin):
 
     @cached_property
     def _verdicts(self) -> NodeVerdicts:
-        return NodeVerdicts(self._ssn, self._line, self._given, self._payloads)
+        return NodeVerdicts(self._ssn, self._line, self._given, self._payloads, self._texts)
+
+    @cached_property
+    def _texts(self) -> Texts:
+        return Texts(self.memory, self._ssn.now)
 
     @cached_property
     def _placements(self) -> Placements:
         return Placements(self._line, self._given, self._payloads)
+
+
+def _it(pods: int) -> str:
+    return "it" if pods == 1 else "them"

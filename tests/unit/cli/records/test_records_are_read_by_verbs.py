@@ -17,6 +17,7 @@ from tests.unit.record.recording import record_contest, record_night
 from volcano_py.api.objects import OwnerReference, PodGroup, metadata_of
 from volcano_py.capture.file import read
 from volcano_py.cli.main import main
+from volcano_py.config import default_configuration_text
 from volcano_py.record.segments import segments
 
 
@@ -36,11 +37,30 @@ def test_a_record_without_a_difference_exits_with_0(record: Path) -> None:
     assert result.output.endswith("decided again: no difference\n")
 
 
-def test_a_record_of_a_scheduler_with_an_extender_says_that_it_was_not_asked(tmp_path: Path) -> None:
-    asking = "- plugins: [{name: extender, arguments: {extender.predicateVerb: predicate}}]\n"
-    asyncio.run(record_night(tmp_path, tiers=asking))
-    result = run("replay", tmp_path)
-    assert result.output.splitlines()[-1].startswith("The extender was not asked")
+ASKING = "extender.urlPrefix: http://extender, extender.predicateVerb: predicate"
+ASKING = f"- plugins: [{{name: extender, arguments: {{{ASKING}}}}}]\n"
+
+
+def test_an_older_record_of_a_scheduler_with_an_extender_says_that_its_answers_are_missing(tmp_path: Path) -> None:
+    asyncio.run(record_night(tmp_path, tiers=ASKING))
+    [path] = segments(tmp_path)
+    text = gzip.decompress(path.read_bytes())
+    path.write_bytes(gzip.compress(text.replace(b',"hasAnswers":true', b"")))
+    conf = tmp_path / "other.conf"
+    conf.write_text(default_configuration_text() + ASKING)
+    for more in ((), ("--with-scheduler-conf", conf)):
+        result = run("replay", tmp_path, *more)
+        assert result.output.splitlines()[-1].startswith("The record is from a version that did not record answers")
+
+
+def test_questions_without_a_recorded_answer_are_counted(record: Path) -> None:
+    conf = record / "other.conf"
+    conf.write_text(default_configuration_text() + ASKING)
+    result = run("replay", record, "--with-scheduler-conf", conf)
+    expected = "The record has no answer to 3 questions to the extender, in 3 cycles: there, it has no objection."
+    assert result.output.splitlines()[-1] == expected
+    assert json.loads(run("replay", record, "--with-scheduler-conf", conf, "-o", "json").stdout)["unanswered"] == 3
+    assert json.loads(run("replay", record, "-o", "json").stdout)["unanswered"] == 0
 
 
 def alter(record: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import msgspec
 import pytest
 
 from tests.support.sessions import node, pod
+from tests.unit.cluster.fakes import FakeClock, settle
 from volcano_py.api.objects import ObjectMeta, Pod
 from volcano_py.cluster.extender.objects import KeptObjects
 from volcano_py.cluster.kubernetes.http.errors import RequestError
@@ -38,12 +40,17 @@ class _Page(msgspec.Struct):
 
 class Switch:
     on = False
+    asked = 0
+
+    def __call__(self) -> bool:
+        self.asked += 1
+        return self.on
 
 
 def made(lists: Lists, *, on: bool) -> tuple[KeptObjects, Switch]:
     switch = Switch()
     switch.on = on
-    kept = KeptObjects(lists, lambda: switch.on)  # type: ignore[arg-type]
+    kept = KeptObjects(lists, switch)  # type: ignore[arg-type]
     kept.begin()
     return kept, switch
 
@@ -106,3 +113,46 @@ async def test_a_list_that_fails_is_tried_again(fails: bool) -> None:
     lists.fails = False
     await kept.look()
     assert kept.find("Pod", "team/a") == pod("a")
+
+
+@pytest.fixture
+async def clock() -> FakeClock:
+    return FakeClock()
+
+
+async def test_a_changed_configuration_is_followed_when_it_changes_and_not_looked_at_otherwise(
+    clock: FakeClock,
+) -> None:
+    lists, switch = Lists(pod("a")), Switch()
+    kept = KeptObjects(lists, switch, clock)  # type: ignore[arg-type]
+    kept.begin()
+    running = asyncio.create_task(kept.run())
+    await clock.advance(3600.0)
+    assert switch.asked == 2, "at the beginning of the process and of the part"
+    switch.on = True
+    kept.changed()
+    await settle()
+    assert kept.find("Pod", "team/a") == pod("a")
+    switch.on = False
+    kept.changed()
+    await settle()
+    assert kept.find("Pod", "team/a") is None
+    assert switch.asked == 4
+    running.cancel()
+
+
+async def test_a_list_that_failed_is_read_again_some_seconds_later(clock: FakeClock) -> None:
+    lists, switch = Lists(pod("a")), Switch()
+    kept = KeptObjects(lists, switch, clock)  # type: ignore[arg-type]
+    kept.begin()
+    switch.on = lists.fails = True
+    running = asyncio.create_task(kept.run())
+    await clock.advance(4.0)
+    assert lists.asked == 1
+    lists.fails = False
+    await clock.advance(2.0)
+    assert kept.find("Pod", "team/a") == pod("a")
+    before = lists.asked
+    await clock.advance(60.0)
+    assert lists.asked == before
+    running.cancel()

@@ -40,6 +40,7 @@ QUESTIONS: Final = (
     "batch_node_order_reach",
     "scores_nodes_alone",
     "possible_victims",
+    "refused_victims",
     "refuses_together",
     "certainly_valid",
     "certainly_ready",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.extender import DOWN, URL, Answer, Scripted, configuration, simulation
-from tests.support.sessions import gang, node, pod_group, priority_class
+from tests.support.sessions import gang, node, pod_group, priority_class, queue
 from volcano_py.api.extender.client import Failure
 from volcano_py.api.objects import ApiObject
 from volcano_py.simulation import SimulationResult
@@ -260,6 +260,45 @@ def test_an_extender_that_abstains_leaves_the_choice_to_others() -> None:
     client = Scripted({"preemptable": {"status": 0}})
     result = run(client, contested(), "preemptable", actions="enqueue, allocate, preempt", cycles=2)
     assert len(result.evictions) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ({"status": -1}, "2 pods are protected by the extender, which did not give them up."),
+        ({"status": 1, "victims": []}, "2 pods are protected by the extender, which did not give them up."),
+        (DOWN, "2 pods are protected by the extender, which cannot be reached: Connection refused."),
+    ],
+)
+@pytest.mark.parametrize("action", ["preempt", "reclaim"])
+def test_a_job_that_gets_no_victims_is_told_that_the_extender_kept_them(answer: Answer, why: str, action: str) -> None:
+    objects, verb = contested(), {"preempt": "preemptable", "reclaim": "reclaimable"}[action]
+    if action == "reclaim":
+        objects = [node("a", cpu="2"), queue("lab"), queue("shop"), gang("high", cpu="1", queue="shop")]
+        objects.append(gang("low", pods=2, min_member=0, running_on=["a", "a"], cpu="1", queue="lab"))
+    more = ["{name: proportion}"] if action == "reclaim" else []
+    result = run(Scripted({verb: answer}), objects, verb, actions=f"enqueue, allocate, {action}", cycles=2, more=more)
+    assert not result.evictions
+    assert why in result.unschedulable["team/high-0"]
+
+
+def test_only_the_pods_that_the_extender_kept_are_counted_for_it() -> None:
+    objects = contested()
+    objects[-1] = gang("high", cpu="2", priority_class="high")
+    client = Scripted({"preemptable": names("low-0")})
+    result = run(client, objects, "preemptable", actions="enqueue, allocate, preempt", cycles=2)
+    assert not result.evictions
+    assert "1 pod is protected by the extender, which did not give it up." in result.unschedulable["team/high-0"]
+
+
+def test_an_evicted_pod_is_told_that_the_extender_allowed_it() -> None:
+    client = Scripted({"preemptable": names("low-0")})
+    text = configuration(["preemptable"], actions="enqueue, allocate, preempt")
+    flat = [each for some in contested() for each in ([some] if isinstance(some, ApiObject) else some)]
+    cluster = simulation(flat, text, client)
+    cluster.run(1)
+    (evicted,) = cluster.cluster.evict_effects
+    assert evicted.message.endswith("; allowed by priority, gang, extender")
 
 
 def test_victims_on_a_node_that_the_extender_refuses_stay() -> None:
