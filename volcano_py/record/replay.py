@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from volcano_py.api.effects import Effect
+from volcano_py.api.objects import OwnerReference, metadata_of
 from volcano_py.api.report import CycleReport
 from volcano_py.config import SchedulerConfiguration, parse_configuration
 from volcano_py.framework.registry import Registry
-from volcano_py.record.entries import Began, Configured, Emitted, Ended, Entry, Failed, Header, Looked
+from volcano_py.record.entries import Began, Configured, Emitted, Ended, Entry, Failed, Header, Looked, Upserted
 from volcano_py.record.segments import RecordError, read
 from volcano_py.scheduler import Scheduler
 from volcano_py.state.cluster_state import ClusterState
@@ -41,6 +42,9 @@ class Cycle(msgspec.Struct, frozen=True):
     """What was recorded at its end."""
     is_after_cut: bool
     """Whether cycles before it are missing."""
+    owners: Mapping[str, OwnerReference] = {}
+    """PodGroup (namespace/name) → its controlling owner, of all that there have been; only with another
+    configuration."""
 
     @property
     def difference(self) -> Difference | None:
@@ -93,6 +97,7 @@ class Replaying:
         self._recorded: list[Encoded] = []
         self._running: tuple[Began, CycleReport, Sequence[Encoded]] | None = None
         self._is_after_cut = False
+        self._owners: dict[str, OwnerReference] = {}
 
     def begin(self, header: Header) -> bool:
         """A segment begins. Whether it goes on from the one before, so that its first state is known."""
@@ -134,9 +139,16 @@ class Replaying:
             case _:
                 try:
                     entry.apply(self.state)
+                    self._note_owner(entry)
                 except (KeyError, msgspec.MsgspecError) as error:
                     raise RecordError(f"{where}: {error}; use the version of volcano-py that wrote it") from error
         return None
+
+    def _note_owner(self, entry: Entry) -> None:
+        if self._other is not None and isinstance(entry, Upserted) and entry.kind == "PodGroup":
+            metadata = metadata_of(entry.value())
+            if metadata.controller is not None:
+                self._owners[metadata.key] = metadata.controller
 
     def _run(self, began: Began) -> None:
         if self.snapshot is None:
@@ -156,7 +168,8 @@ class Replaying:
             return None
         began, report, decided = self._running
         self._running = None
-        return Cycle(began.number, report.started, tuple(self._recorded), decided, report, ended, self._is_after_cut)
+        sides = tuple(self._recorded), decided
+        return Cycle(began.number, report.started, *sides, report, ended, self._is_after_cut, self._owners)
 
 
 def _parsed(entry: Configured, registry: Registry, where: str) -> SchedulerConfiguration:

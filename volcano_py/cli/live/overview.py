@@ -10,13 +10,13 @@ from typing import Final
 
 from volcano_py.api.names import (
     DEFAULT_QUEUE,
-    GENERATED_GROUP_PREFIX,
     ROOT_QUEUE,
     UNSCHEDULABLE,
 )
 from volcano_py.api.objects import Node, Pod, PodGroup, Queue, ResourceList
 from volcano_py.api.quantity import QuantityError, Rounding, parse_quantity
 from volcano_py.api.requests import RequestError, pod_requests
+from volcano_py.api.wording.owned import telling_owner
 from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.operator.podgroups.generated_group import GroupRules, generated_key, is_ours, names_group, wants_group
 from volcano_py.state.table.units import whole_units
@@ -70,7 +70,7 @@ class QueueRow:
 class GroupRow:
     """A PodGroup; `why` it waits, or some of its pods do.
 
-    `name` is namespace/name; for a generated group it is its owner's, and `owner` the owner's kind.
+    `name` is namespace/name; that of its owner, whose kind is `owner`, where it is known by that.
     """
 
     key: str
@@ -108,7 +108,8 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """An event about an object (Kind/name; of a generated PodGroup, its owner), seen `count` times until now."""
+    """An event about an object (Kind/name), seen `count` times until now. One about a PodGroup names the owner that
+    this is known by."""
 
     at: datetime
     warning: bool
@@ -157,7 +158,7 @@ def overview(
 
 
 def _by_owner(events: Iterable[EventRow], groups: Iterable[GroupRow]) -> Iterator[EventRow]:
-    """An event about a generated PodGroup is shown as one about its owner."""
+    """An event about a PodGroup is shown as one about the owner that it is known by."""
     owners = {
         f"PodGroup/{group.key.rpartition('/')[2]}": f"{group.owner}/{group.name.rpartition('/')[2]}"
         for group in groups
@@ -188,7 +189,7 @@ def pod_row(pod: Pod) -> PodRow:
 
 def _group_row(group: PodGroup, pods: Sequence[PodRow]) -> GroupRow:
     metadata = group.metadata
-    owner = metadata.controller if metadata.name.startswith(GENERATED_GROUP_PREFIX) else None
+    owner = telling_owner(metadata.key, metadata.controller)
     phase = group.status.phase or "Pending"
     return GroupRow(
         key=metadata.key,

@@ -71,6 +71,11 @@ def test_a_generated_pod_group_is_known_by_its_owner() -> None:
     assert (group.key, group.name, group.owner) == ("ml/podgroup-0d3", "ml/web-5f", "ReplicaSet")
 
 
+def test_the_pod_group_of_a_volcano_job_is_known_by_its_job() -> None:
+    group = only_group(pod_group("train-0d3", owner=("Job", "train", "batch.volcano.sh/v1alpha1")))
+    assert (group.key, group.name, group.owner) == ("ml/train-0d3", "ml/train", "Job")
+
+
 def test_a_pod_group_that_merely_has_an_owner_keeps_its_name() -> None:
     group = only_group(pod_group("train", owner=("Job", "job-1")))
     assert (group.name, group.owner) == ("ml/train", "")
