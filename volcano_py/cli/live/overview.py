@@ -15,6 +15,7 @@ from volcano_py.api.names import (
 )
 from volcano_py.api.objects import Node, Pod, PodGroup, Queue, ResourceList
 from volcano_py.api.quantity import QuantityError, Rounding, parse_quantity
+from volcano_py.api.reasons import Reason
 from volcano_py.api.requests import RequestError, pod_requests
 from volcano_py.api.wording.owned import telling_owner
 from volcano_py.api.wording.pod_message import why_pod_waits
@@ -62,6 +63,16 @@ class QueueRow:
     weight: int
     allocated: Units
     capability: Units
+    running: int
+    pods: int
+
+
+@dataclass(frozen=True, slots=True)
+class MissingQueueRow:
+    """A queue that does not exist: how many PodGroups name it, and how many of their pods run."""
+
+    name: str
+    groups: int
     running: int
     pods: int
 
@@ -124,6 +135,7 @@ class Overview:
     """One moment of the cluster; events oldest first."""
 
     queues: tuple[QueueRow, ...] = ()
+    missing: tuple[MissingQueueRow, ...] = ()
     groups: tuple[GroupRow, ...] = ()
     alone: tuple[LoneRow, ...] = ()
     nodes: tuple[NodeRow, ...] = ()
@@ -140,7 +152,7 @@ def overview(
     events: Iterable[EventRow],
 ) -> Overview:
     """The rows: queues as a tree, PodGroups by age, the rest by name."""
-    groups = list(groups)
+    groups, queues = list(groups), list(queues)
     sorted_pods = tuple(sorted(pods, key=lambda pod: pod.key))
     members: defaultdict[str, list[PodRow]] = defaultdict(list)
     for pod in sorted_pods:
@@ -149,6 +161,7 @@ def overview(
     rows = tuple(_group_row(group, members[group.metadata.key]) for group in by_age)
     return Overview(
         queues=tuple(_queue_rows(queues, rows)),
+        missing=tuple(_missing_rows({queue.metadata.name for queue in queues}, rows)),
         groups=rows,
         alone=tuple(_lone_rows(members, {group.metadata.key for group in groups})),
         nodes=tuple(_node_rows(nodes, sorted_pods)),
@@ -247,6 +260,18 @@ def _queue_rows(queues: Iterable[Queue], groups: Iterable[GroupRow]) -> Iterator
             running=running[name],
             pods=pods[name],
         )
+
+
+def _missing_rows(queues: Set[str], groups: Iterable[GroupRow]) -> Iterator[MissingQueueRow]:
+    """Queues that PodGroups name which run, or which wait for the queue: queues arrive by a watch of their own, and may
+    be late."""
+    named: defaultdict[str, list[GroupRow]] = defaultdict(list)
+    for group in groups if queues else ():
+        if group.queue not in queues and (group.running or group.why.startswith(Reason.QUEUE_NOT_FOUND)):
+            named[group.queue].append(group)
+    for name, of_queue in sorted(named.items()):
+        running, pods = sum(group.running for group in of_queue), sum(group.pods for group in of_queue)
+        yield MissingQueueRow(name, len(of_queue), running, pods)
 
 
 def _with_ancestors(name: str, queues: Mapping[str, Queue]) -> Iterator[str]:

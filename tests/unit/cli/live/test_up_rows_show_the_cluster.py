@@ -11,7 +11,7 @@ import pytest
 from tests.unit.cli.up_objects import GIB, NO_GROUP, WHY, node, pod, pod_group, queue
 from volcano_py.api.objects import ApiObject
 from volcano_py.cli.live.mirror import EVENT, WATCHED, ClusterEvent, Mirror
-from volcano_py.cli.live.overview import GroupRow, LoneRow, Overview
+from volcano_py.cli.live.overview import GroupRow, LoneRow, MissingQueueRow, Overview
 
 
 def seen(*objects: ApiObject) -> Overview:
@@ -165,6 +165,23 @@ def test_a_queue_counts_the_pods_of_the_queues_below_it_too() -> None:
         pod("b", group="train"),
     ).queues
     assert {row.name: (row.running, row.pods) for row in rows} == {"org": (1, 2), "dev": (1, 2)}
+
+
+def test_queues_that_do_not_exist_count_the_pod_groups_that_name_them() -> None:
+    why = "QueueNotFound: queue typo does not exist"
+    objects = [
+        queue("a"),
+        pod_group("one", queue="typo", why=why),
+        pod_group("two", queue="typo", why=why),
+        pod_group("left", queue="gone", phase="Running"),
+        pod("left-0", group="left", node="n", phase="Running"),
+        pod("left-1", group="left"),
+        pod_group("ended", queue="earlier", phase="Completed"),
+        pod_group("new", queue="perhaps-on-its-way"),
+        pod_group("fine", queue="a", why="NodesRefuse: no node fits"),
+    ]
+    assert seen(*objects).missing == (MissingQueueRow("gone", 1, 1, 2), MissingQueueRow("typo", 2, 0, 0))
+    assert seen(*objects[1:]).missing == (), "no queue has been read yet"
 
 
 def test_a_queue_shows_what_the_scheduler_has_written() -> None:
