@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -32,7 +32,7 @@ OWNERS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     }
 )
 """Kubernetes' own workloads → API group and kind of them as owners of pods. Of `job`, Volcano's come first."""
-EXPLAINABLE: Final = ("podgroup", *OWNERS, "pod", "queue", "node")
+EXPLAINABLE: Final = ("podgroup", *OWNERS, "cronjob", "pod", "queue", "node")
 """All that can be explained."""
 Owner = tuple[str, str, str]
 """API group, kind and name."""
@@ -67,8 +67,8 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def find(world: World, kind: str, name: str) -> Target:
-    """The workload `kind` (one of `EXPLAINABLE`, but no queue and no node) `name` (namespace/name). Of one with several
-    PodGroups, the first that waits.
+    """The workload `kind` (one of `EXPLAINABLE`, but no CronJob, queue or node) `name` (namespace/name). Of one with
+    several PodGroups, the first that waits.
 
     Raises:
         ExplainError: the cluster has none of that name, or it is not this scheduler's.
@@ -179,7 +179,7 @@ def _groups(world: World, kind: str, name: str) -> list[str]:
         return [found]
     if groups := _of_owner(world, kind, name) if kind in OWNERS else []:
         return groups
-    raise _missing(kind, name)
+    raise _no_workload(kind, name)
 
 
 def _itself(world: World, name: str) -> str | None:
@@ -276,11 +276,15 @@ def _check_scheduler(world: World, whose: str, it: str, pod: Pod) -> None:
         )
 
 
-def _missing(kind: str, name: str) -> ExplainError:
-    """What was looked for."""
+def _no_workload(kind: str, name: str) -> ExplainError:
     looked = [f"no pod belongs to a Kubernetes {OWNERS[kind][1]} of this name"] if kind in OWNERS else []
     if kind == "job":
         looked.insert(0, "no Volcano Job has this name")
+    return missing(kind, name, looked)
+
+
+def missing(kind: str, name: str, looked: Sequence[str] = ()) -> ExplainError:
+    """The error for an object that is not there, with what was `looked` for."""
     why = f": {', and '.join(looked)}" if looked else ""
     return ExplainError(
         f"{kind} {name} does not exist, or you may not read it{why}; check its name and --namespace. "
