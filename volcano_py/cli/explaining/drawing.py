@@ -12,6 +12,7 @@ from volcano_py.api.go_values import format_duration
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.amounts import amounts, number
 from volcano_py.api.wording.summarize import counted, summarize
+from volcano_py.cli.explaining.naming import Explanation
 from volcano_py.cli.printing.one_line import plain
 from volcano_py.explain.history import moment
 from volcano_py.explain.model import (
@@ -39,9 +40,7 @@ _NARROWEST: Final = 8  # the same for good
 _MOST_ENTRIES: Final = 20  # of a history, which must not hide what comes before it
 
 
-def drawn(
-    explanation: WorkloadExplanation | CronJobExplanation | QueueExplanation | NodeExplanation,
-) -> Iterator[str]:
+def drawn(explanation: Explanation) -> Iterator[str]:
     """The lines of one explanation, without control characters."""
     if isinstance(explanation, WorkloadExplanation):
         lines = _workload(explanation)
