@@ -14,15 +14,20 @@ from volcano_py.api.extender.client import ExtenderClient
 from volcano_py.api.objects import Namespace, Pod, PodGroup, Queue, metadata_of
 from volcano_py.api.report import CycleReport
 from volcano_py.api.shards.node_shards import NODE_SHARD, NodeShard
+from volcano_py.api.wording.owned import as_argument, called
 from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.api.workloads import Workload
-from volcano_py.cluster.manifests import EPOCH, Stored
+from volcano_py.cluster.manifests import EPOCH, VOLCANO_JOB, Stored
 from volcano_py.cluster.memory import MemoryCluster, Saved
 from volcano_py.cluster.memory_budgets import MemoryBudgets
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.devices.stand_ins import Offered, offered_in
 from volcano_py.framework.registry import Registry
 from volcano_py.framework.resting.resting import Resting
+from volcano_py.jobs.group import group_key
+from volcano_py.jobs.model import VolcanoJob
+from volcano_py.jobs.refusal import Refusal
+from volcano_py.jobs.status import standing_refusal
 from volcano_py.operator.jobs.in_memory import JobsInMemory
 from volcano_py.operator.podgroups.generated_group import (
     GroupRules,
@@ -53,6 +58,14 @@ MOST_CYCLES: Final = 10_000
 """Where a run that never settles is stopped (`settled` is then false)."""
 
 
+class RefusedJob(msgspec.Struct, frozen=True):
+    """A Volcano Job (`key`: namespace/name) whose pods or PodGroup cannot be created, and why."""
+
+    key: str
+    phase: str
+    why: Refusal
+
+
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
     """What a run did, and the cluster at its end. Field names are those of the JSON output."""
@@ -65,12 +78,17 @@ class SimulationResult:
     unschedulable: Mapping[str, str]
     groups: Mapping[str, str]
     """Pods that wait, and their PodGroups; not part of the JSON output."""
+    called: Mapping[str, str]
+    """PodGroups, and what people call them; not part of the JSON output."""
+    refused_jobs: Mapping[str, RefusedJob]
+    """PodGroup (namespace/name), whether or not it exists → its Volcano Job, of those that get no pods."""
     cycles: int
     settled: bool
     reports: tuple[CycleReport, ...] = field(repr=False, default=())
 
     def as_json(self) -> dict[str, Any]:
         """The output of `volcano-py simulate --output json`."""
+        refused = self.refused_jobs.values()
         return {
             "binds": dict(self.binds),
             "evictions": list(self.evictions),
@@ -78,6 +96,7 @@ class SimulationResult:
             "podGroups": dict(self.pod_groups),
             "queues": dict(self.queues),
             "unschedulable": dict(self.unschedulable),
+            "refusedJobs": {job.key: {"phase": job.phase, **msgspec.to_builtins(job.why)} for job in refused},
         }
 
 
@@ -278,7 +297,7 @@ class Simulation:
     def result(self, *, settled: bool) -> SimulationResult:
         """What has been done so far, and how the cluster stands."""
         last = self.reports[-1] if self.reports else None
-        pods = self.cluster.objects("Pod", Pod)
+        pods, groups = self.cluster.objects("Pod", Pod), self.cluster.objects("PodGroup", PodGroup)
         waiting = [
             pod
             for pod in pods
@@ -294,12 +313,19 @@ class Simulation:
                 group.metadata.key: {
                     "phase": group.status.phase or "Pending",
                     "conditions": msgspec.to_builtins(group.status.conditions),
+                    **({"owner": owner} if (owner := as_argument(group.metadata.controller)) else {}),
                 }
-                for group in self.cluster.objects("PodGroup", PodGroup)
+                for group in groups
             },
             queues={name: _queue(report) for name, report in (last.queues if last else {}).items()},
             unschedulable={pod.metadata.key: why_pod_waits(pod) for pod in waiting},
             groups={pod.metadata.key: _group_of(pod) for pod in waiting},
+            called={group.metadata.key: called(group.metadata.key, group.metadata.controller) for group in groups},
+            refused_jobs={
+                group_key(job): RefusedJob(job.metadata.key, job.status.phase.value, why)
+                for job in self.cluster.objects(VOLCANO_JOB, VolcanoJob)
+                if (why := standing_refusal(job)) is not None
+            },
             cycles=len(self.reports),
             settled=settled,
             reports=tuple(self.reports),

@@ -42,6 +42,27 @@ async def test_queues_form_a_tree_and_say_who_borrows_from_whom(open_tab: OpenTa
         assert "12 cpu held, deserves 16" in await tab.text()
 
 
+async def test_queues_that_jobs_name_and_that_do_not_exist_are_listed(open_tab: OpenTab, shown: Cluster) -> None:
+    shop = Namespace(shown, "shop")
+    async with open_tab() as tab:
+        await tab.go("#/queues", "Queues")
+        heading = tab.page.get_by_role("heading", name="Queues that do not exist")
+        assert await heading.count() == 0
+        await shop.apply(gang("lost", 1, queue="nowhere", cpu="1"))
+        await heading.wait_for()
+        row = tab.page.get_by_role("region", name="Queues that jobs name").get_by_role("row").nth(1)
+        assert (await row.inner_text()).split() == ["nowhere", "0", "1", "nothing"]
+        assert await tab.axe() == []
+        await row.get_by_role("link", name="nowhere").click()
+        await tab.says("There is no queue nowhere. 1 job names it.")
+        await tab.page.get_by_role("link", name="1 job").click()
+        await tab.says("1 of 8 jobs")
+        await tab.says("queue nowhere does not exist")
+        await shown.kubectl("delete", "--namespace", "shop", "podgroup/lost", "pod/lost-0")
+        await tab.go("#/queues", "Queues")
+        await heading.wait_for(state="detached")
+
+
 async def test_jobs_are_filtered_and_the_address_keeps_the_filter(open_tab: OpenTab, tmp_path: Path) -> None:
     async with open_tab() as tab:
         await tab.go("#/jobs", "Jobs")

@@ -83,13 +83,15 @@ def file(tmp_path: Path) -> Path:
 
 def test_the_keys_are_those_that_were_promised(file: Path) -> None:
     reported = outcome("--filename", str(file))
-    assert list(reported) == ["binds", "evictions", "pipelined", "podGroups", "queues", "unschedulable"]
+    promised = ["binds", "evictions", "pipelined", "podGroups", "queues", "unschedulable", "refusedJobs"]
+    assert list(reported) == promised
     assert reported["binds"] == {"ml/fits-0": "n1", "ml/fits-1": "n2"}
     assert reported["evictions"] == []
     assert reported["pipelined"] == {}
     assert set(reported["queues"]) == {"default", "root", "team"}
     assert {key for queue in reported["queues"].values() for key in queue} == {"allocated", "deserved", "share"}
-    assert {key for group in reported["podGroups"].values() for key in group} == {"phase", "conditions"}
+    assert {key for group in reported["podGroups"].values() for key in group} == {"phase", "conditions", "owner"}
+    assert reported["refusedJobs"] == {}
 
 
 def test_pod_groups_show_their_phase_and_conditions_as_the_api_has_them(file: Path) -> None:
@@ -105,6 +107,8 @@ def test_pod_groups_show_their_phase_and_conditions_as_the_api_has_them(file: Pa
         "transitionID": condition["transitionID"],
     }
     assert condition["lastTransitionTime"].startswith("2026-01-01T00:00:0")
+    assert "owner" not in groups["ml/fits"], "a user has written it"
+    assert groups["ml/podgroup-pod-ml-large"]["owner"] == "Pod/large"
     (stuck,) = groups["ml/podgroup-pod-ml-large"]["conditions"]
     assert (stuck["type"], stuck["status"], stuck["reason"]) == ("Unschedulable", "True", "NotEnoughResources")
 

@@ -13,6 +13,7 @@ from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import DEFAULT_QUEUE, SCHEDULED, SCHEDULING_API, UNSCHEDULABLE
 from volcano_py.api.objects import Condition, PodGroup
 from volcano_py.api.reasons import Reason
+from volcano_py.api.wording.owned import as_argument
 from volcano_py.cli.options.listing import Listed, list_options
 from volcano_py.cli.options.live_names import QUEUES
 from volcano_py.cli.printing.listing import Cells, age_text, phase_text
@@ -76,8 +77,7 @@ _PHASE_COLUMN: Final = HEADER.index("PHASE")
 
 def owner_of(group: PodGroup) -> str:
     """What it was created for, such as `Job/train`; `-` for one that a user created."""
-    owner = group.metadata.controller
-    return "-" if owner is None else f"{owner.kind}/{owner.name}"
+    return as_argument(group.metadata.controller) or "-"
 
 
 def queue_of_group(obj: JsonObject) -> str:

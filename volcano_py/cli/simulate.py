@@ -26,7 +26,7 @@ from volcano_py.framework.registry import Registry
 from volcano_py.operator.podgroups.generated_group import GroupRules
 from volcano_py.play import Play, PlayResult
 from volcano_py.scheduler import builtin_registry
-from volcano_py.simulation import Simulation, SimulationResult
+from volcano_py.simulation import RefusedJob, Simulation, SimulationResult
 
 EPILOG = """\b
 Examples:
@@ -140,10 +140,13 @@ def _print_tables(result: SimulationResult) -> None:
     queues = _table("Queues", "Queue", "Allocated", "Deserved", "Share")
     for name, queue in result.queues.items():
         _add(queues, name, _amounts(queue["allocated"]), _amounts(queue["deserved"]), f"{queue['share']:.2f}")
-    reasons = {name: _why(group) for name, group in result.pod_groups.items()}
+    reasons = {name: _why(group, result.refused_jobs.get(name)) for name, group in result.pod_groups.items()}
     groups = _table("PodGroups", "PodGroup", "Phase", "Why")
     for name, group in result.pod_groups.items():
-        _add(groups, name, group["phase"], reasons[name])
+        _add(groups, result.called[name], group["phase"], reasons[name])
+    for name, job in result.refused_jobs.items():
+        if name not in result.pod_groups:
+            _add(groups, f"{job.key} (Job)", job.phase, _refused(job))
     pods = _table("Pods", "Pod", "Node", "Why it waits")
     for name, node in result.binds.items():
         _add(pods, name, node, "")
@@ -201,11 +204,17 @@ def _amounts(amounts: dict[str, str]) -> str:
     return ", ".join(f"{value} {name}" for name, value in amounts.items()) or "-"
 
 
-def _why(group: Mapping[str, Any]) -> str:
+def _why(group: Mapping[str, Any], refused: RefusedJob | None) -> str:
     if group["phase"] in ("Running", "Completed"):
         return ""
+    if refused is not None:
+        return _refused(refused)
     conditions = group["conditions"]
     return next((each.get("message", "") for each in conditions if each["type"] == "Unschedulable"), "")
+
+
+def _refused(job: RefusedJob) -> str:
+    return f"{job.why.reason}: {job.why.message}" if job.why.message else job.why.reason
 
 
 def _unless_said_before(message: str, of_group: str) -> str:

@@ -181,6 +181,28 @@ class WorkloadExplanation(_Part, frozen=True):
     """What could not be read, and what follows from it."""
 
 
+class CronJobExplanation(_Part, frozen=True):
+    """One CronJob, and the Jobs of it that have not finished: `jobs` explained, `more` only named. `state`: Active,
+    Suspended, Invalid (`problem`: why), or "" where the CronJob itself could not be read. `last`, `next`: RFC 3339, ""
+    for none; `seconds`: how long it is until then. `concurrency`: what its Jobs mean for the next one. `notes`: why a
+    Job of it is not explained."""
+
+    name: str
+    state: str = ""
+    schedule: str = ""
+    time_zone: str = ""
+    problem: str = ""
+    last: str = ""
+    next: str = ""
+    seconds: int = 0
+    concurrency: str = ""
+    notes: tuple[str, ...] = ()
+    jobs: tuple[WorkloadExplanation, ...] = ()
+    more: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    """What could not be read, and what follows from it."""
+
+
 class Standing(_Part, frozen=True):
     """How one queue stands. What is absent of `capability` is unlimited."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -14,8 +14,8 @@ from volcano_py.api.workloads import Workload, deployment_of
 from volcano_py.cluster.manifests import VOLCANO_JOB
 from volcano_py.cluster.memory_pods import group_of
 from volcano_py.explain.world import World
+from volcano_py.jobs.group import group_key
 from volcano_py.jobs.model import VolcanoJob
-from volcano_py.jobs.names import group_name
 from volcano_py.jobs.refusal import Refusal, refusal_of
 from volcano_py.operator.podgroups.generated_group import INHERITING_OWNERS, is_live
 from volcano_py.state.status import TaskStatus
@@ -32,7 +32,7 @@ OWNERS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     }
 )
 """Kubernetes' own workloads → API group and kind of them as owners of pods. Of `job`, Volcano's come first."""
-EXPLAINABLE: Final = ("podgroup", *OWNERS, "pod", "queue", "node")
+EXPLAINABLE: Final = ("podgroup", *OWNERS, "cronjob", "pod", "queue", "node")
 """All that can be explained."""
 Owner = tuple[str, str, str]
 """API group, kind and name."""
@@ -67,8 +67,8 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def find(world: World, kind: str, name: str) -> Target:
-    """The workload `kind` (one of `EXPLAINABLE`, but no queue and no node) `name` (namespace/name). Of one with several
-    PodGroups, the first that waits.
+    """The workload `kind` (one of `EXPLAINABLE`, but no CronJob, queue or node) `name` (namespace/name). Of one with
+    several PodGroups, the first that waits.
 
     Raises:
         ExplainError: the cluster has none of that name, or it is not this scheduler's.
@@ -116,7 +116,7 @@ def job_of(world: World, target: Target) -> VolcanoJob | None:
     """The Volcano Job of the PodGroup, as the cluster has it."""
     for job in world.captured(VOLCANO_JOB, VolcanoJob):
         owns = target.found is not None and job.owns(target.found.metadata)
-        if owns or (target.kind == "job" and job.metadata.key == target.name) or _own_group(job) == target.group:
+        if owns or (target.kind == "job" and job.metadata.key == target.name) or group_key(job) == target.group:
             return job
     return None
 
@@ -179,7 +179,7 @@ def _groups(world: World, kind: str, name: str) -> list[str]:
         return [found]
     if groups := _of_owner(world, kind, name) if kind in OWNERS else []:
         return groups
-    raise _missing(kind, name)
+    raise _no_workload(kind, name)
 
 
 def _itself(world: World, name: str) -> str | None:
@@ -204,7 +204,7 @@ def _of_volcano_job(world: World, name: str) -> str | None:
     if job is None:
         return None
     owned = [each for each in world.objects("PodGroup", PodGroup) if job.owns(each.metadata)]
-    own = _own_group(job)
+    own = group_key(job)
     if owned and owned[0].status.phase not in ("", "Pending") and world.simulation.state.leaves_alone(own):
         # Until then, the reason why it waits may be that no scheduler has this name.
         raise ExplainError(
@@ -216,11 +216,7 @@ def _of_volcano_job(world: World, name: str) -> str | None:
 
 def _job_of_group(world: World, group: str) -> VolcanoJob | None:
     """The Volcano Job whose PodGroup has this name (namespace/name), or would have it."""
-    return next((job for job in world.objects(VOLCANO_JOB, VolcanoJob) if _own_group(job) == group), None)
-
-
-def _own_group(job: VolcanoJob) -> str:
-    return f"{job.metadata.namespace}/{group_name(job.metadata.name, job.metadata.uid)}"
+    return next((job for job in world.objects(VOLCANO_JOB, VolcanoJob) if group_key(job) == group), None)
 
 
 def _of_owner(world: World, kind: str, name: str) -> list[str]:
@@ -280,11 +276,15 @@ def _check_scheduler(world: World, whose: str, it: str, pod: Pod) -> None:
         )
 
 
-def _missing(kind: str, name: str) -> ExplainError:
-    """What was looked for."""
+def _no_workload(kind: str, name: str) -> ExplainError:
     looked = [f"no pod belongs to a Kubernetes {OWNERS[kind][1]} of this name"] if kind in OWNERS else []
     if kind == "job":
         looked.insert(0, "no Volcano Job has this name")
+    return missing(kind, name, looked)
+
+
+def missing(kind: str, name: str, looked: Sequence[str] = ()) -> ExplainError:
+    """The error for an object that is not there, with what was `looked` for."""
     why = f": {', and '.join(looked)}" if looked else ""
     return ExplainError(
         f"{kind} {name} does not exist, or you may not read it{why}; check its name and --namespace. "

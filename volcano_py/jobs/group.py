@@ -21,6 +21,11 @@ from volcano_py.jobs.names import JOB_VERSION, PARTITION_ID, group_name
 _NOT_INHERITED: Final = frozenset({"kubectl.kubernetes.io/last-applied-configuration"})
 
 
+def group_key(job: VolcanoJob) -> str:
+    """namespace/name of the PodGroup, whether or not that exists."""
+    return f"{job.metadata.namespace}/{group_name(job.metadata.name, job.metadata.uid)}"
+
+
 def group_of(job: VolcanoJob, priorities: Mapping[str, int]) -> JsonObject:
     """The PodGroup as it should be. `priorities`: value of each PriorityClass."""
     meta, spec = job.metadata, job.spec

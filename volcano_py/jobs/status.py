@@ -20,17 +20,22 @@ from volcano_py.jobs.model import (
     TaskState,
     VolcanoJob,
 )
-from volcano_py.jobs.phases import Step
+from volcano_py.jobs.phases import ACTIVE, Step
 from volcano_py.jobs.pods import claim_name, partition_of
 from volcano_py.jobs.policies.edits import NOTE, Edit
 from volcano_py.jobs.policies.evaluation import Lost, Verdict, crashes_noted
 from volcano_py.jobs.policies.losses import NOTE as LOSSES
 from volcano_py.jobs.policies.losses import note_of
-from volcano_py.jobs.refusal import LONGEST_MESSAGE, Refusal, with_refusal
+from volcano_py.jobs.refusal import LONGEST_MESSAGE, Refusal, refusal_of, with_refusal
 
 TARGET: Final = "restarting"
 """Key in `controlledResources` that says which parts of the job are being restarted: the next controller finishes a
 restart that was begun."""
+
+
+def standing_refusal(job: VolcanoJob) -> Refusal | None:
+    """Why the pods or the PodGroup that the job lacks cannot be created; None where they can, or it wants none."""
+    return refusal_of(job.status.state) if job.status.phase in ACTIVE else None
 
 
 def counted(

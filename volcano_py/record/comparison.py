@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from volcano_py.api.effects import Bind, Evict
+from volcano_py.api.objects import OwnerReference
 from volcano_py.api.report import Amounts, PendingJob, QueueReport
+from volcano_py.api.wording.owned import as_argument, called
 from volcano_py.record.entries import QueueFigures
 from volcano_py.record.replay import Cycle, Encoded
 
@@ -31,6 +34,13 @@ class Wait(msgspec.Struct, frozen=True):
     pod_group: str
     recorded: Fate
     other: Fate
+    owner: OwnerReference | None = None
+    """The controlling one."""
+
+    @property
+    def called(self) -> str:
+        """What people call the PodGroup."""
+        return called(self.pod_group, self.owner)
 
 
 class Eviction(msgspec.Struct, frozen=True):
@@ -63,6 +73,15 @@ class Compared(msgspec.Struct, frozen=True, rename="camel"):
     shares: tuple[Share, ...]
     unanswered: int = 0
 
+    def as_json(self) -> dict[str, Any]:
+        """The output of `volcano-py replay --with-scheduler-conf FILE --output json`; owners as `Kind/name`."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        for wait, written in zip(self.waits, found["waits"], strict=True):
+            del written["owner"]
+            if wait.owner is not None:
+                written["owner"] = as_argument(wait.owner)
+        return found
+
 
 class Comparison:
     """Pods count once, at the first cycle in which a side binds or evicts them.
@@ -76,11 +95,13 @@ class Comparison:
         self._recorded, self._other = _Side(), _Side()
         self._queues: dict[str, QueueFigures] = {}
         self._shares: dict[tuple[str, str], Share] = {}
+        self._owners: Mapping[str, OwnerReference] = {}
 
     def take(self, cycle: Cycle) -> None:
         """The next cycle."""
         self._cycles += 1
         self._unanswered += cycle.unanswered
+        self._owners = cycle.owners
         self._recorded.take(cycle.recorded, cycle.now)
         self._other.take(cycle.decided, cycle.now)
         self._queues |= cycle.ended.queues
@@ -109,7 +130,7 @@ class Comparison:
         """What differs so far."""
         recorded, other = self._recorded, self._other
         names = sorted({*recorded.groups(), *other.groups()})
-        fates = [Wait(name, recorded.fate(name), other.fate(name)) for name in names]
+        fates = [Wait(name, recorded.fate(name), other.fate(name), self._owners.get(name)) for name in names]
         return Compared(
             self._cycles,
             tuple(each for each in fates if not _is_alike(each)),

@@ -172,7 +172,9 @@ class _Story:
         yield from self._deleted_by(obj.metadata.created or self._now)
         before, self._group = self._group, obj
         if before is None:
-            text = f"queue {obj.spec.queue or 'default'}, minMember {obj.spec.min_member}"
+            owner = obj.metadata.controller
+            whose = f", for {owner.kind} {owner.name}" if owner is not None else ""
+            text = f"queue {obj.spec.queue or 'default'}, minMember {obj.spec.min_member}{whose}"
             yield Happening(obj.metadata.created or self._now, "created", text)
         phase = obj.status.phase
         if phase and (before is None or before.status.phase != phase):

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from volcano_py.api.effects import Effect
+from volcano_py.api.objects import OwnerReference, metadata_of
 from volcano_py.api.report import CycleReport
 from volcano_py.config import SchedulerConfiguration, parse_configuration
 from volcano_py.framework.registry import Registry
 from volcano_py.record.answers import RecordedExtender
-from volcano_py.record.entries import Answered, Began, Configured, Emitted, Ended, Entry, Failed, Header, Looked
+from volcano_py.record.entries import (
+    Answered,
+    Began,
+    Configured,
+    Emitted,
+    Ended,
+    Entry,
+    Failed,
+    Header,
+    Looked,
+    Upserted,
+)
 from volcano_py.record.segments import RecordError, read
 from volcano_py.scheduler import Scheduler
 from volcano_py.state.cluster_state import ClusterState
@@ -44,6 +56,9 @@ class Cycle(msgspec.Struct, frozen=True):
     """Whether cycles before it are missing."""
     unanswered: int = 0
     """Questions to an extender that have no answer in the record."""
+    owners: Mapping[str, OwnerReference] = {}
+    """PodGroup (namespace/name) → its controlling owner, of all that there have been; only with another
+    configuration."""
 
     @property
     def difference(self) -> Difference | None:
@@ -99,6 +114,7 @@ class Replaying:
         self._answers: list[Answered] = []
         """Of the cycle that has begun."""
         self._is_after_cut = False
+        self._owners: dict[str, OwnerReference] = {}
 
     def begin(self, header: Header) -> bool:
         """A segment begins. Whether it goes on from the one before, so that its first state is known."""
@@ -143,9 +159,16 @@ class Replaying:
             case _:
                 try:
                     entry.apply(self.state)
+                    self._note_owner(entry)
                 except (KeyError, msgspec.MsgspecError) as error:
                     raise RecordError(f"{where}: {error}; use the version of volcano-py that wrote it") from error
         return None
+
+    def _note_owner(self, entry: Entry) -> None:
+        if self._other is not None and isinstance(entry, Upserted) and entry.kind == "PodGroup":
+            metadata = metadata_of(entry.value())
+            if metadata.controller is not None:
+                self._owners[metadata.key] = metadata.controller
 
     def _begin(self, began: Began) -> None:
         """It is decided when it has ended: until then, answers and effects come."""
@@ -178,9 +201,17 @@ class Replaying:
         if report is None:
             return None
         decided = [(type(each).__name__, msgspec.json.encode(each)) for each in self._effects]
-        unanswered = 0 if self._extender is None else self._extender.missing
-        recorded = tuple(self._recorded)
-        return Cycle(ended.number, report.started, recorded, decided, report, ended, self._is_after_cut, unanswered)
+        return Cycle(
+            number=ended.number,
+            now=report.started,
+            recorded=tuple(self._recorded),
+            decided=decided,
+            report=report,
+            ended=ended,
+            is_after_cut=self._is_after_cut,
+            unanswered=0 if self._extender is None else self._extender.missing,
+            owners=self._owners,
+        )
 
 
 def _parsed(entry: Configured, registry: Registry, where: str) -> SchedulerConfiguration:

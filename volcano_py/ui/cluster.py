@@ -24,11 +24,12 @@ from volcano_py.cluster.kubernetes.watching.kinds import VOLCANO_JOB, ConfigMap,
 from volcano_py.config import default_configuration_text, parse_configuration
 from volcano_py.config.metrics import without_secrets
 from volcano_py.framework.registry import Registry
+from volcano_py.jobs.group import group_key
 from volcano_py.jobs.model import VolcanoJob
+from volcano_py.jobs.status import standing_refusal
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.ui.board.board import Seen
 from volcano_py.ui.board.evictions import MOST, EvictionEvent
-from volcano_py.ui.board.refused import group_of, is_refused
 
 T = TypeVar("T", bound=ApiObject)
 
@@ -116,7 +117,7 @@ class Cluster:
         self._state.delete(kind, obj)
         self._objects.get(kind, {}).pop(metadata_of(obj).key, None)
         if isinstance(obj, VolcanoJob):
-            self._refused.pop(group_of(obj), None)
+            self._refused.pop(group_key(obj), None)
         if kind == ConfigMap.__name__:
             self._configured(default_configuration_text(), BUILT_IN)
         self._changes()
@@ -131,9 +132,9 @@ class Cluster:
         else:
             self._objects.setdefault(kind, {})[metadata_of(obj).key] = obj
         if isinstance(obj, VolcanoJob):
-            self._refused.pop(group_of(obj), None)
-            if is_refused(obj):
-                self._refused[group_of(obj)] = obj
+            self._refused.pop(group_key(obj), None)
+            if standing_refusal(obj) is not None:
+                self._refused[group_key(obj)] = obj
 
     def _changes(self) -> None:
         self.number += 1

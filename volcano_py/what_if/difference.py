@@ -8,8 +8,10 @@ from typing import Any, Final
 
 import msgspec
 
+from volcano_py.api.objects import OwnerReference
 from volcano_py.api.report import Amounts, QueueReport
 from volcano_py.api.wording.amounts import numbers
+from volcano_py.api.wording.owned import as_argument, called
 from volcano_py.state.table.units import canonical
 from volcano_py.what_if.outcome import Outcome, Waiting
 
@@ -35,6 +37,13 @@ class Work(msgspec.Struct, frozen=True):
     placed: tuple[int, int]
     waiting: tuple[int, int]
     reasons: tuple[Waiting | None, Waiting | None]
+    owner: OwnerReference | None = None
+    """The controlling one of the PodGroup."""
+
+    @property
+    def called(self) -> str:
+        """What people call it."""
+        return called(self.name, self.owner)
 
     @property
     def starts(self) -> int:
@@ -58,7 +67,8 @@ class Work(msgspec.Struct, frozen=True):
             {"placed": placed, "waiting": waiting, **(msgspec.to_builtins(why) if why is not None else {})}
             for placed, waiting, why in zip(self.placed, self.waiting, self.reasons, strict=True)
         )
-        return {"podGroup": self.name, "before": before, "after": after}
+        owner = as_argument(self.owner)
+        return {"podGroup": self.name, **({"owner": owner} if owner else {}), "before": before, "after": after}
 
 
 class Eviction(msgspec.Struct, frozen=True):
@@ -141,6 +151,7 @@ def _work(before: Outcome, after: Outcome) -> list[Work]:
             placed=(len(before.placed.get(name, ())), len(after.placed.get(name, ()))),
             waiting=(len(before.waiting.get(name, ())), len(after.waiting.get(name, ()))),
             reasons=(before.reasons.get(name), after.reasons.get(name)),
+            owner=after.owners.get(name) or before.owners.get(name),
         )
         for name in names
     ]

@@ -8,7 +8,7 @@ import msgspec
 
 from volcano_py.api.effects import Evict
 from volcano_py.api.names import GROUP_NAME
-from volcano_py.api.objects import Pod
+from volcano_py.api.objects import OwnerReference, Pod, PodGroup
 from volcano_py.api.report import Amounts, QueueReport
 from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.simulation import Simulation
@@ -35,6 +35,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """Pod → its last eviction in the run."""
     groups: Mapping[str, str]
     """Evicted pod → its PodGroup."""
+    owners: Mapping[str, OwnerReference | None]
+    """PodGroup → its controlling owner."""
     queues: Mapping[str, QueueReport]
     idle: Amounts
     """Resource → what no pod has requested, of nodes that take pods."""
@@ -69,6 +71,9 @@ def outcome_of(simulation: Simulation, most_cycles: int) -> Outcome:
         reasons={group: pending.get(group) or _of_message(messages[group]) for group in waiting},
         evictions=evictions,
         groups={pod: effect.group.key if effect.group is not None else "" for pod, effect in evictions.items()},
+        owners={
+            group.metadata.key: group.metadata.controller for group in simulation.cluster.objects("PodGroup", PodGroup)
+        },
         queues=last.queues if last is not None else {},
         idle=_idle(simulation),
         cycles=len(simulation.reports),

@@ -22,6 +22,7 @@ _SHORT: Final[Mapping[str, tuple[str, ...]]] = {
     "ResourceQuota": ("quota",),
     "PodDisruptionBudget": ("pdb",),
     "Deployment": ("deploy",),
+    "CronJob": ("cj",),
     "ReplicaSet": ("rs",),
     "StatefulSet": ("sts",),
     "DaemonSet": ("ds",),
@@ -53,8 +54,10 @@ WORDS: Final[Mapping[str, str]] = _words()
 WORKLOADS: Final[Mapping[str, str]] = {
     **WORDS,
     **dict.fromkeys(_spellings("Deployment", ApiPath("apps/v1", "deployments")), "Deployment"),
+    **dict.fromkeys(_spellings("CronJob", ApiPath("batch/v1", "cronjobs")), "CronJob"),
+    **dict.fromkeys(("cronjob.batch.volcano.sh", "cronjobs.batch.volcano.sh", "cronvcjob", "cronvj"), "CronJob"),
 }
-"""The same, with Deployments: a capture has none, but their ReplicaSets and pods."""
+"""The same, with Deployments and CronJobs: a capture has none, but what they create."""
 
 
 class TargetError(ValueError):

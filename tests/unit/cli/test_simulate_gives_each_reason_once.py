@@ -1,7 +1,9 @@
-"""The table of PodGroups has a gang's reason in full; its pods show the code, and what else there is to say."""
+"""The table of PodGroups has a gang's reason in full; its pods show the code, and what else there is to say. PodGroups
+are named as people call them, and Jobs that get no pods have a row."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -24,11 +26,71 @@ items:
 """
 
 
-def test_a_sentence_of_the_podgroup_is_not_repeated_for_its_pods(tmp_path: Path) -> None:
-    (tmp_path / "all.yaml").write_text(MANIFESTS)
-    result = CliRunner(env={"COLUMNS": "400"}).invoke(simulate, ["--filename", str(tmp_path)])
+OWNED = """
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: "2", memory: 32Gi, pods: "110"}}}
+- &pod
+  apiVersion: v1
+  kind: Pod
+  metadata:
+    name: web-5d8f-x
+    ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-5d8f, uid: 0d3a, controller: true}]
+  spec: &spec {schedulerName: volcano, containers: [{name: main, image: pause, resources: {requests: {cpu: "1"}}}]}
+- {<<: *pod, metadata: {name: alone}}
+- &job
+  apiVersion: batch.volcano.sh/v1alpha1
+  kind: Job
+  metadata: {name: train}
+  spec: {minAvailable: 1, tasks: [{name: w, replicas: 1, template: {spec: *spec}}]}
+- {<<: *job, metadata: {name: invalid}, spec: {minAvailable: 3,
+    tasks: [{name: w, replicas: 1, template: {spec: *spec}}]}}
+- {<<: *job, metadata: {name: claims}, spec: {minAvailable: 1, volumes: [{mountPath: /data, volumeClaimName: absent}],
+    tasks: [{name: w, replicas: 1, template: {spec: *spec}}]}}
+- {<<: *job, metadata: {name: strange}, spec: {minAvailable: 1, schedulerName: another,
+    tasks: [{name: w, replicas: 1, template: {spec: *spec}}]}}
+"""
+
+
+def rows_of(manifests: str, path: Path) -> dict[str, str]:
+    """The first cell of each row → the row."""
+    (path / "all.yaml").write_text(manifests)
+    result = CliRunner(env={"COLUMNS": "400"}).invoke(simulate, ["--filename", str(path)])
     assert result.exit_code == 0, result.output
-    rows = {line.split("│")[1].strip(): line for line in result.output.splitlines() if line.startswith("│")}
+    return {line.split("│")[1].strip(): line for line in result.output.splitlines() if line.startswith("│")}
+
+
+def test_pod_groups_are_named_after_the_owners_that_people_know(tmp_path: Path) -> None:
+    rows = rows_of(OWNED, tmp_path)
+    assert {"default/web-5d8f (ReplicaSet)", "default/alone (Pod)", "default/train (Job)"} <= rows.keys()
+    assert not [name for name in rows if "podgroup-" in name or "volcanojob" in name]
+
+
+def test_jobs_that_get_no_pods_have_a_row_with_the_reason(tmp_path: Path) -> None:
+    rows = rows_of(OWNED, tmp_path)
+    phase, why = (cell.strip() for cell in rows["default/invalid (Job)"].split("│")[2:4])
+    assert (phase, why.partition(",")[0]) == (
+        "Pending",
+        "InvalidJob: spec.minAvailable: 3 is more than the replicas of all tasks",
+    )
+    assert "PVCError: PersistentVolumeClaim default/absent does not exist" in rows["default/claims (Job)"]
+    assert "OtherScheduler: schedulerName is another" in rows["default/strange (Job)"], "it has a PodGroup, too"
+
+
+def test_jobs_that_get_no_pods_are_in_the_json_output(tmp_path: Path) -> None:
+    (tmp_path / "all.yaml").write_text(OWNED)
+    result = CliRunner().invoke(simulate, ["--filename", str(tmp_path), "--output", "json"])
+    refused = json.loads(result.stdout)["refusedJobs"]
+    assert {name: (job["phase"], job["reason"]) for name, job in refused.items()} == {
+        "default/invalid": ("Pending", "InvalidJob"),
+        "default/claims": ("Pending", "PVCError"),
+        "default/strange": ("Pending", "OtherScheduler"),
+    }
+
+
+def test_a_sentence_of_the_podgroup_is_not_repeated_for_its_pods(tmp_path: Path) -> None:
+    rows = rows_of(MANIFESTS, tmp_path)
 
     assert "Insufficient cpu" in rows["default/pair"]
     for pod in ("default/pair-0", "default/pair-1"):

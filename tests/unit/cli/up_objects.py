@@ -36,11 +36,12 @@ def pod(name: str, *, group: str = "", node: str = "", phase: str = "Pending", c
 def pod_group(
     name: str, *, phase: str = "", why: str = "", created: str = "2026-01-01T00:00:00Z", **spec: Any
 ) -> PodGroup:
-    """A PodGroup of the namespace `ml`; `owner` is (kind, name)."""
+    """A PodGroup of the namespace `ml`; `owner` is (kind, name), or these and an API version."""
     metadata: dict[str, Any] = {"name": name, "namespace": "ml", "uid": name, "creationTimestamp": created}
     if owner := spec.pop("owner", None):
-        kind, owner_name = owner
-        metadata["ownerReferences"] = [{"kind": kind, "name": owner_name, "controller": True}]
+        kind, owner_name, *version = owner
+        reference = {"apiVersion": version[0]} if version else {}
+        metadata["ownerReferences"] = [{"kind": kind, "name": owner_name, "controller": True, **reference}]
     conditions = [{"type": "Unschedulable", "status": "True", "message": why}] if why else []
     status = {"phase": phase, "conditions": conditions}
     return msgspec.convert({"metadata": metadata, "spec": spec, "status": status}, PodGroup)

@@ -12,9 +12,11 @@ from volcano_py.api.go_values import format_duration
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.amounts import amounts, number
 from volcano_py.api.wording.summarize import counted, summarize
+from volcano_py.cli.explaining.naming import Explanation
 from volcano_py.cli.printing.one_line import plain
 from volcano_py.explain.history import moment
 from volcano_py.explain.model import (
+    CronJobExplanation,
     Domain,
     Entry,
     Forecast,
@@ -38,10 +40,12 @@ _NARROWEST: Final = 8  # the same for good
 _MOST_ENTRIES: Final = 20  # of a history, which must not hide what comes before it
 
 
-def drawn(explanation: WorkloadExplanation | QueueExplanation | NodeExplanation) -> Iterator[str]:
+def drawn(explanation: Explanation) -> Iterator[str]:
     """The lines of one explanation, without control characters."""
     if isinstance(explanation, WorkloadExplanation):
         lines = _workload(explanation)
+    elif isinstance(explanation, CronJobExplanation):
+        lines = _cron_job(explanation)
     elif isinstance(explanation, QueueExplanation):
         lines = _queue(explanation)
     else:
@@ -210,6 +214,41 @@ def _history(history: Sequence[Entry]) -> Iterator[str]:
         yield f"({counted(earlier, 'earlier line')} left out: --output json has all)"
     for each in history[-_MOST_ENTRIES:]:
         yield f"{each.at} {each.object}: {each.text}{f' (first at {each.since})' if each.since else ''}"
+
+
+def _cron_job(cron: CronJobExplanation) -> Iterator[str]:
+    yield f"{cron.name}: {_runs_next(cron)}"
+    if cron.problem:
+        yield from _wrapped(cron.problem)
+    elif cron.schedule:
+        zone = f", time zone {cron.time_zone}" if cron.time_zone else ""
+        last = f"; last run at {cron.last}" if cron.last else ""
+        yield from _wrapped(f"Schedule {cron.schedule}{zone}{last}")
+    if cron.concurrency:
+        yield from _wrapped(cron.concurrency)
+    for note in cron.notes:
+        yield from _wrapped(note)
+    if not (cron.jobs or cron.notes):
+        yield from _wrapped("none of its Jobs runs or waits")
+    for job in cron.jobs:
+        yield ""
+        yield from _workload(job)
+    if cron.more:
+        yield ""
+        more = f"{counted(len(cron.more), 'more Job')} not explained here: {summarize(list(cron.more), most=5)}"
+        yield from _wrapped(more)
+    if cron.unread:
+        yield from _part("Not read", cron.unread)
+
+
+def _runs_next(cron: CronJobExplanation) -> str:
+    if not cron.state:
+        return "when it runs next is not known"
+    if cron.problem:
+        return f"{cron.state}, no Jobs are created"
+    if cron.next:
+        return f"{cron.state}, next run in {format_duration(timedelta(seconds=cron.seconds))}, at {cron.next}"
+    return f"{cron.state}, no next run" + (": spec.suspend is true" if cron.state == "Suspended" else "")
 
 
 def _queue(queue: QueueExplanation) -> Iterator[str]:

@@ -31,6 +31,7 @@ Examples:
   volcano-py explain podgroup train               # the live cluster, read with your own rights
   volcano-py explain job/train -n research -o json
   volcano-py explain deployment/web               # its pods that name this scheduler
+  volcano-py explain cronjob nightly              # when it runs next, and its Jobs
   volcano-py explain queue team-a
   volcano-py explain node gpu-1 --from cluster.capture
   volcano-py explain podgroup train --record /var/lib/volcano-py/record
@@ -44,6 +45,7 @@ _NAMES: Final = {
     "job": all_of(names_of(BATCH_API, JOB_KIND), _OWN_JOBS),
     **{kind.lower(): names_of("apps/v1", kind) for kind in _APPS},
     "job.batch": _OWN_JOBS,
+    "cronjob": all_of(names_of(BATCH_API, "CronJob"), names_of("batch/v1", "CronJob")),
     "pod": names_of("v1", "Pod"),
     "queue": QUEUES,
     "node": names_of("v1", "Node", namespaced=False),
@@ -76,13 +78,17 @@ def explain(
 ) -> None:
     """Say why a workload waits and what would help, how a queue stands, or what a node still takes.
 
-    KIND is podgroup, job (Volcano's, or else Kubernetes'), deployment, statefulset, replicaset, daemonset, job.batch
-    (Kubernetes' alone), pod, queue or node, and may be written as kubectl has it: explain pg/train, explain deploy/web.
+    KIND is podgroup, job or cronjob (Volcano's, or else Kubernetes'), deployment, statefulset, replicaset, daemonset,
+    job.batch (Kubernetes' alone), pod, queue or node, and may be written as kubectl has it: explain pg/train, explain
+    deploy/web.
 
     The scheduler runs over a copy of the live cluster, or over a file (--from), until nothing changes.
     """
+    from volcano_py.api.objects import PodGroup
+    from volcano_py.api.wording.owned import called
     from volcano_py.capture.start import rules_of
     from volcano_py.cli.explaining.drawing import drawn
+    from volcano_py.cli.explaining.naming import as_called
     from volcano_py.daemon.garbage import collect_seldom
     from volcano_py.explain.target import ExplainError
     from volcano_py.explain.world import World
@@ -99,13 +105,18 @@ def explain(
     log_aside(only_errors=True)
     world = World(capture.items, configuration, registry, rules=rules_of(capture), live=capture.taken)
     try:
-        explanation = _explained(world, kind, name, capture, about, record)
+        if kind == "cronjob" and about is not None:
+            explanation = _of_cron_job(world, name, capture, about, source, record)
+        else:
+            explanation = _explained(world, kind, name, capture, about, record)
     except RecordError as error:
         raise click.ClickException(str(error)) from error
     except ExplainError as error:
         raise click.ClickException(_not_found(kind, name, str(error), capture)) from error
     if output == "table":
-        for line in drawn(explanation):
+        groups = (group.metadata for group in world.objects("PodGroup", PodGroup))
+        names = {group.key: called(group.key, group.controller) for group in groups}
+        for line in drawn(as_called(explanation, names)):
             click.echo(line)
     else:
         print_data(msgspec.to_builtins(explanation), output)
@@ -154,6 +165,38 @@ def _explained(
             so = f"the answer has only what the scheduler has written: {RIGHTS}"
             return msgspec.structs.replace(found, unread=in_short(unread, so))
     return msgspec.structs.replace(found, unread=tuple(map(str, unread)))
+
+
+def _of_cron_job(
+    world: World,
+    name: str,
+    capture: Capture,
+    about: tuple[str, tuple[CapturedEvent, ...], Unread | None],
+    source: Source,
+    record: Path | None,
+) -> Any:
+    from datetime import UTC, datetime
+
+    from volcano_py.capture.kinds import RIGHTS, essentials, in_short
+    from volcano_py.cli.explaining.cron_jobs import cron_of
+    from volcano_py.explain.history import no_story
+    from volcano_py.explain.of_cron_job import explain_cron_job
+    from volcano_py.explain.target import ExplainError
+
+    where, events, refused = about
+    cron, hidden = cron_of(source, where, name)
+    story = no_story if record is None else _story_in(record, capture.taken)
+    now = datetime.fromtimestamp(capture.taken, UTC)
+    unread = [each for each in (hidden, *capture.unread, refused) if each is not None]
+    decides = not essentials(unread)
+    try:
+        found = explain_cron_job(world, f"{where}/{name}", cron, now, events, story, decides=decides)
+    except ExplainError:
+        if hidden is not None:
+            click.echo(plain(str(hidden)), err=True)
+        raise
+    so = f"the answer has only what the scheduler has written: {RIGHTS}"
+    return msgspec.structs.replace(found, unread=tuple(map(str, unread)) if decides else in_short(unread, so))
 
 
 def _story_in(directory: Path, until: float) -> Callable[[str], Iterable[Entry]]:

@@ -12,14 +12,16 @@ _MOST_NAMES = 6
 
 
 def changes(before: Overview, after: Overview) -> Iterator[str]:
-    """Nodes that came and went, the new state of every queue and PodGroup that changed, and the pods that wait without
-    one.
+    """Nodes that came and went, the new state of every queue and PodGroup that changed, queues that do not exist though
+    PodGroups name them, and the pods that wait without a PodGroup.
     """
     yield from _nodes(before.nodes, after.nodes)
     queues = {queue.name: _queue(queue) for queue in before.queues}
     for queue in after.queues:
         if queues.get(queue.name) != (line := _queue(queue)):
             yield line
+    missing = {queue.name for queue in before.missing}
+    yield from (f"Queue {queue.name} does not exist" for queue in after.missing if queue.name not in missing)
     groups = {group.key: _group(group) for group in before.groups}
     for group in after.groups:
         if groups.pop(group.key, "") != (line := _group(group)):

@@ -10,13 +10,14 @@ from typing import Final
 
 from volcano_py.api.names import (
     DEFAULT_QUEUE,
-    GENERATED_GROUP_PREFIX,
     ROOT_QUEUE,
     UNSCHEDULABLE,
 )
 from volcano_py.api.objects import Node, Pod, PodGroup, Queue, ResourceList
 from volcano_py.api.quantity import QuantityError, Rounding, parse_quantity
+from volcano_py.api.reasons import Reason
 from volcano_py.api.requests import RequestError, pod_requests
+from volcano_py.api.wording.owned import telling_owner
 from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.operator.podgroups.generated_group import GroupRules, generated_key, is_ours, names_group, wants_group
 from volcano_py.state.table.units import whole_units
@@ -67,10 +68,20 @@ class QueueRow:
 
 
 @dataclass(frozen=True, slots=True)
+class MissingQueueRow:
+    """A queue that does not exist: how many PodGroups name it, and how many of their pods run."""
+
+    name: str
+    groups: int
+    running: int
+    pods: int
+
+
+@dataclass(frozen=True, slots=True)
 class GroupRow:
     """A PodGroup; `why` it waits, or some of its pods do.
 
-    `name` is namespace/name; for a generated group it is its owner's, and `owner` the owner's kind.
+    `name` is namespace/name; that of its owner, whose kind is `owner`, where it is known by that.
     """
 
     key: str
@@ -108,7 +119,8 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """An event about an object (Kind/name; of a generated PodGroup, its owner), seen `count` times until now."""
+    """An event about an object (Kind/name), seen `count` times until now. One about a PodGroup names the owner that
+    this is known by."""
 
     at: datetime
     warning: bool
@@ -123,6 +135,7 @@ class Overview:
     """One moment of the cluster; events oldest first."""
 
     queues: tuple[QueueRow, ...] = ()
+    missing: tuple[MissingQueueRow, ...] = ()
     groups: tuple[GroupRow, ...] = ()
     alone: tuple[LoneRow, ...] = ()
     nodes: tuple[NodeRow, ...] = ()
@@ -139,7 +152,7 @@ def overview(
     events: Iterable[EventRow],
 ) -> Overview:
     """The rows: queues as a tree, PodGroups by age, the rest by name."""
-    groups = list(groups)
+    groups, queues = list(groups), list(queues)
     sorted_pods = tuple(sorted(pods, key=lambda pod: pod.key))
     members: defaultdict[str, list[PodRow]] = defaultdict(list)
     for pod in sorted_pods:
@@ -148,6 +161,7 @@ def overview(
     rows = tuple(_group_row(group, members[group.metadata.key]) for group in by_age)
     return Overview(
         queues=tuple(_queue_rows(queues, rows)),
+        missing=tuple(_missing_rows({queue.metadata.name for queue in queues}, rows)),
         groups=rows,
         alone=tuple(_lone_rows(members, {group.metadata.key for group in groups})),
         nodes=tuple(_node_rows(nodes, sorted_pods)),
@@ -157,7 +171,7 @@ def overview(
 
 
 def _by_owner(events: Iterable[EventRow], groups: Iterable[GroupRow]) -> Iterator[EventRow]:
-    """An event about a generated PodGroup is shown as one about its owner."""
+    """An event about a PodGroup is shown as one about the owner that it is known by."""
     owners = {
         f"PodGroup/{group.key.rpartition('/')[2]}": f"{group.owner}/{group.name.rpartition('/')[2]}"
         for group in groups
@@ -188,7 +202,7 @@ def pod_row(pod: Pod) -> PodRow:
 
 def _group_row(group: PodGroup, pods: Sequence[PodRow]) -> GroupRow:
     metadata = group.metadata
-    owner = metadata.controller if metadata.name.startswith(GENERATED_GROUP_PREFIX) else None
+    owner = telling_owner(metadata.key, metadata.controller)
     phase = group.status.phase or "Pending"
     return GroupRow(
         key=metadata.key,
@@ -246,6 +260,18 @@ def _queue_rows(queues: Iterable[Queue], groups: Iterable[GroupRow]) -> Iterator
             running=running[name],
             pods=pods[name],
         )
+
+
+def _missing_rows(queues: Set[str], groups: Iterable[GroupRow]) -> Iterator[MissingQueueRow]:
+    """Queues that PodGroups name which run, or which wait for the queue: queues arrive by a watch of their own, and may
+    be late."""
+    named: defaultdict[str, list[GroupRow]] = defaultdict(list)
+    for group in groups if queues else ():
+        if group.queue not in queues and (group.running or group.why.startswith(Reason.QUEUE_NOT_FOUND)):
+            named[group.queue].append(group)
+    for name, of_queue in sorted(named.items()):
+        running, pods = sum(group.running for group in of_queue), sum(group.pods for group in of_queue)
+        yield MissingQueueRow(name, len(of_queue), running, pods)
 
 
 def _with_ancestors(name: str, queues: Mapping[str, Queue]) -> Iterator[str]:

@@ -13,7 +13,18 @@ from rich.text import Text
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording import explain
 from volcano_py.api.wording.amounts import amount, number
-from volcano_py.cli.live.overview import SETTLED_PHASES, EventRow, GroupRow, LoneRow, NodeRow, Overview, QueueRow, Units
+from volcano_py.api.wording.summarize import counted
+from volcano_py.cli.live.overview import (
+    SETTLED_PHASES,
+    EventRow,
+    GroupRow,
+    LoneRow,
+    MissingQueueRow,
+    NodeRow,
+    Overview,
+    QueueRow,
+    Units,
+)
 from volcano_py.cli.printing.one_line import plain
 
 _STATE_STYLES: Final = {"Open": "green", "Closing": "yellow", "Closed": "red", "Unknown": "red"}
@@ -27,6 +38,7 @@ _TIME_WIDTH: Final = 8
 _REASON_WIDTH: Final = 16
 _ABOUT_WIDTH: Final = 32  # characters; longer names of objects are cut
 _MOST_EVENTS: Final = 5
+_MISSING: Final = Text("does not exist", "red")
 _NOT_LOOKED_AT: Final = explain.message(Reason.NOT_YET_EVALUATED, explain.not_yet_evaluated())
 
 
@@ -42,11 +54,12 @@ class Section:
 
 def sections(seen: Overview, width: int) -> list[Section]:
     """Queues, PodGroups and why they wait, nodes and the latest events; none of them empty."""
+    queues: list[QueueRow | MissingQueueRow] = [*seen.queues, *seen.missing]
     waiting = [group for group in seen.groups if group.why or group.waiting]
     events = seen.events[-_MOST_EVENTS:]
     with_pods = width >= _PODS_SHOWN_FROM
     every = (
-        Section(len(seen.queues), lambda most: _queues(seen.queues, most), 4),
+        Section(len(queues), lambda most: _queues(queues, most), 4),
         Section(len(seen.groups), lambda most: _groups(seen.groups, most), 5),
         Section(len(waiting) + len(seen.alone), lambda most: _reasons([*waiting, *seen.alone], most), 2),
         Section(len(seen.nodes), lambda most: _nodes(seen.nodes, most, with_pods=with_pods), 3),
@@ -61,11 +74,15 @@ def resources_text(units: Units) -> str:
     return ", ".join(amount(name, units[name]) for name in order) or "-"
 
 
-def _queues(queues: Sequence[QueueRow], most: int) -> Table:
+def _queues(queues: Sequence[QueueRow | MissingQueueRow], most: int) -> Table:
     table = _table("Queues")
     for heading in ("Queue", "State", "Weight", "Pods", "Allocated", "Capability"):
         table.add_column(heading, justify="right" if heading in ("Weight", "Pods") else "left")
     for queue in queues[:most]:
+        if isinstance(queue, MissingQueueRow):
+            named_by = Text(f"{counted(queue.groups, 'PodGroup')} name{'s' * (queue.groups == 1)} it", "dim")
+            table.add_row(Text(queue.name), _MISSING.copy(), "-", _share(queue.running, queue.pods), "-", named_by)
+            continue
         table.add_row(
             Text("  " * queue.depth + queue.name),
             Text(queue.state or "-", _STATE_STYLES.get(queue.state, "")),

@@ -60,7 +60,7 @@ def print_comparison(found: Compared) -> None:
 
 
 def _wait(wait: Wait) -> tuple[str, ...]:
-    return wait.pod_group, _fate(wait.recorded), _fate(wait.other), wait.other.message or wait.recorded.message
+    return wait.called, _fate(wait.recorded), _fate(wait.other), wait.other.message or wait.recorded.message
 
 
 def _fate(fate: Fate) -> str:

@@ -193,8 +193,6 @@ def _as_json(cycle: Cycle) -> dict[str, Any]:
 
 
 def _compare(directory: Path, registry: Registry, other: SchedulerConfiguration, output: str) -> None:
-    import msgspec
-
     from volcano_py.cli.printing.output import print_data
     from volcano_py.cli.records.drawing import print_comparison
     from volcano_py.cli.records.unanswered import Unanswered
@@ -210,4 +208,4 @@ def _compare(directory: Path, registry: Registry, other: SchedulerConfiguration,
         print_comparison(comparison.found())
         unanswered.print()
     else:
-        print_data(msgspec.to_builtins(comparison.found()), output)
+        print_data(comparison.found().as_json(), output)

@@ -7,7 +7,7 @@ import json
 import msgspec
 
 from volcano_py.cli.reference import MARK
-from volcano_py.explain.model import NodeExplanation, QueueExplanation, WorkloadExplanation
+from volcano_py.explain.model import CronJobExplanation, NodeExplanation, QueueExplanation, WorkloadExplanation
 
 _INTRODUCTION = """\
 What `volcano-py explain ... --output json` prints, as JSON Schema. Amounts are whole units: cpu in millicores, memory
@@ -17,6 +17,7 @@ in bytes, pods and devices as counts. A field that has its default is left out."
 def explanations_page() -> str:
     kinds = {
         "PodGroup, Job and Pod": WorkloadExplanation,
+        "CronJob": CronJobExplanation,
         "Queue": QueueExplanation,
         "Node": NodeExplanation,
     }

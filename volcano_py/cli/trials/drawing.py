@@ -12,8 +12,13 @@ from volcano_py.what_if.outcome import Waiting
 
 def print_difference(found: Difference, cycles: int) -> None:
     """Only what differs; a sentence when nothing does."""
+    work = sorted(found.work, key=lambda each: each.called)
     tables = (
-        titled("Work", ("PodGroup", "Without", "With", "Why it waits"), [_row(work) for work in found.work]),
+        titled(
+            "Work",
+            ("PodGroup", "Without", "With", "Why it waits"),
+            [_row(each) for each in work],
+        ),
         titled("Evicted", ("Pod", "By", "Why"), [_evicted(each) for each in found.evictions]),
         titled("No longer evicted", ("Pod", "By", "Why"), [_evicted(each) for each in found.spared]),
         titled(
@@ -54,7 +59,7 @@ def _row(work: Work) -> tuple[str, ...]:
         _state(placed, waiting, why)
         for placed, waiting, why in zip(work.placed, work.waiting, work.reasons, strict=True)
     )
-    return work.name, without, with_, work.reasons[1].message if work.reasons[1] is not None else ""
+    return work.called, without, with_, work.reasons[1].message if work.reasons[1] is not None else ""
 
 
 def _state(placed: int, waiting: int, why: Waiting | None) -> str:

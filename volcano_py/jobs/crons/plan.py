@@ -202,6 +202,17 @@ def problem_of(cron: CronJob) -> str:
     return ""
 
 
+def next_run(cron: CronJob, now: datetime) -> datetime | None:
+    """The first time after `now` (aware) for which the schedule has a Job; None where there is none, or the CronJob is
+    suspended, being deleted, or cannot be used."""
+    if cron.spec.suspend or cron.metadata.deletion_timestamp is not None:
+        return None
+    try:
+        return _schedule(cron).next(now)
+    except ScheduleError:
+        return None
+
+
 def _schedule(cron: CronJob) -> Schedule:
     return parse_schedule(cron.spec.schedule, cron.spec.time_zone, cron.metadata.creation_timestamp or _LONG_AGO)
 

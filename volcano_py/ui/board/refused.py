@@ -8,20 +8,9 @@ from msgspec.structs import replace
 
 from volcano_py.api.names import DEFAULT_QUEUE
 from volcano_py.jobs.model import VolcanoJob
-from volcano_py.jobs.names import group_name
-from volcano_py.jobs.phases import ACTIVE
-from volcano_py.jobs.refusal import Refusal, refusal_of
+from volcano_py.jobs.refusal import Refusal
+from volcano_py.jobs.status import standing_refusal
 from volcano_py.ui.board.model import JobRow
-
-
-def group_of(job: VolcanoJob) -> str:
-    """namespace/name of its PodGroup, whether or not that exists."""
-    return f"{job.metadata.namespace}/{group_name(job.metadata.name, job.metadata.uid)}"
-
-
-def is_refused(job: VolcanoJob) -> bool:
-    """Whether the pods or the PodGroup that the job lacks cannot be created."""
-    return job.status.phase in ACTIVE and refusal_of(job.status.state) is not None
 
 
 def refused_rows(rows: Mapping[str, JobRow], refused: Mapping[str, VolcanoJob]) -> dict[str, JobRow]:
@@ -29,7 +18,7 @@ def refused_rows(rows: Mapping[str, JobRow], refused: Mapping[str, VolcanoJob]) 
     has the pods it needs, none is made."""
     found: dict[str, JobRow] = {}
     for key, job in refused.items():
-        refusal, row = refusal_of(job.status.state), rows.get(key)
+        refusal, row = standing_refusal(job), rows.get(key)
         if refusal is None:
             continue
         if row is None:

@@ -158,6 +158,44 @@ def test_what_does_not_exist_is_an_error(kind: str, manifests: Path) -> None:
     assert "nothing does not exist" in result.output
 
 
+OWNED = """
+---
+kind: Pod
+metadata:
+  name: web-5d9-a
+  ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-5d9, uid: 0d3a, controller: true}]
+spec:
+  schedulerName: volcano
+  nodeName: n1
+  activeDeadlineSeconds: 3600
+  containers: [{name: main, resources: {requests: {cpu: "6"}}}]
+status: {phase: Running, startTime: "2026-01-01T00:00:00Z"}
+---
+kind: Pod
+metadata: {name: first}
+spec: {schedulerName: volcano, containers: [{name: main, resources: {requests: {cpu: "4"}}}]}
+---
+kind: Pod
+metadata: {name: second}
+spec: {schedulerName: volcano, containers: [{name: main, resources: {requests: {cpu: "8"}}}]}
+"""
+
+
+def test_generated_pod_groups_are_named_after_their_owners(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(CLUSTER.partition("---")[0] + OWNED, encoding="utf-8")
+    printed = explained(path, "pod", "second").output
+    assert "  default/web-5d9 (ReplicaSet)  default" in printed, "who runs instead"
+    assert "ahead: default/first (Pod) (priority 0, 1 pod)" in printed
+    assert "gang default/second (Pod)" in printed
+    assert "podgroup-" not in printed
+    forecast = " ".join(explained(path, "pod", "first").output.split())
+    assert "when default/web-5d9 (ReplicaSet) ends" in forecast
+    on_node = explained(path, "node", "n1")
+    assert "\n  default/web-5d9 (ReplicaSet): 1 pod\n" in on_node.output
+    assert json.loads(explained(path, "node", "n1", "-o", "json").output)["pods"] == {"default/podgroup-0d3a": 1}
+
+
 def test_a_pod_of_another_scheduler_is_not_explained(manifests: Path) -> None:
     result = explained(manifests, "pod", "foreign")
     assert result.exit_code == 1

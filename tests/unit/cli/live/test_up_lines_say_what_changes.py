@@ -10,7 +10,7 @@ from rich.console import Console
 from tests.unit.cli.up_objects import GIB, NO_GROUP, WHY, group_row, lone_row, node_row, queue_row, waiting_row
 from volcano_py.cli.live.display import Lines, display
 from volcano_py.cli.live.lines import changes
-from volcano_py.cli.live.overview import Overview
+from volcano_py.cli.live.overview import MissingQueueRow, Overview
 from volcano_py.cli.live.screen import Head
 
 NOTHING = Overview()
@@ -38,6 +38,13 @@ def test_what_stays_the_same_is_not_reported_again() -> None:
         queues=(queue_row(allocated={"cpu": 1000}),), groups=(group_row(),), nodes=(node_row(used={"cpu": 1000}),)
     )
     assert list(changes(seen, more_used)) == []
+
+
+def test_a_queue_that_does_not_exist_is_reported_once_however_many_name_it() -> None:
+    one, two = (Overview(missing=(MissingQueueRow("typo", groups=groups, running=0, pods=1),)) for groups in (1, 2))
+    assert list(changes(NOTHING, one)) == ["Queue typo does not exist"]
+    assert list(changes(one, two)) == []
+    assert list(changes(two, NOTHING)) == []
 
 
 def test_only_what_changed_is_reported() -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.cli.up_objects import GIB, NO_GROUP, WHY, node, pod, pod_group, queue
 from volcano_py.api.objects import ApiObject
 from volcano_py.cli.live.mirror import EVENT, WATCHED, ClusterEvent, Mirror
-from volcano_py.cli.live.overview import GroupRow, LoneRow, Overview
+from volcano_py.cli.live.overview import GroupRow, LoneRow, MissingQueueRow, Overview
 
 
 def seen(*objects: ApiObject) -> Overview:
@@ -69,6 +69,11 @@ def test_a_pod_group_without_phase_or_queue_is_pending_in_the_default_queue() ->
 def test_a_generated_pod_group_is_known_by_its_owner() -> None:
     group = only_group(pod_group("podgroup-0d3", owner=("ReplicaSet", "web-5f")))
     assert (group.key, group.name, group.owner) == ("ml/podgroup-0d3", "ml/web-5f", "ReplicaSet")
+
+
+def test_the_pod_group_of_a_volcano_job_is_known_by_its_job() -> None:
+    group = only_group(pod_group("train-0d3", owner=("Job", "train", "batch.volcano.sh/v1alpha1")))
+    assert (group.key, group.name, group.owner) == ("ml/train-0d3", "ml/train", "Job")
 
 
 def test_a_pod_group_that_merely_has_an_owner_keeps_its_name() -> None:
@@ -160,6 +165,23 @@ def test_a_queue_counts_the_pods_of_the_queues_below_it_too() -> None:
         pod("b", group="train"),
     ).queues
     assert {row.name: (row.running, row.pods) for row in rows} == {"org": (1, 2), "dev": (1, 2)}
+
+
+def test_queues_that_do_not_exist_count_the_pod_groups_that_name_them() -> None:
+    why = "QueueNotFound: queue typo does not exist"
+    objects = [
+        queue("a"),
+        pod_group("one", queue="typo", why=why),
+        pod_group("two", queue="typo", why=why),
+        pod_group("left", queue="gone", phase="Running"),
+        pod("left-0", group="left", node="n", phase="Running"),
+        pod("left-1", group="left"),
+        pod_group("ended", queue="earlier", phase="Completed"),
+        pod_group("new", queue="perhaps-on-its-way"),
+        pod_group("fine", queue="a", why="NodesRefuse: no node fits"),
+    ]
+    assert seen(*objects).missing == (MissingQueueRow("gone", 1, 1, 2), MissingQueueRow("typo", 2, 0, 0))
+    assert seen(*objects[1:]).missing == (), "no queue has been read yet"
 
 
 def test_a_queue_shows_what_the_scheduler_has_written() -> None:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tests.unit.cli.up_objects import GIB, crowd, event_row, group_row, lone_row, node_row, queue_row, waiting_row
 from volcano_py.api.wording import explain
-from volcano_py.cli.live.overview import Overview
+from volcano_py.cli.live.overview import MissingQueueRow, Overview
 from volcano_py.cli.live.screen import Head, screen
 from volcano_py.cli.live.tables import resources_text, sections
 from volcano_py.cli.printing.one_line import plain
@@ -51,6 +51,16 @@ def test_queues_show_state_weight_pods_and_what_they_hold() -> None:
     assert "team-a Open 2 4/6 16 cpu, 64Gi memory, 8 nvidia.com/gpu no limit" in shown
     assert "team-b Closing 1 0/0 - 24.5 cpu" in shown
     assert "new - 1 0/0 - no limit" in shown
+
+
+def test_queues_that_do_not_exist_come_last() -> None:
+    missing = (
+        MissingQueueRow("gone", groups=2, running=3, pods=4),
+        MissingQueueRow("typo", groups=1, running=0, pods=1),
+    )
+    *_, gone, typo = table(Overview(queues=(queue_row(),), missing=missing)).splitlines()
+    assert gone == "gone does not exist - 3/4 - 2 PodGroups name it"
+    assert typo == "typo does not exist - 0/1 - 1 PodGroup names it"
 
 
 def test_pod_groups_show_phase_and_counts_and_the_reason_apart() -> None:

@@ -49,6 +49,39 @@ def test_what_starts_is_printed_and_the_status_says_that_something_changes(clust
     assert result.output.endswith("Pods: 2 newly placed\n")
 
 
+OWNED = """
+kind: Pod
+apiVersion: v1
+metadata:
+  name: web-5d8f-x
+  namespace: team
+  ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-5d8f, uid: 0d3a, controller: true}]
+spec: {schedulerName: volcano, containers: [{name: main, resources: {requests: {cpu: "2"}}}]}
+---
+kind: Pod
+apiVersion: v1
+metadata: {name: alone, namespace: team, uid: "17"}
+spec: {schedulerName: volcano, containers: [{name: main, resources: {requests: {cpu: "2"}}}]}
+"""
+
+
+def test_generated_pod_groups_are_named_after_their_owners(cluster: str, tmp_path: Path) -> None:
+    submitted = tmp_path / "pods.yaml"
+    submitted.write_text(OWNED, encoding="utf-8")
+    what_if = ("what-if", "--from", cluster, "--submit", str(submitted))
+
+    printed = run(*what_if).output
+    assert "│ team/alone (Pod)           │ -       │ 1 placed │" in printed
+    assert "│ team/web-5d8f (ReplicaSet) │ -       │ 1 placed │" in printed
+    assert "podgroup-" not in printed
+
+    work = json.loads(run(*what_if, "--output", "json").output)["work"]
+    assert [(each["podGroup"], each["owner"]) for each in work] == [
+        ("team/podgroup-0d3a", "ReplicaSet/web-5d8f"),
+        ("team/podgroup-17", "Pod/alone"),
+    ]
+
+
 def test_no_difference_is_a_sentence_and_status_0(cluster: str) -> None:
     result = run("what-if", "--from", cluster, "--set", "queue/research.spec.weight=1")
 

@@ -2,7 +2,7 @@
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { cluster, rows, tables } from "../parts/store.js";
-import { amounts, number, ordered, resourcesOf } from "../parts/amounts.js";
+import { amounts, counted, number, ordered, resourcesOf } from "../parts/amounts.js";
 import { legend, standing, standingText } from "../parts/bar.js";
 import { link, place, queueLink, set } from "../parts/places.js";
 import { list } from "../parts/list.js";
@@ -65,9 +65,56 @@ function borrowing(all) {
     ${all.reclaims ? nothing : html`<p>Nothing is taken back: the configuration has no action reclaim.</p>`}`;
 }
 
+/** Queue that does not exist → the jobs that name it; none where no queue but root, which is always there, can be seen.
+ *  A job that has just come may know a queue that is not in the table yet. */
+function missing() {
+  if (![...tables.queues.keys()].some((name) => name !== "root")) return new Map();
+  const named = rows("jobs", (job) => job.queue && !tables.queues.has(job.queue) && (job.reason === "QueueNotFound" || job.placed));
+  return Map.groupBy(named, (job) => job.queue);
+}
+
+/** What the jobs hold together. */
+function held(jobs) {
+  const sums = {};
+  for (const job of jobs) for (const [resource, value] of Object.entries(job.allocated ?? {})) sums[resource] = (sums[resource] ?? 0) + value;
+  return sums;
+}
+
+const jobsOf = (name, count, state) => (count ? html`<a href=${link(["jobs"], { queue: name, ...state })}>${count}</a>` : 0);
+
+function lost([name, jobs]) {
+  const waiting = jobs.filter((job) => job.reason).length;
+  return html`<tr>
+    <th scope="row"><a href=${queueLink(name)}>${name}</a></th>
+    <td class="number">${jobsOf(name, jobs.length - waiting)}</td>
+    <td class="number">${jobsOf(name, waiting, { state: "waits" })}</td>
+    <td>${amounts(held(jobs))}</td>
+  </tr>`;
+}
+
+function thatDoNotExist() {
+  const found = [...missing()].sort(([a], [b]) => a.localeCompare(b));
+  if (!found.length) return nothing;
+  return html`<section aria-labelledby="missing"><h2 id="missing">Queues that do not exist</h2>
+    <p>Jobs name these queues. Those that wait can start when their queue is created, or when they name another one.</p>
+    <div class="scroll" tabindex="0" role="region" aria-label="Queues that jobs name"><table>
+      <thead><tr><th scope="col">Queue</th><th scope="col" class="number">Jobs that run</th><th scope="col" class="number">Jobs that wait</th>
+        <th scope="col">Held</th></tr></thead>
+      <tbody>${found.slice(0, 200).map(lost)}</tbody></table></div></section>`;
+}
+
+function absent(name) {
+  const jobs = missing().get(name) ?? [];
+  return html`<p class="crumbs"><a href=${link(["queues"])}>Queues</a></p>
+    <h1>Queue ${name}</h1>
+    <p class="problem" role="alert">There is no queue ${name}.${jobs.length
+      ? html` ${jobsOf(name, counted(jobs.length, "job"))} ${jobs.length === 1 ? "names" : "name"} it.`
+      : nothing}</p>`;
+}
+
 function one(name) {
   const queue = tables.queues.get(name);
-  if (!queue) return html`<h1>Queue ${name}</h1><p class="problem" role="alert">There is no queue ${name}.</p>`;
+  if (!queue) return absent(name);
   const facts = [
     ["Holds", amounts(queue.allocated)],
     ["Asks for", amounts(queue.request)],
@@ -132,5 +179,6 @@ export function queues([name], query) {
       key: (queue) => queue.name,
       row: (queue) => row(queue, resource, all.allocatable[resource]),
     })}
+    ${thatDoNotExist()}
     <section aria-labelledby="loans"><h2 id="loans">Loans between queues</h2>${borrowing(all)}</section>`;
 }
