@@ -53,6 +53,9 @@ class Findings:
         self._conditions: dict[int, dict[str, Condition]] = {}
         self._keepers: set[int] = set()
         self._remarks: dict[str, str] = {}
+        self._bindings = 0
+        self._bindings_when_found: dict[int, int] = {}
+        """Job row → how often pods of any job had been bound when its latest entry in `_fit_errors` was made."""
         self.nodes_held: NodesHeld | None = None
         """Set as sessions open. The job's promise need not keep other jobs off these nodes, too: then pods that end in
         time, or fit alongside it, could not use them."""
@@ -140,6 +143,7 @@ class Findings:
 
     def misfit(self, job: Job, task_class: TaskClass, error: FitError) -> None:
         """No node took a class of the job's tasks."""
+        self._bindings_when_found[job.row] = self._bindings
         self._fit_errors.setdefault(job.row, {})[task_class.row] = error
 
     def put_aside(self, job: Job, rows: Rows) -> None:
@@ -168,6 +172,17 @@ class Findings:
             self._notes.pop(job.row, None)
             self._no_evictions.pop(job.row, None)
             self._unexplained.discard(job.row)
+
+    def bound(self, job: Job) -> None:
+        """Pods of the job are bound from now on."""
+        if self._bindings_when_found.get(job.row) == self._bindings:
+            self._bindings_when_found[job.row] += 1  # their places were known when its other pods were refused
+        self._bindings += 1
+
+    def is_outdated(self, job: int) -> bool:
+        """Whether pods of other jobs were bound after no node had taken pods of the job in this row: its message has
+        room that they took."""
+        return self._bindings_when_found.get(job, self._bindings) < self._bindings
 
     def set_condition(self, job: Job, condition: Condition) -> None:
         """The PodGroup gets this condition, in place of one of the same type that says something else. While text and

@@ -1,17 +1,20 @@
-"""Request another cycle when a placement may unblock a pod that was refused earlier in the same cycle.
+"""Request another cycle when a placement may unblock a pod that was refused earlier in the same cycle, or makes the
+message of such a pod untrue.
 
 Mostly a placement leaves less for others. But the placed pod may be one that a refused pod has affinity to, one that
 evens out a topology spread, or one that uses devices for which CPUs were kept free. It may also bring its queue above
 its share after victims were sought. No event of the cluster wakes the scheduler for these, nor for a place that was
-only promised.
+only promised, nor for messages: a gang that was told of room for all but one of its pods, which others have taken
+since, would say so until anything changes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from volcano_py.api.reasons import Reason
 from volcano_py.framework.eviction.candidates import RIPE_AFTER
 from volcano_py.framework.placement.class_state import reaches_of
 from volcano_py.framework.plugin import Reach
@@ -21,6 +24,9 @@ from volcano_py.state.task_class import TaskClass
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
+
+_TRUE_WITHIN: Final = 1.0
+"""Seconds after which messages are corrected. Where placements keep coming, other cycles come before that."""
 
 
 def requeue_if_unblocked(ssn: Session) -> None:
@@ -36,10 +42,21 @@ def requeue_if_unblocked(ssn: Session) -> None:
     is_unblocked = any(_moves(ssn, each) and len(ssn.placer.feasible(each)) for each in refused)
     if is_unblocked or _is_promised_what_is_free(ssn):
         ssn.wakeups.recheck_at(ssn.now + SOON)
+    if _is_any_message_untrue(ssn):
+        ssn.wakeups.recheck_at(ssn.now + _TRUE_WITHIN)
     is_any_waiting = bool(refused or ssn.findings.notes or ssn.findings.set_aside or _is_any_resting(ssn))
     sought = ssn.findings.bound_when_sought
     if is_any_waiting and sought is not None and bound > sought:
         ssn.wakeups.recheck_at(ssn.now + RIPE_AFTER)
+
+
+def _is_any_message_untrue(ssn: Session) -> bool:
+    """Whether a job that waits was told of room that pods of other jobs have taken since."""
+    findings = ssn.findings
+    return any(
+        findings.is_outdated(job) and any(error.refusal.reason is Reason.NODES_REFUSE for error in errors.values())
+        for job, errors in findings.fit_errors.items()
+    )
 
 
 def _is_any_resting(ssn: Session) -> bool:

@@ -146,3 +146,21 @@ def test_a_pod_bound_after_victims_were_sought_may_be_a_victim_in_the_next_cycle
     assert sorted(session.binds) == ["small-0"]
     requeue_if_unblocked(session.ssn)
     assert session.ssn.wakeups.next_recheck == session.ssn.now + 1.0
+
+
+@pytest.mark.parametrize(
+    ("waits", "other", "is_looked_at"),
+    [
+        pytest.param(gang("waits", pods=3, cpu="12", age=9), gang("other", cpu="12"), True, id="its places are taken"),
+        pytest.param(gang("waits", pods=3, cpu="12"), gang("other", cpu="12", age=9), False, id="placed before it"),
+        pytest.param(gang("waits", cpu="13", age=9), gang("other", cpu="12"), False, id="larger than any node"),
+        pytest.param(
+            gang("waits", pods=3, min_member=1, cpu="12", age=9), gang("other", cpu="13"), False, id="its own pods"
+        ),
+    ],
+)
+def test_a_gang_that_was_told_of_room_that_others_took_is_looked_at_again_within_a_second(
+    waits: Objects, other: Objects, *, is_looked_at: bool
+) -> None:
+    session = allocated(nodes("n1", "n2"), waits, other)
+    assert session.ssn.wakeups.next_recheck == (session.ssn.now + 1.0 if is_looked_at else 0.0)
