@@ -55,7 +55,7 @@ class Findings:
         self._remarks: dict[str, str] = {}
         self._bindings = 0
         self._bindings_when_found: dict[int, int] = {}
-        """Job row → how often pods of any job had been bound when its latest entry in `_fit_errors` was made."""
+        """Job row → how often pods of any job had been bound when its latest note or fit error was made."""
         self.nodes_held: NodesHeld | None = None
         """Set as sessions open. The job's promise need not keep other jobs off these nodes, too: then pods that end in
         time, or fit alongside it, could not use them."""
@@ -136,6 +136,7 @@ class Findings:
         known = self._notes.get(job.row)
         if known is None or refusal.reason.rank < known.reason.rank:
             self._notes[job.row] = refusal
+            self._bindings_when_found[job.row] = self._bindings
 
     def drop_note(self, job: Job) -> None:
         """The job was not skipped after all."""
@@ -176,12 +177,12 @@ class Findings:
     def bound(self, job: Job) -> None:
         """Pods of the job are bound from now on."""
         if self._bindings_when_found.get(job.row) == self._bindings:
-            self._bindings_when_found[job.row] += 1  # their places were known when its other pods were refused
+            self._bindings_when_found[job.row] += 1  # these places were known when its other pods were refused
         self._bindings += 1
 
     def is_outdated(self, job: int) -> bool:
-        """Whether pods of other jobs were bound after no node had taken pods of the job in this row: its message has
-        room that they took."""
+        """Whether pods of other jobs were bound after it was found why the job in this row waits: its message may have
+        room that they took, or amounts that they had been promised."""
         return self._bindings_when_found.get(job, self._bindings) < self._bindings
 
     def set_condition(self, job: Job, condition: Condition) -> None:

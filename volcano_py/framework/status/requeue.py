@@ -5,11 +5,12 @@ Mostly a placement leaves less for others. But the placed pod may be one that a 
 evens out a topology spread, or one that uses devices for which CPUs were kept free. It may also bring its queue above
 its share after victims were sought. No event of the cluster wakes the scheduler for these, nor for a place that was
 only promised, nor for messages: a gang that was told of room for all but one of its pods, which others have taken
-since, would say so until anything changes.
+since, would say so until anything changes, and so would a job that is not admitted of what is promised to others.
 """
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -25,6 +26,8 @@ from volcano_py.state.task_class import TaskClass
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
+_WITH_AMOUNTS: Final = frozenset({Reason.NODES_REFUSE, Reason.CLUSTER_OVERCOMMITTED, Reason.OVER_CAPABILITY})
+"""Reasons whose messages say what others hold, or leave."""
 _TRUE_WITHIN: Final = 1.0
 """Seconds after which messages are corrected. Where placements keep coming, other cycles come before that."""
 
@@ -51,11 +54,14 @@ def requeue_if_unblocked(ssn: Session) -> None:
 
 
 def _is_any_message_untrue(ssn: Session) -> bool:
-    """Whether a job that waits was told of room that pods of other jobs have taken since."""
+    """Whether a job that waits was told of room that pods of other jobs have taken since, or of amounts promised to
+    them that they hold by now."""
     findings = ssn.findings
+    refused = {job: [each.refusal for each in errors.values()] for job, errors in findings.fit_errors.items()}
+    noted = {job: [note] for job, note in findings.notes.items()}
     return any(
-        findings.is_outdated(job) and any(error.refusal.reason is Reason.NODES_REFUSE for error in errors.values())
-        for job, errors in findings.fit_errors.items()
+        findings.is_outdated(job) and any(each.reason in _WITH_AMOUNTS for each in refusals)
+        for job, refusals in chain(refused.items(), noted.items())
     )
 
 

@@ -25,6 +25,7 @@ from volcano_py.plugins.capacity import Capacity
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.predicates import Predicates
 from volcano_py.plugins.priority import Priority
+from volcano_py.plugins.proportion import Proportion
 
 GPU = "nvidia.com/gpu"
 KEEPS_8_CPU = {
@@ -164,3 +165,15 @@ def test_a_gang_that_was_told_of_room_that_others_took_is_looked_at_again_within
 ) -> None:
     session = allocated(nodes("n1", "n2"), waits, other)
     assert session.ssn.wakeups.next_recheck == (session.ssn.now + 1.0 if is_looked_at else 0.0)
+
+
+def test_a_job_that_was_told_what_is_promised_to_others_is_looked_at_again_once_they_hold_it() -> None:
+    """Pods of the other job come after its admission, and enqueue has its turn before they are bound."""
+    waits = gang("waits", pods=2, cpu="10", min_resources={"cpu": "20"}, group_phase="Pending")
+    admitted = gang("admitted", cpu="8", min_resources={"cpu": "8"}, age=9)
+    cycles = Cycles(nodes("n1", "n2"), waits, admitted, plugins=(Gang, Predicates, Proportion))
+    report = cycles.run()
+    assert cycles.binds == {"admitted-0": "n1"}
+    (waiting,) = report.pending
+    assert "0 cpu allocated + 8 promised + 20 asked > 24" in waiting.message
+    assert report.recheck_at == report.started + 1.0
