@@ -45,7 +45,6 @@ class Findings:
         self._claim_bindings: dict[int, ClaimBindings] = {}
         self._device_bindings: dict[int, tuple[DeviceBinding, ...]] = {}
         self._annotations: dict[int, Mapping[str, str]] = {}
-        self._bound_when_sought: int | None = None
         self._no_evictions: dict[int, str] = {}
         self._unexplained: set[int] = set()
         self._having_victims: set[int] = set()
@@ -53,9 +52,6 @@ class Findings:
         self._conditions: dict[int, dict[str, Condition]] = {}
         self._keepers: set[int] = set()
         self._remarks: dict[str, str] = {}
-        self._bindings = 0
-        self._bindings_when_found: dict[int, int] = {}
-        """Job row → how often pods of any job had been bound when its latest note or fit error was made."""
         self.nodes_held: NodesHeld | None = None
         """Set as sessions open. The job's promise need not keep other jobs off these nodes, too: then pods that end in
         time, or fit alongside it, could not use them."""
@@ -111,11 +107,6 @@ class Findings:
         return self._unexplained
 
     @property
-    def bound_when_sought(self) -> int | None:
-        """How many tasks had been bound when victims were last searched for; None when they were not."""
-        return self._bound_when_sought
-
-    @property
     def conditions(self) -> Mapping[int, Mapping[str, Condition]]:
         """Job row → conditions that plugins give its PodGroup, by type."""
         return self._conditions
@@ -136,7 +127,6 @@ class Findings:
         known = self._notes.get(job.row)
         if known is None or refusal.reason.rank < known.reason.rank:
             self._notes[job.row] = refusal
-            self._bindings_when_found[job.row] = self._bindings
 
     def drop_note(self, job: Job) -> None:
         """The job was not skipped after all."""
@@ -144,7 +134,6 @@ class Findings:
 
     def misfit(self, job: Job, task_class: TaskClass, error: FitError) -> None:
         """No node took a class of the job's tasks."""
-        self._bindings_when_found[job.row] = self._bindings
         self._fit_errors.setdefault(job.row, {})[task_class.row] = error
 
     def put_aside(self, job: Job, rows: Rows) -> None:
@@ -173,17 +162,6 @@ class Findings:
             self._notes.pop(job.row, None)
             self._no_evictions.pop(job.row, None)
             self._unexplained.discard(job.row)
-
-    def bound(self, job: Job) -> None:
-        """Pods of the job are bound from now on."""
-        if self._bindings_when_found.get(job.row) == self._bindings:
-            self._bindings_when_found[job.row] += 1  # these places were known when its other pods were refused
-        self._bindings += 1
-
-    def is_outdated(self, job: int) -> bool:
-        """Whether pods of other jobs were bound after it was found why the job in this row waits: its message may have
-        room that they took, or amounts that they had been promised."""
-        return self._bindings_when_found.get(job, self._bindings) < self._bindings
 
     def set_condition(self, job: Job, condition: Condition) -> None:
         """The PodGroup gets this condition, in place of one of the same type that says something else. While text and
@@ -251,7 +229,3 @@ class Findings:
     def drop_annotations(self, row: int) -> None:
         """The task has no place any more."""
         self._annotations.pop(row, None)
-
-    def victims_sought(self, bound: int) -> None:
-        """Victims are searched for when this many tasks have been bound."""
-        self._bound_when_sought = bound

@@ -174,7 +174,6 @@ class Statement:
     def _binds(self, job: Job, placements: Sequence[Placement]) -> list[Effect]:
         """The allocated tasks of a job are bound from now on. All at once: tasks that are all different were placed one
         by one."""
-        self._findings.bound(job)
         rows, nodes = placements[0].rows, placements[0].nodes
         if len(placements) > 1:
             rows = np.concatenate([each.rows for each in placements])

@@ -50,6 +50,4 @@ class Series:
         self._cluster.ledger.move(rows, TaskStatus.BINDING, nodes)
         self._placer.touch(nodes)
         self._moves.count_pods(placements[0].task_class, rows)
-        for job in {each.job.row: each.job for each in placements}.values():
-            self._findings.bound(job)
         self._emit(bindings(self._cluster, self._findings, [each.job for each in placements], rows, nodes))

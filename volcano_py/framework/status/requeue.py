@@ -1,21 +1,20 @@
 """Request another cycle when a placement may unblock a pod that was refused earlier in the same cycle, or makes the
-message of such a pod untrue.
+message of a job untrue.
 
 Mostly a placement leaves less for others. But the placed pod may be one that a refused pod has affinity to, one that
 evens out a topology spread, or one that uses devices for which CPUs were kept free. It may also bring its queue above
 its share after victims were sought. No event of the cluster wakes the scheduler for these, nor for a place that was
-only promised, nor for messages: a gang that was told of room for all but one of its pods, which others have taken
-since, would say so until anything changes, and so would a job that is not admitted of what is promised to others.
+only promised. Nor does one for messages: a gang that was told of room for all but one of its pods would say so until
+anything changes, after others have taken that room in the same cycle, and a job that is not admitted would say that
+others are promised what they hold by now.
 """
 
 from __future__ import annotations
 
-from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from volcano_py.api.reasons import Reason
 from volcano_py.framework.eviction.candidates import RIPE_AFTER
 from volcano_py.framework.placement.class_state import reaches_of
 from volcano_py.framework.plugin import Reach
@@ -26,11 +25,6 @@ from volcano_py.state.task_class import TaskClass
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
-_WITH_AMOUNTS: Final = frozenset({Reason.NODES_REFUSE, Reason.CLUSTER_OVERCOMMITTED, Reason.OVER_CAPABILITY})
-"""Reasons whose messages say what others hold, or leave."""
-_TRUE_WITHIN: Final = 1.0
-"""Seconds after which messages are corrected. Where placements keep coming, other cycles come before that."""
-
 
 def requeue_if_unblocked(ssn: Session) -> None:
     """Request another cycle when some node now takes a refused pod, or may take it after evictions.
@@ -38,31 +32,15 @@ def requeue_if_unblocked(ssn: Session) -> None:
     Only after bindings, so that every further cycle has made progress. Room that gangs gave back unblocks nothing: it
     was free when the refused pods were tried.
     """
-    bound = ssn.bound()
-    if not bound:
+    if not ssn.bound():
         return
     refused = _refused_classes(ssn)
     is_unblocked = any(_moves(ssn, each) and len(ssn.placer.feasible(each)) for each in refused)
     if is_unblocked or _is_promised_what_is_free(ssn):
         ssn.wakeups.recheck_at(ssn.now + SOON)
-    if _is_any_message_untrue(ssn):
-        ssn.wakeups.recheck_at(ssn.now + _TRUE_WITHIN)
     is_any_waiting = bool(refused or ssn.findings.notes or ssn.findings.set_aside or _is_any_resting(ssn))
-    sought = ssn.findings.bound_when_sought
-    if is_any_waiting and sought is not None and bound > sought:
+    if is_any_waiting:  # where placements keep coming, another cycle comes before that
         ssn.wakeups.recheck_at(ssn.now + RIPE_AFTER)
-
-
-def _is_any_message_untrue(ssn: Session) -> bool:
-    """Whether a job that waits was told of room that pods of other jobs have taken since, or of amounts promised to
-    them that they hold by now."""
-    findings = ssn.findings
-    refused = {job: [each.refusal for each in errors.values()] for job, errors in findings.fit_errors.items()}
-    noted = {job: [note] for job, note in findings.notes.items()}
-    return any(
-        findings.is_outdated(job) and any(each.reason in _WITH_AMOUNTS for each in refusals)
-        for job, refusals in chain(refused.items(), noted.items())
-    )
 
 
 def _is_any_resting(ssn: Session) -> bool:

@@ -149,22 +149,16 @@ def test_a_pod_bound_after_victims_were_sought_may_be_a_victim_in_the_next_cycle
     assert session.ssn.wakeups.next_recheck == session.ssn.now + 1.0
 
 
-@pytest.mark.parametrize(
-    ("waits", "other", "is_looked_at"),
-    [
-        pytest.param(gang("waits", pods=3, cpu="12", age=9), gang("other", cpu="12"), True, id="its places are taken"),
-        pytest.param(gang("waits", pods=3, cpu="12"), gang("other", cpu="12", age=9), False, id="placed before it"),
-        pytest.param(gang("waits", cpu="13", age=9), gang("other", cpu="12"), False, id="larger than any node"),
-        pytest.param(
-            gang("waits", pods=3, min_member=1, cpu="12", age=9), gang("other", cpu="13"), False, id="its own pods"
-        ),
-    ],
-)
-def test_a_gang_that_was_told_of_room_that_others_took_is_looked_at_again_within_a_second(
-    waits: Objects, other: Objects, *, is_looked_at: bool
-) -> None:
+@pytest.mark.parametrize("waits_first", [True, False])
+def test_a_gang_that_was_told_of_room_that_others_took_is_looked_at_again_within_a_second(*, waits_first: bool) -> None:
+    waits, other = gang("waits", pods=3, cpu="12", age=9 * waits_first), gang("other", cpu="12", age=5)
     session = allocated(nodes("n1", "n2"), waits, other)
-    assert session.ssn.wakeups.next_recheck == (session.ssn.now + 1.0 if is_looked_at else 0.0)
+    assert (list(session.binds), session.ssn.wakeups.next_recheck) == (["other-0"], session.ssn.now + 1.0)
+
+
+def test_after_a_placement_that_leaves_nothing_waiting_no_other_cycle_follows() -> None:
+    session = allocated(nodes("n1", "n2"), gang("done", cpu="12"))
+    assert (list(session.binds), session.ssn.wakeups.next_recheck) == (["done-0"], 0.0)
 
 
 def test_a_job_that_was_told_what_is_promised_to_others_is_looked_at_again_once_they_hold_it() -> None:
