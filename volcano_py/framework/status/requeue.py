@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from volcano_py.api.reasons import Reason
 from volcano_py.framework.eviction.candidates import RIPE_AFTER
 from volcano_py.framework.placement.class_state import reaches_of
 from volcano_py.framework.plugin import Reach
@@ -38,19 +39,28 @@ def requeue_if_unblocked(ssn: Session) -> None:
     is_unblocked = any(_moves(ssn, each) and len(ssn.placer.feasible(each)) for each in refused)
     if is_unblocked or _is_promised_what_is_free(ssn):
         ssn.wakeups.recheck_at(ssn.now + SOON)
-    is_any_waiting = bool(refused or ssn.findings.notes or ssn.findings.set_aside or _is_any_resting(ssn))
+    is_any_waiting = bool(refused or _is_any_skipped(ssn) or _is_any_resting(ssn))
     if is_any_waiting:  # where placements keep coming, another cycle comes before that
         ssn.wakeups.recheck_at(ssn.now + RIPE_AFTER)
+
+
+def _is_any_skipped(ssn: Session) -> bool:
+    """Whether a job had no turn, or was skipped in it; not for pods that it lacks, to which placements make no
+    difference."""
+    notes = ssn.findings.notes
+    lacking = {row for row, note in notes.items() if note.reason is Reason.NOT_ENOUGH_TASKS}
+    return not lacking.issuperset((*notes, *ssn.findings.set_aside))
 
 
 def _is_any_resting(ssn: Session) -> bool:
     """Whether a job rests that would have been noted as waiting if it had been looked at: pods that are gated, or no
     pods as they should be, are not."""
-    if any(job.is_skipped or not job.is_admitted for job in ssn.resting.values()):
+    resting = {row: job for row, job in ssn.resting.items() if job.reported.reason is not Reason.NOT_ENOUGH_TASKS}
+    if any(job.is_skipped or not job.is_admitted for job in resting.values()):
         return True
     tasks = ssn.ledger.tasks
     waiting = (tasks.status == TaskStatus.PENDING) & ~tasks.gated & ~ssn.hopeless_classes[tasks.task_class]
-    return bool(np.isin(tasks.job[waiting], list(ssn.resting)).any())
+    return bool(np.isin(tasks.job[waiting], list(resting)).any())
 
 
 def _refused_classes(ssn: Session) -> list[TaskClass]:
