@@ -55,11 +55,12 @@ def nodes(world: World, target: Target) -> Nodes | None:
             )
             for row in order.tolist()
         ),
-        domains=_domains(world, target),
+        domains=domains_of(world, target),
     )
 
 
-def _domains(world: World, target: Target) -> tuple[Domain, ...]:
+def domains_of(world: World, target: Target) -> tuple[Domain, ...]:
+    """Of a workload that is kept together in the network, the best domain of each tier, the narrowest first."""
     ssn, job = world.session, world.jobs.get(target.group)
     limit = None if job is None else ssn.topology.limit(job)
     if job is None or limit is None:

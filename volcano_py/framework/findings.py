@@ -45,7 +45,6 @@ class Findings:
         self._claim_bindings: dict[int, ClaimBindings] = {}
         self._device_bindings: dict[int, tuple[DeviceBinding, ...]] = {}
         self._annotations: dict[int, Mapping[str, str]] = {}
-        self._bound_when_sought: int | None = None
         self._no_evictions: dict[int, str] = {}
         self._unexplained: set[int] = set()
         self._having_victims: set[int] = set()
@@ -106,11 +105,6 @@ class Findings:
     def unexplained(self) -> Set[int]:
         """Rows of jobs for which nothing was evicted, while it was not worked out why: there were too many."""
         return self._unexplained
-
-    @property
-    def bound_when_sought(self) -> int | None:
-        """How many tasks had been bound when victims were last searched for; None when they were not."""
-        return self._bound_when_sought
 
     @property
     def conditions(self) -> Mapping[int, Mapping[str, Condition]]:
@@ -235,7 +229,3 @@ class Findings:
     def drop_annotations(self, row: int) -> None:
         """The task has no place any more."""
         self._annotations.pop(row, None)
-
-    def victims_sought(self, bound: int) -> None:
-        """Victims are searched for when this many tasks have been bound."""
-        self._bound_when_sought = bound

@@ -38,6 +38,23 @@ def test_each_tier_has_its_best_domain_and_whether_it_may_be_used() -> None:
     )
 
 
+def test_the_narrowest_tier_that_has_room_is_a_remedy() -> None:
+    nodes = "".join(node(name) for name in ("n1", "n2", "n3", "n4"))
+    racks = rack("r1", "n1", "n2") + rack("r2", "n3", "n4")
+    limit = "networkTopology: {mode: hard, highestTierAllowed: 1}"
+    found = explained(nodes + racks + gang(3, "5", group=limit), CONF)
+    assert {each.kind: each.text for each in found.remedies}["wider-domain"] == (
+        "let PodGroup default/train spread wider: networkTopology.highestTierAllowed 2 (the whole cluster)"
+    )
+
+
+def test_a_wider_tier_without_room_is_none() -> None:
+    nodes = "".join(node(name) for name in ("n1", "n2"))
+    limit = "networkTopology: {mode: hard, highestTierAllowed: 1}"
+    found = explained(nodes + rack("r1", "n1") + rack("r2", "n2") + gang(3, "5", group=limit), CONF)
+    assert "wider-domain" not in {each.kind for each in found.remedies}
+
+
 def test_a_workload_that_does_not_ask_for_it_has_no_domains() -> None:
     found = explained(node() + rack("r1", "n1") + gang(1, "9"), CONF)
     assert found.nodes is not None

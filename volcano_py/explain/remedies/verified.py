@@ -9,6 +9,7 @@ from volcano_py.explain.remedies.of_cluster import cordoned_nodes, higher_priori
 from volcano_py.explain.remedies.of_gang import fewer_pods, lower_minimum, missing_pods, smaller_pods
 from volcano_py.explain.remedies.of_jobs import jobs_that_end
 from volcano_py.explain.remedies.of_missing import missing_claims, missing_classes, missing_group
+from volcano_py.explain.remedies.of_network import wider_domain
 from volcano_py.explain.remedies.of_queue import larger_quotas, other_queues
 from volcano_py.explain.remedies.of_terms import other_terms
 from volcano_py.explain.remedies.of_volcano_jobs import minimum_within_replicas, smaller_templates
@@ -20,6 +21,7 @@ _SORTS: Final = (
     missing_claims,
     missing_classes,
     other_terms,
+    wider_domain,
     missing_pods,
     lower_minimum,
     fewer_pods,

@@ -9,10 +9,12 @@ from volcano_py.api.annotations.known import unreadable_of_pod
 from volcano_py.api.annotations.of_groups import ignored_of_pod_group
 from volcano_py.api.objects import Node
 from volcano_py.api.reasons import Reason
+from volcano_py.api.volumes import SELECTED_NODE, PersistentVolumeClaim
 from volcano_py.api.wording.summarize import counted, plural, summarize
-from volcano_py.explain.target import Target, inherited_from, job_of, queues_above
+from volcano_py.explain.target import Target, as_captured, inherited_from, job_of, queues_above
 from volcano_py.explain.world import World
 from volcano_py.operator.podgroups.misplaced_keys import Marked, misplaced
+from volcano_py.state.volumes.needs import claims_of
 
 _NOT_READY: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 _NO_REPLICAS: Final = "all tasks of the Job have 0 replicas: raise replicas of a task for it to have pods"
@@ -44,7 +46,29 @@ def hints(world: World, target: Target, *, waits: bool) -> tuple[str, ...]:
     """What its user may not expect."""
     missing_queue = () if waits else _missing_queue(world, target)
     no_replicas = (_NO_REPLICAS,) if is_without_replicas(world, target) else ()
-    return (*no_replicas, *missing_queue, *_misplaced(world, target), *_not_asked(world))
+    to_come = _volumes_to_come(world, target)
+    return (*no_replicas, *missing_queue, *to_come, *_misplaced(world, target), *_not_asked(world))
+
+
+def _volumes_to_come(world: World, target: Target) -> Iterator[str]:
+    """The claims for whose volumes its pods are not bound yet: nothing else says that, as these pods have their places.
+    In the copy, every provisioner has done its work."""
+    pods: dict[str, list[str]] = {}
+    for pod in as_captured(world, target):
+        for key in () if pod.spec.node_name else claims_of(pod):
+            pods.setdefault(key, []).append(pod.metadata.name)
+    claims = world.captured("PersistentVolumeClaim", PersistentVolumeClaim) if pods else ()
+    waiting = [each for each in claims if each.metadata.key in pods and not each.is_bound]
+    ordered = [each for each in waiting if each.metadata.annotations.get(SELECTED_NODE)]
+    for claim in ordered[:_MOST_VALUES]:
+        names, node = pods[claim.metadata.key], claim.metadata.annotations[SELECTED_NODE]
+        yield (
+            f"{plural('pod', len(names))} {summarize(names)}: bound once claim {claim.metadata.key} of StorageClass "
+            f"{claim.class_name} has its volume, which is to be created for node {node}. If that takes long, look at "
+            f"kubectl describe pvc {claim.metadata.name} and at the provisioner"
+        )
+    if (more := len(ordered) - _MOST_VALUES) > 0:
+        yield f"{counted(more, 'more claim')} without {'its volume' if more == 1 else 'their volumes'}"
 
 
 def _not_asked(world: World) -> tuple[str, ...]:

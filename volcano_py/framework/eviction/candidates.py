@@ -40,7 +40,6 @@ class Candidates:
 
     def __init__(self, ssn: Session, rules: UnitRules) -> None:
         self._ssn = ssn
-        ssn.findings.victims_sought(ssn.bound())
         tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
         has_queue = np.zeros(jobs.size, dtype=np.bool_)
         has_queue[ssn.job_rows()] = True

@@ -1,9 +1,12 @@
-"""Request another cycle when a placement may unblock a pod that was refused earlier in the same cycle.
+"""Request another cycle when a placement may unblock a pod that was refused earlier in the same cycle, or makes the
+message of a job untrue.
 
 Mostly a placement leaves less for others. But the placed pod may be one that a refused pod has affinity to, one that
 evens out a topology spread, or one that uses devices for which CPUs were kept free. It may also bring its queue above
 its share after victims were sought. No event of the cluster wakes the scheduler for these, nor for a place that was
-only promised.
+only promised. Nor does one for messages: a gang that was told of room for all but one of its pods would say so until
+anything changes, after others have taken that room in the same cycle, and a job that is not admitted would say that
+others are promised what they hold by now.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from volcano_py.api.reasons import Reason
 from volcano_py.framework.eviction.candidates import RIPE_AFTER
 from volcano_py.framework.placement.class_state import reaches_of
 from volcano_py.framework.plugin import Reach
@@ -29,27 +33,34 @@ def requeue_if_unblocked(ssn: Session) -> None:
     Only after bindings, so that every further cycle has made progress. Room that gangs gave back unblocks nothing: it
     was free when the refused pods were tried.
     """
-    bound = ssn.bound()
-    if not bound:
+    if not ssn.bound():
         return
     refused = _refused_classes(ssn)
     is_unblocked = any(_moves(ssn, each) and len(ssn.placer.feasible(each)) for each in refused)
     if is_unblocked or _is_promised_what_is_free(ssn):
         ssn.wakeups.recheck_at(ssn.now + SOON)
-    is_any_waiting = bool(refused or ssn.findings.notes or ssn.findings.set_aside or _is_any_resting(ssn))
-    sought = ssn.findings.bound_when_sought
-    if is_any_waiting and sought is not None and bound > sought:
+    is_any_waiting = bool(refused or _is_any_skipped(ssn) or _is_any_resting(ssn))
+    if is_any_waiting:  # where placements keep coming, another cycle comes before that
         ssn.wakeups.recheck_at(ssn.now + RIPE_AFTER)
+
+
+def _is_any_skipped(ssn: Session) -> bool:
+    """Whether a job had no turn, or was skipped in it; not for pods that it lacks, to which placements make no
+    difference."""
+    notes = ssn.findings.notes
+    lacking = {row for row, note in notes.items() if note.reason is Reason.NOT_ENOUGH_TASKS}
+    return not lacking.issuperset((*notes, *ssn.findings.set_aside))
 
 
 def _is_any_resting(ssn: Session) -> bool:
     """Whether a job rests that would have been noted as waiting if it had been looked at: pods that are gated, or no
     pods as they should be, are not."""
-    if any(job.is_skipped or not job.is_admitted for job in ssn.resting.values()):
+    resting = {row: job for row, job in ssn.resting.items() if job.reported.reason is not Reason.NOT_ENOUGH_TASKS}
+    if any(job.is_skipped or not job.is_admitted for job in resting.values()):
         return True
     tasks = ssn.ledger.tasks
     waiting = (tasks.status == TaskStatus.PENDING) & ~tasks.gated & ~ssn.hopeless_classes[tasks.task_class]
-    return bool(np.isin(tasks.job[waiting], list(ssn.resting)).any())
+    return bool(np.isin(tasks.job[waiting], list(resting)).any())
 
 
 def _refused_classes(ssn: Session) -> list[TaskClass]:

@@ -41,3 +41,10 @@ class MpiPlugin(JobPlugin):
         if task.name == self.master and workers is not None:
             hosts = ",".join(str(host) for host in hosts_of(job, workers))
             add_env(targets, variable(HOSTS_VARIABLE, hosts))
+
+    def remarks(self, job: VolcanoJob) -> Sequence[str]:
+        lack = "no pod gets MPI_HOST"
+        return (
+            *self._without(job, self.master, "master", lack),
+            *self._without(job, self.worker, "worker", lack),
+        )

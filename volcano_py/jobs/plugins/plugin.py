@@ -6,7 +6,7 @@ A package adds its own through the entry point group `volcano_py.job_plugins`; t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
 import msgspec
@@ -70,3 +70,17 @@ class JobPlugin:
         """
         del job
         return ()
+
+    def remarks(self, job: VolcanoJob) -> Sequence[str]:
+        """Sentences for the Job's author about what the plugin needs, does not find in the Job, and does without."""
+        del job
+        return ()
+
+    def _without(self, job: VolcanoJob, task: str, argument: str, lack: str) -> Iterator[str]:
+        """A remark if the job has no task of the name that the argument gives; `lack` is what follows from it."""
+        if job.task(task) is None:
+            tasks = ", ".join(each.name for each in job.spec.tasks)
+            yield (
+                f"spec.plugins.{self.name}: task {task!r} does not exist (tasks: {tasks}), so {lack}; "
+                f"name the task with --{argument}"
+            )

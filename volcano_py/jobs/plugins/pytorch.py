@@ -77,6 +77,10 @@ class PytorchPlugin(JobPlugin):
             open_port(container, _PORT_NAME, self._port)
         add_env(containers(pod), *variables)
 
+    def remarks(self, job: VolcanoJob) -> Sequence[str]:
+        lack = "no pod gets MASTER_ADDR, MASTER_PORT, WORLD_SIZE or RANK"
+        return tuple(self._without(job, self._master, "master", lack))
+
     def _world_size(self, job: VolcanoJob) -> int:
         return sum(task.replicas for task in job.spec.tasks if task.name in (self._master, self._worker))
 

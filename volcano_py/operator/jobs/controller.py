@@ -377,7 +377,7 @@ class JobController(Controller[str]):
             except PluginArgumentError as error:
                 plugins, problem = (), str(error)
             for plugin in plugins:
-                for warning in plugin.warnings[:_MOST_PLUGIN_WARNINGS]:
+                for warning in (*plugin.remarks(job), *plugin.warnings)[:_MOST_PLUGIN_WARNINGS]:
                     self._record_event(job, EventNote("Warning", names.PLUGIN_ERROR, warning))
             problem = problem or self._problem(job)
             memory.plugins = (job.metadata.generation, plugins, problem)

@@ -26,7 +26,7 @@ _REMEDIES: Final = {
     **dict.fromkeys(("fewer-pods", "smaller-pods", "missing-pods", "min-resources", "scheduler"), _ITSELF),
     **dict.fromkeys(("group", "claim", "spread", "gate"), _ITSELF),
     **dict.fromkeys(("queue", "capability", "deserved"), QUEUES),
-    **dict.fromkeys(("nodes", "uncordon", "selector", "affinity", "toleration"), NODES),
+    **dict.fromkeys(("nodes", "uncordon", "selector", "affinity", "toleration", "wider-domain"), NODES),
     **dict.fromkeys(("reclaim", "preempt"), CONFIGURATION),
 }
 """Kind of remedy → the kind of objects that it speaks of, beside the workload itself; others speak of other work."""

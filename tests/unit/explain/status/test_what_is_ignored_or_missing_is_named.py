@@ -241,3 +241,30 @@ def test_what_plugins_ignore_of_the_workload_is_named() -> None:
     )
     (ignored,) = explain_workload(world_of(node() + odd_group, topology), "podgroup", "default/train").now.ignored
     assert ignored.startswith("PodGroup default/train: task-topology annotations are ignored: ")
+
+
+NOTEBOOK = """
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: late}
+provisioner: example.com/disks
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, annotations: {volume.kubernetes.io/selected-node: n1}}
+spec: {storageClassName: late, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---"""
+
+
+def test_a_pod_that_has_a_place_but_no_volume_yet_is_told_of_the_claim() -> None:
+    """It does not wait for the scheduler. In the copy its volume is created; whether it really is, is not known."""
+    pod = "volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]"
+    now = explained(node() + NOTEBOOK + gang(pod=pod)).now
+    assert now.state == "Starting"
+    (hint,) = now.hints
+    assert hint == (
+        "pod train-0: bound once claim default/data of StorageClass late has its volume, which is to be created for "
+        "node n1. If that takes long, look at kubectl describe pvc data and at the provisioner"
+    )
+    assert explained(node() + NOTEBOOK + gang(pod=f"{pod}\n  nodeName: n1")).now.hints == ()

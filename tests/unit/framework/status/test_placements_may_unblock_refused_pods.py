@@ -25,6 +25,7 @@ from volcano_py.plugins.capacity import Capacity
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.predicates import Predicates
 from volcano_py.plugins.priority import Priority
+from volcano_py.plugins.proportion import Proportion
 
 GPU = "nvidia.com/gpu"
 KEEPS_8_CPU = {
@@ -146,3 +147,27 @@ def test_a_pod_bound_after_victims_were_sought_may_be_a_victim_in_the_next_cycle
     assert sorted(session.binds) == ["small-0"]
     requeue_if_unblocked(session.ssn)
     assert session.ssn.wakeups.next_recheck == session.ssn.now + 1.0
+
+
+@pytest.mark.parametrize("waits_first", [True, False])
+def test_a_gang_that_was_told_of_room_that_others_took_is_looked_at_again_within_a_second(*, waits_first: bool) -> None:
+    waits, other = gang("waits", pods=3, cpu="12", age=9 * waits_first), gang("other", cpu="12", age=5)
+    session = allocated(nodes("n1", "n2"), waits, other)
+    assert (list(session.binds), session.ssn.wakeups.next_recheck) == (["other-0"], session.ssn.now + 1.0)
+
+
+def test_after_a_placement_that_leaves_nothing_waiting_no_other_cycle_follows() -> None:
+    session = allocated(nodes("n1", "n2"), gang("done", cpu="12"))
+    assert (list(session.binds), session.ssn.wakeups.next_recheck) == (["done-0"], 0.0)
+
+
+def test_a_job_that_was_told_what_is_promised_to_others_is_looked_at_again_once_they_hold_it() -> None:
+    """Pods of the other job come after its admission, and enqueue has its turn before they are bound."""
+    waits = gang("waits", pods=2, cpu="10", min_resources={"cpu": "20"}, group_phase="Pending")
+    admitted = gang("admitted", cpu="8", min_resources={"cpu": "8"}, age=9)
+    cycles = Cycles(nodes("n1", "n2"), waits, admitted, plugins=(Gang, Predicates, Proportion))
+    report = cycles.run()
+    assert cycles.binds == {"admitted-0": "n1"}
+    (waiting,) = report.pending
+    assert "0 cpu allocated + 8 promised + 20 asked > 24" in waiting.message
+    assert report.recheck_at == report.started + 1.0

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from tests.unit.jobs.plugins.working import Manifest, env_of, job_of, kept, plugins_of, pod_of, ports_of
-from volcano_py.jobs.plugins import PluginArgumentError
+from volcano_py.jobs.plugins import JobPlugin, PluginArgumentError
 from volcano_py.jobs.plugins.env import EnvPlugin
 from volcano_py.jobs.plugins.hcclrank import HcclRankPlugin
 from volcano_py.jobs.plugins.mpi import MpiPlugin
@@ -260,3 +260,25 @@ def test_a_rank_given_otherwise_holds() -> None:
     assert worker is not None
     HcclRankPlugin().on_pod_create(pod, job, worker, 0)
     assert rank(pod) == "9"
+
+
+# tasks that do not exist
+
+
+def test_a_job_without_the_task_of_the_master_is_told_what_its_pods_do_not_get() -> None:
+    """Its pods run all the same, as under Volcano, and each would be a cluster of its own."""
+    job = job_of(worker=2)
+    (of_pytorch,), (of_mpi,) = PytorchPlugin(["--master=boss"]).remarks(job), MpiPlugin().remarks(job)
+    assert of_pytorch == (
+        "spec.plugins.pytorch: task 'boss' does not exist (tasks: worker), so no pod gets MASTER_ADDR, MASTER_PORT, "
+        "WORLD_SIZE or RANK; name the task with --master"
+    )
+    assert of_mpi == (
+        "spec.plugins.mpi: task 'master' does not exist (tasks: worker), so no pod gets MPI_HOST; "
+        "name the task with --master"
+    )
+
+
+@pytest.mark.parametrize("plugin", [PytorchPlugin(), MpiPlugin(), EnvPlugin()])
+def test_a_job_with_all_tasks_is_told_nothing(plugin: JobPlugin) -> None:
+    assert plugin.remarks(job_of(master=1, worker=2)) == ()

@@ -542,6 +542,14 @@ async def test_a_job_runs_in_spite_of_an_unknown_argument_of_a_plugin(cluster: J
     assert message.startswith("spec.plugins.svc: '--no-root' is not one of its arguments, and is ignored")
 
 
+async def test_a_job_runs_in_spite_of_a_task_that_a_plugin_does_without(cluster: JobCluster) -> None:
+    cluster.submit(job(task("worker", 1), plugins={"pytorch": []}))
+    await cluster.live()
+    assert "train-worker-0" in cluster.pods()
+    (message,) = cluster.messages("PluginError")
+    assert message.startswith("spec.plugins.pytorch: task 'master' does not exist (tasks: worker), so no pod gets")
+
+
 async def test_a_foreign_object_under_the_name_of_a_plugins_is_left_alone(cluster: JobCluster) -> None:
     path = f"/api/v1/namespaces/{NAMESPACE}/services/train"
     cluster.api.put(path, {"metadata": {"name": "train"}, "spec": {"mine": True}})

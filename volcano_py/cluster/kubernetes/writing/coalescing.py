@@ -68,6 +68,10 @@ class CoalescingQueue(Generic[K, V]):
         """Whether a value waits for this key, or has been taken and is not done with."""
         return key in self._values or key in self._taken
 
+    def is_taken(self, key: K) -> bool:
+        """Whether a value of this key has been taken and is not done with."""
+        return key in self._taken
+
     def get(self, key: K) -> V | None:
         """What waits for this key."""
         return self._values.get(key)
@@ -98,6 +102,11 @@ class CoalescingQueue(Generic[K, V]):
         namespace = self._taken.pop(key)
         if key in self._values:
             self._line_up(namespace, key)
+
+    def remove(self, key: K) -> V | None:
+        """Drop what waits for this key, and return it; its place in a lane is passed over."""
+        self._hurried.discard(key)
+        return self._values.pop(key, None)
 
     def clear(self) -> int:
         """Drop all that wait. Returns how many."""

@@ -139,6 +139,7 @@ class LiveCluster:
                     releases.append(effect)
                 case Event():
                     events.append(effect)
+        self.status.forget_waits(bind.pod.uid for bind in binds)
         self.volumes.submit(bind for bind in binds if bind.claims)
         self._volumes_are_ready(bind for bind in binds if not bind.claims)
         self.devices.release(releases)

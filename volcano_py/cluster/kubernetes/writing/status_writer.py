@@ -1,7 +1,8 @@
 """Writes statuses: the scheduler's own fields, as patches, and only what is not there already.
 
 Newer values replace those that still wait, content that was written is not written again, and one object is never
-written by two requests at once. Bindings go first; namespaces take turns.
+written by two requests at once. Bindings go first; namespaces take turns. A pod that is being bound is not said to wait
+any more.
 """
 
 from __future__ import annotations
@@ -116,6 +117,8 @@ class StatusWriter:
         self._failures_logged: OrderedDict[Key, bool] = OrderedDict()
         """What could not be written → whether it was refused."""
         self._rest = Rest(clock)
+        self._outdated: set[Key] = set()
+        """Keys of updates that a worker has taken and that are not to be written after all."""
         self._stopped = False
         self._patches = self._spared = self._failed = 0
 
@@ -133,6 +136,15 @@ class StatusWriter:
             if dropped is not None:
                 self._on_given_up(dropped[1])
         self._wake()
+
+    def forget_waits(self, pods: Iterable[str]) -> None:
+        """Pods of these UIDs are about to be bound: do not write any more why they waited."""
+        for uid in pods:
+            key: Key = (PodCondition, uid)
+            if self._queue.is_taken(key):
+                self._outdated.add(key)
+            if (waiting := self._queue.remove(key)) is not None:
+                self._on_given_up(waiting[1])
 
     def group_waits(self, uid: str) -> bool:
         """Whether a status of the PodGroup of this UID waits to be written, or is being written."""
@@ -182,8 +194,10 @@ class StatusWriter:
         try:
             if self._quiet is not None:
                 await stand_back(self._quiet, submitted + _patience(update) - self._clock.monotonic(), self._clock)
-            if key in self._queue or self._stopped:
-                return  # something newer came while this one waited
+            if not self._is_wanted(key):
+                if key in self._outdated:
+                    self._on_given_up(update)
+                return
             if self._is_there(key, update):
                 self._spared += 1
                 return
@@ -193,15 +207,20 @@ class StatusWriter:
                 self._retries,
                 self._clock,
                 rng=self._rng,
-                keep_trying=lambda: key not in self._queue and not self._stopped,
+                keep_trying=lambda: self._is_wanted(key),
             )
         except RequestError as error:
             self._report_failure(key, update, error)
         finally:
+            self._outdated.discard(key)
             self._queue.release(key)
             self._wake()  # a newer value may wait in the other lane
         if began is not None and not _is_awaited(update):
             await self._rest.after(began)
+
+    def _is_wanted(self, key: Key) -> bool:
+        """Whether what was taken is still to be written: nothing newer has come meanwhile."""
+        return key not in self._queue and key not in self._outdated and not self._stopped
 
     def _wake(self) -> None:
         for workers in self._workers:

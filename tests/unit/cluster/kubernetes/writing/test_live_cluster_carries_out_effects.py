@@ -89,6 +89,18 @@ async def test_bindings_and_evictions_leave_while_statuses_and_events_wait(
     assert (stats.binder.bound, stats.evictor.evicted, stats.status.written, stats.events.written) == (1, 1, 2, 2)
 
 
+async def test_a_pod_that_is_bound_is_not_said_to_wait_afterwards(
+    api: FakeApi, live: LiveCluster, outcomes: RecordingOutcomes, door: asyncio.Event
+) -> None:
+    waits = PodCondition(pod_ref("a"), "Undetermined", "1 of 2 pods exist", Reason.NOT_ENOUGH_TASKS)
+    live.apply([waits])
+    live.apply([Bind(pod_ref("a"), "node-1", "ns/gang")])
+    door.set()
+    assert await live.drain(30) == 0
+    assert outcomes.lines == ["bound a"]
+    assert [request.path for request in api.requests] == [f"{PODS}/a/binding"]
+
+
 async def test_a_successor_does_not_wait_for_a_burst_of_events(
     api: FakeApi, live: LiveCluster, door: asyncio.Event, clock: FakeClock
 ) -> None:

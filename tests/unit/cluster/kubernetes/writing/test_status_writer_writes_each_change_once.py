@@ -547,6 +547,38 @@ async def test_what_lets_bindings_pass_is_replaced_by_something_newer(
     assert [patch.body["status"]["conditions"][0]["message"] for patch in subject.patches] == ["two"]
 
 
+async def test_why_a_pod_waited_is_not_written_once_it_is_bound(client: KubernetesClient, clock: FakeClock) -> None:
+    """Neither what waits nor what lets the binding pass: both would come after it, on a pod that runs."""
+    given_up: list[Status] = []
+    quiet = asyncio.Event()
+    writer = StatusWriter(client, quiet=quiet, on_given_up=given_up.append, in_flight=1, clock=clock)
+    writer.submit([condition(name=name) for name in "abc"])
+    await settle()
+
+    writer.forget_waits(["uid-a", "uid-b", "uid-c"])
+    quiet.set()
+    await eventually(lambda: not (writer.stats().in_flight or writer.stats().waiting), clock)
+
+    assert {update.pod.name for update in given_up if isinstance(update, PodCondition)} == {"a", "b", "c"}
+    assert (writer.stats().written, writer.stats().failed) == (0, 0)
+
+
+async def test_a_pod_that_was_not_bound_after_all_says_again_why_it_waits(
+    api: FakeApi, client: KubernetesClient, clock: FakeClock
+) -> None:
+    quiet = asyncio.Event()
+    subject = Subject(api, StatusWriter(client, quiet=quiet, in_flight=1, clock=clock), clock)
+    subject.writer.submit([condition("before")])
+    await settle()
+    subject.writer.forget_waits(["uid-a"])
+    subject.writer.submit([condition("after")])
+    quiet.set()
+    await subject.write()
+    await subject.write(condition("later"))
+
+    assert [patch.body["status"]["conditions"][0]["message"] for patch in subject.patches] == ["after", "later"]
+
+
 async def test_a_status_that_changes_all_the_time_waits_no_longer_than_another(
     api: FakeApi, client: KubernetesClient, clock: FakeClock
 ) -> None:
