@@ -17,6 +17,15 @@ from e2e.harness.viewer import viewer_of
 from volcano_py.cli.main import main
 
 
+async def explained(what: str, namespace: Namespace, viewer: Path) -> dict[str, Any]:
+    """What `explain` says of it in the namespace, with the rights of the viewer's kubeconfig."""
+    line = ("explain", what, "-n", namespace.name, "--kubeconfig", str(viewer), "-o", "json")
+    result = await asyncio.to_thread(CliRunner().invoke, main, line, prog_name="volcano-py")
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
 async def test_their_pods_are_found_by_their_owners(
     namespace: Namespace, simulated_nodes: SimulatedNodes, daemon: Daemon, tmp_path: Path
 ) -> None:
@@ -27,16 +36,8 @@ async def test_their_pods_are_found_by_their_owners(
         await namespace.wait_reported(pod.name, saying="cpu")
 
     async with viewer_of(namespace, tmp_path, everywhere=False) as viewer:
-
-        async def explained(what: str) -> dict[str, Any]:
-            line = ("explain", what, "-n", namespace.name, "--kubeconfig", str(viewer), "-o", "json")
-            result = await asyncio.to_thread(CliRunner().invoke, main, line, prog_name="volcano-py")
-            assert result.exit_code == 0, result.output
-            found: dict[str, Any] = json.loads(result.stdout)
-            return found
-
         for what, pods in (("deploy/web", 3), ("job/render", 2), ("job.batch/render", 2)):
-            found = await explained(what)
+            found = await explained(what, namespace, viewer)
             assert (found["now"]["state"], found["now"]["wanted"]) == ("Waiting", pods), found
             said = [each for each in found["history"] if each["text"].startswith("PodScheduled=False")]
             assert [each["object"].count(f"{namespace.name}/") for each in said] == [pods], found["history"]
@@ -70,15 +71,7 @@ async def test_cron_jobs_are_explained_with_their_jobs(
     await namespace.apply({**work, "metadata": {"name": "nightly-1", "ownerReferences": [owner]}})
 
     async with viewer_of(namespace, tmp_path, everywhere=False) as viewer:
-
-        async def explained(what: str) -> dict[str, Any]:
-            line = ("explain", what, "-n", namespace.name, "--kubeconfig", str(viewer), "-o", "json")
-            result = await asyncio.to_thread(CliRunner().invoke, main, line, prog_name="volcano-py")
-            assert result.exit_code == 0, result.output
-            found: dict[str, Any] = json.loads(result.stdout)
-            return found
-
-        nightly, sweep = await explained("cronjob/nightly"), await explained("cj/sweep")
+        nightly, sweep = [await explained(what, namespace, viewer) for what in ("cronjob/nightly", "cj/sweep")]
         assert (nightly["state"], nightly.get("next")) == ("Suspended", None)
         (one,) = nightly["jobs"]
         assert (one["name"], one["now"]["state"]) == (f"{namespace.name}/nightly-1", "Waiting")
