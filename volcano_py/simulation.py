@@ -11,10 +11,10 @@ import msgspec
 
 from volcano_py.api import names
 from volcano_py.api.extender.client import ExtenderClient
-from volcano_py.api.objects import Namespace, Pod, PodGroup, Queue, metadata_of
+from volcano_py.api.objects import Namespace, OwnerReference, Pod, PodGroup, Queue, metadata_of
 from volcano_py.api.report import CycleReport
 from volcano_py.api.shards.node_shards import NODE_SHARD, NodeShard
-from volcano_py.api.wording.owned import as_argument, called
+from volcano_py.api.wording.owned import all_called, as_argument
 from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.api.workloads import Workload
 from volcano_py.cluster.manifests import EPOCH, VOLCANO_JOB, Stored
@@ -25,7 +25,7 @@ from volcano_py.framework.devices.stand_ins import Offered, offered_in
 from volcano_py.framework.registry import Registry
 from volcano_py.framework.resting.resting import Resting
 from volcano_py.jobs.group import group_key
-from volcano_py.jobs.model import VolcanoJob
+from volcano_py.jobs.model import BATCH_API, JOB_KIND, VolcanoJob
 from volcano_py.jobs.refusal import Refusal
 from volcano_py.jobs.status import standing_refusal
 from volcano_py.operator.jobs.in_memory import JobsInMemory
@@ -79,7 +79,7 @@ class SimulationResult:
     groups: Mapping[str, str]
     """Pods that wait, and their PodGroups; not part of the JSON output."""
     called: Mapping[str, str]
-    """PodGroups, and what people call them; not part of the JSON output."""
+    """What people call PodGroups, as in `Simulation.called`; not part of the JSON output."""
     refused_jobs: Mapping[str, RefusedJob]
     """PodGroup (namespace/name), whether or not it exists → its Volcano Job, of those that get no pods."""
     cycles: int
@@ -294,6 +294,18 @@ class Simulation:
 
     # -- the outcome -----------------------------------------------------------------------------------------------
 
+    def called(self) -> dict[str, str]:
+        """PodGroup (namespace/name) → what people call it. Of Volcano Jobs without one, that which they would have."""
+        owners: dict[str, OwnerReference | None] = {
+            group.metadata.key: group.metadata.controller for group in self.cluster.objects("PodGroup", PodGroup)
+        }
+        with_group = {owner.uid for owner in owners.values() if owner is not None}
+        for job in self.cluster.objects(VOLCANO_JOB, VolcanoJob):
+            if job.metadata.uid not in with_group:
+                owner = OwnerReference(BATCH_API, JOB_KIND, job.metadata.name, job.metadata.uid, controller=True)
+                owners.setdefault(group_key(job), owner)
+        return all_called(owners)
+
     def result(self, *, settled: bool) -> SimulationResult:
         """What has been done so far, and how the cluster stands."""
         last = self.reports[-1] if self.reports else None
@@ -320,7 +332,7 @@ class Simulation:
             queues={name: _queue(report) for name, report in (last.queues if last else {}).items()},
             unschedulable={pod.metadata.key: why_pod_waits(pod) for pod in waiting},
             groups={pod.metadata.key: _group_of(pod) for pod in waiting},
-            called={group.metadata.key: called(group.metadata.key, group.metadata.controller) for group in groups},
+            called=self.called(),
             refused_jobs={
                 group_key(job): RefusedJob(job.metadata.key, job.status.phase.value, why)
                 for job in self.cluster.objects(VOLCANO_JOB, VolcanoJob)

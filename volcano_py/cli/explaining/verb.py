@@ -84,8 +84,6 @@ def explain(
 
     The scheduler runs over a copy of the live cluster, or over a file (--from), until nothing changes.
     """
-    from volcano_py.api.objects import PodGroup
-    from volcano_py.api.wording.owned import called
     from volcano_py.capture.start import rules_of
     from volcano_py.cli.explaining.drawing import drawn
     from volcano_py.cli.explaining.naming import as_called
@@ -114,9 +112,7 @@ def explain(
     except ExplainError as error:
         raise click.ClickException(_not_found(kind, name, str(error), capture)) from error
     if output == "table":
-        groups = (group.metadata for group in world.objects("PodGroup", PodGroup))
-        names = {group.key: called(group.key, group.controller) for group in groups}
-        for line in drawn(as_called(explanation, names)):
+        for line in drawn(as_called(explanation, world.simulation.called())):
             click.echo(line)
     else:
         print_data(msgspec.to_builtins(explanation), output)
