@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import datetime
 from typing import Final
 
@@ -79,7 +79,7 @@ def _itself(name: str, cron: Cron | None, jobs: Sequence[ObjectMeta], now: datet
     last = found.status.last_schedule_time
     return CronJobExplanation(
         name,
-        state="Invalid" if problem else "Suspended" if found.spec.suspend else "Active",
+        state=_state(found, problem),
         schedule=found.spec.schedule,
         time_zone=found.spec.time_zone or "",
         problem=problem,
@@ -88,6 +88,12 @@ def _itself(name: str, cron: Cron | None, jobs: Sequence[ObjectMeta], now: datet
         seconds=round((following - now).total_seconds()) if following is not None else 0,
         concurrency=_concurrency(found, jobs) if following is not None else "",
     )
+
+
+def _state(cron: CronJob, problem: str) -> str:
+    if cron.metadata.deletion_timestamp is not None:
+        return "Deleting"
+    return "Invalid" if problem else "Suspended" if cron.spec.suspend else "Active"
 
 
 def _concurrency(cron: CronJob, running: Sequence[ObjectMeta]) -> str:
@@ -106,9 +112,10 @@ def _unfinished(world: World, name: str, cron: Cron | None) -> Iterator[tuple[st
     """Kind, for `explain`, and metadata of its Jobs that have not finished, the oldest first."""
     versions = CRON_APIS if cron is None else (cron.api_version,)
     uid = cron.found.metadata.uid if cron is not None else ""
+    active = {job.uid for job in cron.found.status.active if job.uid} if cron is not None else set()
     for version in versions:
         group = version.partition("/")[0]
-        jobs = _of_volcano(world) if group == _VOLCANO else _of_kubernetes(world)
+        jobs = _of_volcano(world) if group == _VOLCANO else _of_kubernetes(world, active)
         kind = "job" if group == _VOLCANO else "job.batch"
         owned = (job for job in jobs if _owns(group, name, uid, job))
         for job in sorted(owned, key=lambda each: (each.created, each.name)):
@@ -126,8 +133,9 @@ def _of_volcano(world: World) -> Iterable[ObjectMeta]:
     return (job.metadata for job in world.captured(VOLCANO_JOB, VolcanoJob) if job.status.phase not in FINISHED)
 
 
-def _of_kubernetes(world: World) -> Iterable[ObjectMeta]:
-    """Those with pods that have not ended: more is not known of a Job."""
+def _of_kubernetes(world: World, active: Set[str]) -> Iterable[ObjectMeta]:
+    """Those with pods that have not ended, and those whose UIDs the CronJob has in `status.active`: more is not known
+    of a Job."""
     owners = (pod.metadata.controller for pod in world.captured("Pod", Pod) if is_live(pod))
     busy = {owner.uid for owner in owners if owner is not None and (owner.group, owner.kind) == ("batch", "Job")}
-    return (job.metadata for job in world.captured("Job", Workload) if job.metadata.uid in busy)
+    return (job.metadata for job in world.captured("Job", Workload) if job.metadata.uid in busy | active)

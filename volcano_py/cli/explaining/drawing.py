@@ -244,7 +244,7 @@ def _cron_job(cron: CronJobExplanation) -> Iterator[str]:
 def _runs_next(cron: CronJobExplanation) -> str:
     if not cron.state:
         return "when it runs next is not known"
-    if cron.problem:
+    if cron.problem or cron.state == "Deleting":
         return f"{cron.state}, no Jobs are created"
     if cron.next:
         return f"{cron.state}, next run in {format_duration(timedelta(seconds=cron.seconds))}, at {cron.next}"
