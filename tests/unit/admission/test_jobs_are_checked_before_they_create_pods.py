@@ -18,8 +18,8 @@ from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plugins import JobPlugin, JobPlugins
 from volcano_py.jobs.plugins.mpi import MpiPlugin
-from volcano_py.jobs.plugins.ray import RayPlugin
 from volcano_py.jobs.plugins.pytorch import PytorchPlugin
+from volcano_py.jobs.plugins.ray import RayPlugin
 from volcano_py.jobs.plugins.ssh import SshPlugin
 from volcano_py.jobs.plugins.svc import SvcPlugin
 
