@@ -25,7 +25,7 @@ _MOST_ALIKE: Final = 10
 _MOST_TEXTS: Final = 50
 """Different texts of one cycle; of further ones a message only has that there was one."""
 _MOST_KEPT: Final = 10_000
-_WITH_DIGITS: Final = re.compile(r"\S*\d\S*")
+_WITH_DIGITS: Final = re.compile(r"(?<!\S)[^\s\d]*+\d\S*")
 _MEMORY: Final = "texts"
 
 
