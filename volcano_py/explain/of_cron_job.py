@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Final
 
@@ -21,9 +21,8 @@ from volcano_py.jobs.crons.plan import CRON_KIND, CronJob, next_run, problem_of
 from volcano_py.jobs.model import BATCH_API, FINISHED, VolcanoJob
 from volcano_py.operator.podgroups.generated_group import is_live
 
-KUBERNETES_API: Final = "batch/v1"
-CRON_APIS: Final = (BATCH_API, KUBERNETES_API)
-"""Versions of the APIs that have CronJobs, in the order in which one is looked for."""
+CRON_APIS: Final[Mapping[str, tuple[str, ...]]] = {"cronjob": (BATCH_API, "batch/v1"), "cronjob.batch": ("batch/v1",)}
+"""Kind → versions of the APIs in which it is looked for, in this order."""
 MOST_JOBS: Final = 5
 """How many Jobs are explained, the oldest first."""
 
@@ -39,6 +38,7 @@ class Cron(msgspec.Struct, frozen=True):
 
 def explain_cron_job(
     world: World,
+    kind: str,
     name: str,
     cron: Cron | None,
     now: datetime,
@@ -47,20 +47,20 @@ def explain_cron_job(
     *,
     decides: bool = True,
 ) -> CronJobExplanation:
-    """`name`: namespace/name. `cron`: None where it could not be read; its Jobs name it. `now`: the moment of the copy.
-    The others as for a workload.
+    """`kind`: one of `CRON_APIS`. `name`: namespace/name. `cron`: None where it could not be read; its Jobs name it.
+    `now`: the moment of the copy. The others as for a workload.
 
     Raises:
         ExplainError: there is no such CronJob.
     """
-    jobs = list(_unfinished(world, name, cron))
+    jobs = list(_unfinished(world, kind, name, cron))
     if cron is None and not jobs:
-        raise missing("cronjob", name, ["Volcano has none of this name", "Kubernetes has none"])
+        raise missing(kind, name)
     explained: list[WorkloadExplanation] = []
     notes: list[str] = []
-    for kind, job in jobs[:MOST_JOBS]:
+    for of_job, job in jobs[:MOST_JOBS]:
         try:
-            explained.append(explain_workload(world, kind, job.key, events, story, decides=decides))
+            explained.append(explain_workload(world, of_job, job.key, events, story, decides=decides))
         except ExplainError as error:
             notes.append(str(error))
     return msgspec.structs.replace(
@@ -108,18 +108,18 @@ def _concurrency(cron: CronJob, running: Sequence[ObjectMeta]) -> str:
     return f"no Job is created as long as {names} {has} not finished (spec.concurrencyPolicy is Forbid)"
 
 
-def _unfinished(world: World, name: str, cron: Cron | None) -> Iterator[tuple[str, ObjectMeta]]:
+def _unfinished(world: World, kind: str, name: str, cron: Cron | None) -> Iterator[tuple[str, ObjectMeta]]:
     """Kind, for `explain`, and metadata of its Jobs that have not finished, the oldest first."""
-    versions = CRON_APIS if cron is None else (cron.api_version,)
+    versions = CRON_APIS[kind] if cron is None else (cron.api_version,)
     uid = cron.found.metadata.uid if cron is not None else ""
     active = {job.uid for job in cron.found.status.active if job.uid} if cron is not None else set()
     for version in versions:
         group = version.partition("/")[0]
         jobs = _of_volcano(world) if group == _VOLCANO else _of_kubernetes(world, active)
-        kind = "job" if group == _VOLCANO else "job.batch"
+        of_job = "job" if group == _VOLCANO else "job.batch"
         owned = (job for job in jobs if _owns(group, name, uid, job))
         for job in sorted(owned, key=lambda each: (each.created, each.name)):
-            yield kind, job
+            yield of_job, job
 
 
 def _owns(group: str, name: str, uid: str, job: ObjectMeta) -> bool:

@@ -60,7 +60,7 @@ status: {{phase: {phase}}}
 
 
 def explained(text: str, of: Cron | None) -> CronJobExplanation:
-    return explain_cron_job(world_of(node() + text), "default/nightly", of, NOW)
+    return explain_cron_job(world_of(node() + text), "cronjob", "default/nightly", of, NOW)
 
 
 def first_lines(found: CronJobExplanation) -> list[str]:
