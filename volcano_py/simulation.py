@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -81,7 +82,8 @@ class SimulationResult:
     called: Mapping[str, str]
     """What people call PodGroups, as in `Simulation.called`; not part of the JSON output."""
     refused_jobs: Mapping[str, RefusedJob]
-    """PodGroup (namespace/name), whether or not it exists → its Volcano Job, of those that get no pods."""
+    """PodGroup (namespace/name), whether or not it exists → its Volcano Job, of those that do not get the pods with
+    which they start."""
     cycles: int
     settled: bool
     reports: tuple[CycleReport, ...] = field(repr=False, default=())
@@ -297,14 +299,30 @@ class Simulation:
     def called(self) -> dict[str, str]:
         """PodGroup (namespace/name) → what people call it. Of Volcano Jobs without one, that which they would have."""
         owners: dict[str, OwnerReference | None] = {
-            group.metadata.key: group.metadata.controller for group in self.cluster.objects("PodGroup", PodGroup)
+            key: OwnerReference(BATCH_API, JOB_KIND, job.metadata.name, job.metadata.uid, controller=True)
+            for key, job in self._jobs_by_group().items()
         }
-        with_group = {owner.uid for owner in owners.values() if owner is not None}
-        for job in self.cluster.objects(VOLCANO_JOB, VolcanoJob):
-            if job.metadata.uid not in with_group:
-                owner = OwnerReference(BATCH_API, JOB_KIND, job.metadata.name, job.metadata.uid, controller=True)
-                owners.setdefault(group_key(job), owner)
+        for group in self.cluster.objects("PodGroup", PodGroup):
+            owners[group.metadata.key] = group.metadata.controller
         return all_called(owners)
+
+    def _jobs_by_group(self) -> dict[str, VolcanoJob]:
+        """PodGroup (namespace/name) → its Volcano Job. Of a Job without one, that which it would have."""
+        owned: dict[str, str] = {}
+        for group in self.cluster.objects("PodGroup", PodGroup):
+            if (owner := group.metadata.controller) is not None and owner.is_volcano_job:
+                owned[owner.uid] = group.metadata.key
+        return {
+            owned.get(job.metadata.uid) or group_key(job): job for job in self.cluster.objects(VOLCANO_JOB, VolcanoJob)
+        }
+
+    def _refused_jobs(self, pods: Sequence[Pod]) -> dict[str, RefusedJob]:
+        there = Counter(owner.uid for pod in pods if (owner := pod.metadata.controller) is not None)
+        return {
+            key: RefusedJob(job.metadata.key, job.status.phase.value, why)
+            for key, job in self._jobs_by_group().items()
+            if there[job.metadata.uid] < max(job.spec.min_available, 1) and (why := standing_refusal(job)) is not None
+        }
 
     def result(self, *, settled: bool) -> SimulationResult:
         """What has been done so far, and how the cluster stands."""
@@ -333,11 +351,7 @@ class Simulation:
             unschedulable={pod.metadata.key: why_pod_waits(pod) for pod in waiting},
             groups={pod.metadata.key: _group_of(pod) for pod in waiting},
             called=self.called(),
-            refused_jobs={
-                group_key(job): RefusedJob(job.metadata.key, job.status.phase.value, why)
-                for job in self.cluster.objects(VOLCANO_JOB, VolcanoJob)
-                if (why := standing_refusal(job)) is not None
-            },
+            refused_jobs=self._refused_jobs(pods),
             cycles=len(self.reports),
             settled=settled,
             reports=tuple(self.reports),
