@@ -65,6 +65,8 @@ class Texts:
         if not 0 <= now - self._kept.since < STEADY_FOR:  # for all at once, so that a message changes once
             self._kept.since = now
             self._kept.texts.clear()
+            if len(self._kept.many) > _MOST_KEPT:  # not before: messages would change twice
+                self._kept.many.clear()
         self._alike: dict[str, set[str]] = {}
         self._said: set[str] = set()
 
