@@ -229,7 +229,7 @@ def _cron_job(cron: CronJobExplanation) -> Iterator[str]:
     for note in cron.notes:
         yield from _wrapped(note)
     if not (cron.jobs or cron.notes):
-        yield from _wrapped("none of its Jobs runs or waits")
+        yield from _wrapped("none of its Jobs runs or waits" + ", as far as they could be read" * bool(cron.unread))
     for job in cron.jobs:
         yield ""
         yield from _workload(job)

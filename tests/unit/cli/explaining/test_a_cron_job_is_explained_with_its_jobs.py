@@ -78,6 +78,11 @@ def test_the_next_run_is_that_of_its_schedule_in_its_time_zone() -> None:
     ]
 
 
+def test_jobs_that_could_not_be_read_are_not_denied() -> None:
+    found = replace(explained("", cron()), unread=("Job objects not read: forbidden",))
+    assert first_lines(found)[-1] == "  none of its Jobs runs or waits, as far as they could be read"
+
+
 def test_a_suspended_one_has_no_next_run() -> None:
     found = explained("", cron(suspend=True))
     assert (found.state, found.next) == ("Suspended", "")
