@@ -36,5 +36,5 @@ def all_called(owners: Mapping[str, OwnerReference | None]) -> dict[str, str]:
 
 
 def as_argument(owner: OwnerReference | None) -> str:
-    """`ReplicaSet/web-5d8f`, as kubectl takes it, and `explain` a workload of Kubernetes or Volcano; "" without an owner."""
+    """`ReplicaSet/web-5d8f`, as kubectl takes it; "" without an owner."""
     return "" if owner is None else f"{owner.kind}/{owner.name}"
