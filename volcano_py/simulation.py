@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -11,10 +12,10 @@ import msgspec
 
 from volcano_py.api import names
 from volcano_py.api.extender.client import ExtenderClient
-from volcano_py.api.objects import Namespace, Pod, PodGroup, Queue, metadata_of
+from volcano_py.api.objects import Namespace, OwnerReference, Pod, PodGroup, Queue, metadata_of
 from volcano_py.api.report import CycleReport
 from volcano_py.api.shards.node_shards import NODE_SHARD, NodeShard
-from volcano_py.api.wording.owned import as_argument, called
+from volcano_py.api.wording.owned import all_called, as_argument
 from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.api.workloads import Workload
 from volcano_py.cluster.manifests import EPOCH, VOLCANO_JOB, Stored
@@ -25,7 +26,7 @@ from volcano_py.framework.devices.stand_ins import Offered, offered_in
 from volcano_py.framework.registry import Registry
 from volcano_py.framework.resting.resting import Resting
 from volcano_py.jobs.group import group_key
-from volcano_py.jobs.model import VolcanoJob
+from volcano_py.jobs.model import BATCH_API, JOB_KIND, VolcanoJob
 from volcano_py.jobs.refusal import Refusal
 from volcano_py.jobs.status import standing_refusal
 from volcano_py.operator.jobs.in_memory import JobsInMemory
@@ -79,9 +80,10 @@ class SimulationResult:
     groups: Mapping[str, str]
     """Pods that wait, and their PodGroups; not part of the JSON output."""
     called: Mapping[str, str]
-    """PodGroups, and what people call them; not part of the JSON output."""
+    """What people call PodGroups, as in `Simulation.called`; not part of the JSON output."""
     refused_jobs: Mapping[str, RefusedJob]
-    """PodGroup (namespace/name), whether or not it exists → its Volcano Job, of those that get no pods."""
+    """PodGroup (namespace/name), whether or not it exists → its Volcano Job, of those that do not get the pods with
+    which they start."""
     cycles: int
     settled: bool
     reports: tuple[CycleReport, ...] = field(repr=False, default=())
@@ -294,6 +296,34 @@ class Simulation:
 
     # -- the outcome -----------------------------------------------------------------------------------------------
 
+    def called(self) -> dict[str, str]:
+        """PodGroup (namespace/name) → what people call it. Of Volcano Jobs without one, that which they would have."""
+        owners: dict[str, OwnerReference | None] = {
+            key: OwnerReference(BATCH_API, JOB_KIND, job.metadata.name, job.metadata.uid, controller=True)
+            for key, job in self._jobs_by_group().items()
+        }
+        for group in self.cluster.objects("PodGroup", PodGroup):
+            owners[group.metadata.key] = group.metadata.controller
+        return all_called(owners)
+
+    def _jobs_by_group(self) -> dict[str, VolcanoJob]:
+        """PodGroup (namespace/name) → its Volcano Job. Of a Job without one, that which it would have."""
+        owned: dict[str, str] = {}
+        for group in self.cluster.objects("PodGroup", PodGroup):
+            if (owner := group.metadata.controller) is not None and owner.is_volcano_job:
+                owned[owner.uid] = group.metadata.key
+        return {
+            owned.get(job.metadata.uid) or group_key(job): job for job in self.cluster.objects(VOLCANO_JOB, VolcanoJob)
+        }
+
+    def _refused_jobs(self, pods: Sequence[Pod]) -> dict[str, RefusedJob]:
+        there = Counter(owner.uid for pod in pods if (owner := pod.metadata.controller) is not None)
+        return {
+            key: RefusedJob(job.metadata.key, job.status.phase.value, why)
+            for key, job in self._jobs_by_group().items()
+            if there[job.metadata.uid] < max(job.spec.min_available, 1) and (why := standing_refusal(job)) is not None
+        }
+
     def result(self, *, settled: bool) -> SimulationResult:
         """What has been done so far, and how the cluster stands."""
         last = self.reports[-1] if self.reports else None
@@ -320,12 +350,8 @@ class Simulation:
             queues={name: _queue(report) for name, report in (last.queues if last else {}).items()},
             unschedulable={pod.metadata.key: why_pod_waits(pod) for pod in waiting},
             groups={pod.metadata.key: _group_of(pod) for pod in waiting},
-            called={group.metadata.key: called(group.metadata.key, group.metadata.controller) for group in groups},
-            refused_jobs={
-                group_key(job): RefusedJob(job.metadata.key, job.status.phase.value, why)
-                for job in self.cluster.objects(VOLCANO_JOB, VolcanoJob)
-                if (why := standing_refusal(job)) is not None
-            },
+            called=self.called(),
+            refused_jobs=self._refused_jobs(pods),
             cycles=len(self.reports),
             settled=settled,
             reports=tuple(self.reports),

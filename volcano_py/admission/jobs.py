@@ -193,11 +193,12 @@ def _plugins(path: str, job: VolcanoJob, plugins: JobPlugins) -> Iterator[Violat
 
 
 def plugin_warnings(job: VolcanoJob, plugins: JobPlugins) -> Iterator[str]:
-    """Of plugins that can be used: what of their arguments is ignored."""
+    """Of plugins that can be used: what of their arguments is ignored, and which tasks they do without."""
     for name in job.spec.plugins:
         if name in plugins.classes:
             with suppress(PluginArgumentError):
-                yield from plugins.plugin_for(job, name).warnings
+                plugin = plugins.plugin_for(job, name)
+                yield from (*plugin.remarks(job), *plugin.warnings)
 
 
 def annotation_warnings(job: VolcanoJob) -> Iterator[str]:

@@ -146,7 +146,7 @@ def _print_tables(result: SimulationResult) -> None:
         _add(groups, result.called[name], group["phase"], reasons[name])
     for name, job in result.refused_jobs.items():
         if name not in result.pod_groups:
-            _add(groups, f"{job.key} (Job)", job.phase, _refused(job))
+            _add(groups, result.called[name], job.phase, _refused(job))
     pods = _table("Pods", "Pod", "Node", "Why it waits")
     for name, node in result.binds.items():
         _add(pods, name, node, "")

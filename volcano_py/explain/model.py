@@ -183,9 +183,9 @@ class WorkloadExplanation(_Part, frozen=True):
 
 class CronJobExplanation(_Part, frozen=True):
     """One CronJob, and the Jobs of it that have not finished: `jobs` explained, `more` only named. `state`: Active,
-    Suspended, Invalid (`problem`: why), or "" where the CronJob itself could not be read. `last`, `next`: RFC 3339, ""
-    for none; `seconds`: how long it is until then. `concurrency`: what its Jobs mean for the next one. `notes`: why a
-    Job of it is not explained."""
+    Suspended, Invalid (`problem`: why), Deleting, or "" where the CronJob itself could not be read. `last`, `next`:
+    RFC 3339, "" for none; `seconds`: how long it is until then. `concurrency`: what its Jobs mean for the next one.
+    `notes`: why a Job of it is not explained."""
 
     name: str
     state: str = ""

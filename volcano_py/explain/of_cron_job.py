@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Final
 
@@ -21,9 +21,8 @@ from volcano_py.jobs.crons.plan import CRON_KIND, CronJob, next_run, problem_of
 from volcano_py.jobs.model import BATCH_API, FINISHED, VolcanoJob
 from volcano_py.operator.podgroups.generated_group import is_live
 
-KUBERNETES_API: Final = "batch/v1"
-CRON_APIS: Final = (BATCH_API, KUBERNETES_API)
-"""Versions of the APIs that have CronJobs, in the order in which one is looked for."""
+CRON_APIS: Final[Mapping[str, tuple[str, ...]]] = {"cronjob": (BATCH_API, "batch/v1"), "cronjob.batch": ("batch/v1",)}
+"""Kind → versions of the APIs in which it is looked for, in this order."""
 MOST_JOBS: Final = 5
 """How many Jobs are explained, the oldest first."""
 
@@ -39,6 +38,7 @@ class Cron(msgspec.Struct, frozen=True):
 
 def explain_cron_job(
     world: World,
+    kind: str,
     name: str,
     cron: Cron | None,
     now: datetime,
@@ -47,20 +47,20 @@ def explain_cron_job(
     *,
     decides: bool = True,
 ) -> CronJobExplanation:
-    """`name`: namespace/name. `cron`: None where it could not be read; its Jobs name it. `now`: the moment of the copy.
-    The others as for a workload.
+    """`kind`: one of `CRON_APIS`. `name`: namespace/name. `cron`: None where it could not be read; its Jobs name it.
+    `now`: the moment of the copy. The others as for a workload.
 
     Raises:
         ExplainError: there is no such CronJob.
     """
-    jobs = list(_unfinished(world, name, cron))
+    jobs = list(_unfinished(world, kind, name, cron))
     if cron is None and not jobs:
-        raise missing("cronjob", name, ["Volcano has none of this name", "Kubernetes has none"])
+        raise missing(kind, name)
     explained: list[WorkloadExplanation] = []
     notes: list[str] = []
-    for kind, job in jobs[:MOST_JOBS]:
+    for of_job, job in jobs[:MOST_JOBS]:
         try:
-            explained.append(explain_workload(world, kind, job.key, events, story, decides=decides))
+            explained.append(explain_workload(world, of_job, job.key, events, story, decides=decides))
         except ExplainError as error:
             notes.append(str(error))
     return msgspec.structs.replace(
@@ -79,7 +79,7 @@ def _itself(name: str, cron: Cron | None, jobs: Sequence[ObjectMeta], now: datet
     last = found.status.last_schedule_time
     return CronJobExplanation(
         name,
-        state="Invalid" if problem else "Suspended" if found.spec.suspend else "Active",
+        state=_state(found, problem),
         schedule=found.spec.schedule,
         time_zone=found.spec.time_zone or "",
         problem=problem,
@@ -88,6 +88,12 @@ def _itself(name: str, cron: Cron | None, jobs: Sequence[ObjectMeta], now: datet
         seconds=round((following - now).total_seconds()) if following is not None else 0,
         concurrency=_concurrency(found, jobs) if following is not None else "",
     )
+
+
+def _state(cron: CronJob, problem: str) -> str:
+    if cron.metadata.deletion_timestamp is not None:
+        return "Deleting"
+    return "Invalid" if problem else "Suspended" if cron.spec.suspend else "Active"
 
 
 def _concurrency(cron: CronJob, running: Sequence[ObjectMeta]) -> str:
@@ -102,17 +108,18 @@ def _concurrency(cron: CronJob, running: Sequence[ObjectMeta]) -> str:
     return f"no Job is created as long as {names} {has} not finished (spec.concurrencyPolicy is Forbid)"
 
 
-def _unfinished(world: World, name: str, cron: Cron | None) -> Iterator[tuple[str, ObjectMeta]]:
+def _unfinished(world: World, kind: str, name: str, cron: Cron | None) -> Iterator[tuple[str, ObjectMeta]]:
     """Kind, for `explain`, and metadata of its Jobs that have not finished, the oldest first."""
-    versions = CRON_APIS if cron is None else (cron.api_version,)
+    versions = CRON_APIS[kind] if cron is None else (cron.api_version,)
     uid = cron.found.metadata.uid if cron is not None else ""
+    active = {job.uid for job in cron.found.status.active if job.uid} if cron is not None else set()
     for version in versions:
         group = version.partition("/")[0]
-        jobs = _of_volcano(world) if group == _VOLCANO else _of_kubernetes(world)
-        kind = "job" if group == _VOLCANO else "job.batch"
+        jobs = _of_volcano(world) if group == _VOLCANO else _of_kubernetes(world, active)
+        of_job = "job" if group == _VOLCANO else "job.batch"
         owned = (job for job in jobs if _owns(group, name, uid, job))
         for job in sorted(owned, key=lambda each: (each.created, each.name)):
-            yield kind, job
+            yield of_job, job
 
 
 def _owns(group: str, name: str, uid: str, job: ObjectMeta) -> bool:
@@ -126,8 +133,9 @@ def _of_volcano(world: World) -> Iterable[ObjectMeta]:
     return (job.metadata for job in world.captured(VOLCANO_JOB, VolcanoJob) if job.status.phase not in FINISHED)
 
 
-def _of_kubernetes(world: World) -> Iterable[ObjectMeta]:
-    """Those with pods that have not ended: more is not known of a Job."""
+def _of_kubernetes(world: World, active: Set[str]) -> Iterable[ObjectMeta]:
+    """Those with pods that have not ended, and those whose UIDs the CronJob has in `status.active`: more is not known
+    of a Job."""
     owners = (pod.metadata.controller for pod in world.captured("Pod", Pod) if is_live(pod))
     busy = {owner.uid for owner in owners if owner is not None and (owner.group, owner.kind) == ("batch", "Job")}
-    return (job.metadata for job in world.captured("Job", Workload) if job.metadata.uid in busy)
+    return (job.metadata for job in world.captured("Job", Workload) if job.metadata.uid in busy | active)

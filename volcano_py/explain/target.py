@@ -32,7 +32,7 @@ OWNERS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     }
 )
 """Kubernetes' own workloads → API group and kind of them as owners of pods. Of `job`, Volcano's come first."""
-EXPLAINABLE: Final = ("podgroup", *OWNERS, "cronjob", "pod", "queue", "node")
+EXPLAINABLE: Final = ("podgroup", *OWNERS, "cronjob", "cronjob.batch", "pod", "queue", "node")
 """All that can be explained."""
 Owner = tuple[str, str, str]
 """API group, kind and name."""

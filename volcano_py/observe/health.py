@@ -35,7 +35,7 @@ class HealthServer:
     async def listen(self, addresses: Sequence[ListenAddress]) -> tuple[ListenAddress, ...]:
         """Listen; returns where really, in the same order (port 0 becomes the one that the system chose).
 
-        Who asks before the server answers waits: the system accepts the connections.
+        A request that comes before the server answers waits: the system accepts the connections.
 
         Raises:
             ListenError: one of them cannot be had; then none is listened on.

@@ -41,7 +41,8 @@ class RecordingExtender:
 
     def ask(self, url: str, verb: str, questions: Sequence[Question], kind: type[T], within: float) -> Answers[T]:
         answers = self._client.ask(url, verb, questions, kind, within)
-        self._record(Heard(verb, tuple(question.about for question in questions), answers.found, answers.seconds))
+        about, among = tuple(each.about for each in questions), tuple(each.among for each in questions)
+        self._record(Heard(verb, about, among, answers.found, answers.seconds))
         return answers
 
     def find(self, kind: str, key: str) -> ApiObject | None:
@@ -51,19 +52,26 @@ class RecordingExtender:
 def answered(heard: Heard) -> Answered:
     """The entry: of each answer what decisions need, and each different answer once."""
     places: dict[bytes, int] = {}
-    which = [places.setdefault(_encoded(answer), len(places)) for answer in heard.answers]
+    which = [
+        places.setdefault(_encoded(answer, among), len(places))
+        for answer, among in zip(heard.answers, heard.among, strict=True)
+    ]
     are_alike = len(places) < 2
     return Answered(
-        heard.verb, heard.about, heard.seconds, tuple(map(msgspec.Raw, places)), () if are_alike else tuple(which)
+        verb=heard.verb,
+        about=heard.about,
+        seconds=heard.seconds,
+        answers=tuple(map(msgspec.Raw, places)),
+        which=() if are_alike else tuple(which),
     )
 
 
-def _encoded(answer: object) -> bytes:
+def _encoded(answer: object, among: Sequence[str]) -> bytes:
     """As JSON: why there is none as a string, what says nothing as null."""
-    return msgspec.json.encode(answer.why if isinstance(answer, Failure) else _needed(answer))
+    return msgspec.json.encode(answer.why if isinstance(answer, Failure) else _needed(answer, among))
 
 
-def _needed(answer: Any) -> Any:
+def _needed(answer: Any, among: Sequence[str]) -> Any:
     """The answer without what has no effect, with numbers in their bounds. Texts show no logins."""
     match answer:
         case PredicateAnswer() if answer.status:
@@ -71,10 +79,11 @@ def _needed(answer: Any) -> Any:
         case PredicateAnswer():
             return PredicateAnswer()
         case PrioritizeAnswer():
-            scores = answer.nodescore and {name: answer.score(name) for name in answer.nodescore}
+            given = answer.nodescore
+            scores = None if given is None else {name: answer.score(name) for name in among if name in given}
             return PrioritizeAnswer(scores, _text(answer.errormessage))
         case VictimsAnswer():
-            victims = [{"uid": uid} for uid in sorted(answer.uids())] if answer.status == 1 else None
+            victims = [{"uid": uid} for uid in sorted(answer.uids() & {*among})] if answer.status == 1 else None
             return VictimsAnswer(_vote(answer.status), victims)
         case VoteAnswer():
             return VoteAnswer(_vote(answer.status))

@@ -10,7 +10,7 @@ import msgspec
 from volcano_py.api.effects import Bind, Evict
 from volcano_py.api.objects import OwnerReference
 from volcano_py.api.report import Amounts, PendingJob, QueueReport
-from volcano_py.api.wording.owned import as_argument, called
+from volcano_py.api.wording.owned import as_argument
 from volcano_py.record.entries import QueueFigures
 from volcano_py.record.replay import Cycle, Encoded
 
@@ -36,11 +36,6 @@ class Wait(msgspec.Struct, frozen=True):
     other: Fate
     owner: OwnerReference | None = None
     """The controlling one."""
-
-    @property
-    def called(self) -> str:
-        """What people call the PodGroup."""
-        return called(self.pod_group, self.owner)
 
 
 class Eviction(msgspec.Struct, frozen=True):

@@ -31,10 +31,12 @@ class CycleBegan(msgspec.Struct, frozen=True, gc=False):
 
 
 class Heard(msgspec.Struct, frozen=True, gc=False):
-    """An extender was asked some questions with a verb, about these things, and has answered; see `Answered`."""
+    """An extender was asked some questions with a verb, and has answered; see `Question`, of which `about` and `among`
+    are, one for each, and `Answered`."""
 
     verb: str
     about: tuple[str, ...]
+    among: tuple[tuple[str, ...], ...]
     answers: tuple[object, ...]
     seconds: float
 

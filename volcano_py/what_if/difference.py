@@ -11,7 +11,7 @@ import msgspec
 from volcano_py.api.objects import OwnerReference
 from volcano_py.api.report import Amounts, QueueReport
 from volcano_py.api.wording.amounts import numbers
-from volcano_py.api.wording.owned import as_argument, called
+from volcano_py.api.wording.owned import as_argument
 from volcano_py.state.table.units import canonical
 from volcano_py.what_if.outcome import Outcome, Waiting
 
@@ -39,11 +39,6 @@ class Work(msgspec.Struct, frozen=True):
     reasons: tuple[Waiting | None, Waiting | None]
     owner: OwnerReference | None = None
     """The controlling one of the PodGroup."""
-
-    @property
-    def called(self) -> str:
-        """What people call it."""
-        return called(self.name, self.owner)
 
     @property
     def starts(self) -> int:

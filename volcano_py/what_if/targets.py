@@ -55,9 +55,11 @@ WORKLOADS: Final[Mapping[str, str]] = {
     **WORDS,
     **dict.fromkeys(_spellings("Deployment", ApiPath("apps/v1", "deployments")), "Deployment"),
     **dict.fromkeys(_spellings("CronJob", ApiPath("batch/v1", "cronjobs")), "CronJob"),
+    **dict.fromkeys(("cronjob.batch", "cronjobs.batch", "cj.batch"), "CronJob.batch"),
     **dict.fromkeys(("cronjob.batch.volcano.sh", "cronjobs.batch.volcano.sh", "cronvcjob", "cronvj"), "CronJob"),
 }
-"""The same, with Deployments and CronJobs: a capture has none, but what they create."""
+"""The same, with Deployments and CronJobs: a capture has none, but what they create. `CronJob` is Volcano's or else
+Kubernetes', `CronJob.batch` the latter alone."""
 
 
 class TargetError(ValueError):

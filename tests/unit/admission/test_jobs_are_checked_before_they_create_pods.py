@@ -18,8 +18,10 @@ from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plugins import JobPlugin, JobPlugins
 from volcano_py.jobs.plugins.mpi import MpiPlugin
+from volcano_py.jobs.plugins.pytorch import PytorchPlugin
 from volcano_py.jobs.plugins.ray import RayPlugin
 from volcano_py.jobs.plugins.ssh import SshPlugin
+from volcano_py.jobs.plugins.svc import SvcPlugin
 
 WORLD = world(queue("dept"), queue("team", "dept"), queue("shut", state="Closed"))
 
@@ -404,6 +406,12 @@ def test_an_unknown_argument_of_a_plugin_is_a_warning() -> None:
         f"spec.plugins.ssh: '--no-root' is not one of its arguments, and is ignored (known: {known})"
     ]
     assert validate_create(job(spec(plugins={"ssh": ["--no-root"]})), WORLD, context) == ()
+
+
+def test_a_task_that_a_plugin_does_without_is_a_warning() -> None:
+    lone = job(spec(plugins={"pytorch": ["--master=boss"]}))
+    (warning,) = plugin_warnings(lone, JobPlugins.of((PytorchPlugin, SvcPlugin)))
+    assert warning.startswith("spec.plugins.pytorch: task 'boss' does not exist (tasks: ")
 
 
 def test_a_name_that_is_no_label_is_refused() -> None:

@@ -78,6 +78,44 @@ def test_jobs_that_get_no_pods_have_a_row_with_the_reason(tmp_path: Path) -> Non
     assert "OtherScheduler: schedulerName is another" in rows["default/strange (Job)"], "it has a PodGroup, too"
 
 
+HAS_ENOUGH = """
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: "2", memory: 32Gi, pods: "110"}}}
+- apiVersion: batch.volcano.sh/v1alpha1
+  kind: Job
+  metadata: {name: train, uid: 0d3a}
+  spec:
+    minAvailable: 1
+    tasks:
+    - {name: w, replicas: 2, template: {spec: {containers: [{name: main, resources: {requests: {cpu: "9"}}}]}}}
+  status: {state: {phase: Pending, reason: FailedCreate, message: exceeded quota}}
+- apiVersion: scheduling.volcano.sh/v1beta1
+  kind: PodGroup
+  metadata: {name: train-0d3a, ownerReferences: [&job {apiVersion: batch.volcano.sh/v1alpha1, kind: Job, name: train,
+    uid: 0d3a, controller: true}]}
+  spec: {minMember: 1}
+  status: {phase: Inqueue}
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: train-w-0, ownerReferences: [*job], annotations: {scheduling.k8s.io/group-name: train-0d3a}}
+  spec: {schedulerName: volcano, containers: [{name: main, image: pause, resources: {requests: {cpu: "9"}}}]}
+"""
+
+
+def test_a_job_with_the_pods_that_it_starts_with_waits_for_what_they_wait_for(tmp_path: Path) -> None:
+    """The pods beyond them are refused, which does not keep it from starting; the page and explain say so, too."""
+    assert "NeverFits" in rows_of(HAS_ENOUGH, tmp_path)["default/train (Job)"]
+
+
+def test_a_pod_group_under_another_name_has_the_reason_of_its_job(tmp_path: Path) -> None:
+    """A Job may come with the PodGroup of another version."""
+    without_pods = HAS_ENOUGH.partition("- apiVersion: v1\n  kind: Pod\n")[0].replace("train-0d3a", "older")
+    rows = rows_of(without_pods, tmp_path)
+    assert "FailedCreate: exceeded quota" in rows["default/train (Job)"]
+
+
 def test_jobs_that_get_no_pods_are_in_the_json_output(tmp_path: Path) -> None:
     (tmp_path / "all.yaml").write_text(OWNED)
     result = CliRunner().invoke(simulate, ["--filename", str(tmp_path), "--output", "json"])

@@ -48,6 +48,17 @@ def test_the_narrowest_tier_that_has_room_is_a_remedy() -> None:
     )
 
 
+def test_the_name_of_a_tier_gives_way_to_the_number_of_a_wider_one() -> None:
+    """A limit has one of both."""
+    racks = (rack("r1", "n1") + rack("r2", "n2")).replace("tier: 1", "tier: 1\n  tierName: rack")
+    limit = "networkTopology: {mode: hard, highestTierName: rack}"
+    found = explained(node("n1") + node("n2") + racks + gang(2, "5", group=limit), CONF)
+    assert {each.kind: each.text for each in found.remedies}["wider-domain"] == (
+        "let PodGroup default/train spread wider: networkTopology.highestTierAllowed 2 (the whole cluster) instead of "
+        "highestTierName rack"
+    )
+
+
 def test_a_wider_tier_without_room_is_none() -> None:
     nodes = "".join(node(name) for name in ("n1", "n2"))
     limit = "networkTopology: {mode: hard, highestTierAllowed: 1}"

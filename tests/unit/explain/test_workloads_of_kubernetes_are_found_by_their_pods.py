@@ -126,8 +126,8 @@ def test_a_workload_that_runs_is_said_to_run() -> None:
             (
                 "job default/web does not exist, or you may not read it: no Volcano Job has this name, and no pod "
                 "belongs to a Kubernetes Job of this name; check its name and --namespace. Kinds that can be "
-                "explained: podgroup, job, deployment, statefulset, replicaset, daemonset, job.batch, cronjob, pod, "
-                "queue, node"
+                "explained: podgroup, job, deployment, statefulset, replicaset, daemonset, job.batch, cronjob, "
+                "cronjob.batch, pod, queue, node"
             ),
         ),
         (

@@ -229,7 +229,7 @@ class _Says:
 def test_an_answer_means_the_same_again(answer: Any, again: Any) -> None:
     heard: list[Any] = []
     asking = RecordingExtender(_Says(answer), heard.append)
-    questions = [Question("team/a", lambda: b""), Question("team/b", lambda: b"")]
+    questions = [Question(about, lambda: b"", among=("a", "b")) for about in ("team/a", "team/b")]
     kind = type(answer) if not isinstance(answer, Failure) else PredicateAnswer
     assert asking.ask("http://x", "verb", questions, kind, 1.0).found == (answer, answer)
     assert asking.find("Pod", "team/a") is FOUND
@@ -240,10 +240,25 @@ def test_an_answer_means_the_same_again(answer: Any, again: Any) -> None:
     assert known.missing == 0
 
 
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [
+        (PrioritizeAnswer({f"n{number}": 1.0 for number in range(1000)}), b'{"nodescore":{"n1":1.0}}'),
+        (VictimsAnswer(1, [{"uid": f"n{number}"} for number in range(1000)]), b'{"status":1,"victims":[{"uid":"n1"}]}'),
+    ],
+)
+def test_what_was_not_asked_about_is_not_recorded(answer: Any, kept: bytes) -> None:
+    """An answer may be as large as the server likes; the record has what follows from the question."""
+    heard: list[Any] = []
+    question = Question("team/a", lambda: b"", among=("n1", "m1"))
+    RecordingExtender(_Says(answer), heard.append).ask("http://x", "verb", [question], type(answer), 1.0)
+    assert [bytes(each) for each in answered(heard[0]).answers] == [kept]
+
+
 @pytest.mark.parametrize("kind", NO_OBJECTION)
 def test_a_question_without_an_answer_is_counted_and_means_no_objection(kind: Any) -> None:
     known = RecordedExtender()
-    known.begin([answered(Heard("other", ("team/a",), (Failure("answered 500"),), 1.0))])
+    known.begin([answered(Heard("other", ("team/a",), ((),), (Failure("answered 500"),), 1.0))])
     question = Question("team/a", lambda: b"")
     assert known.ask("", "verb", [question], kind, 1.0) == Answers((NO_OBJECTION[kind],), 0.0)
     assert known.missing == 1
@@ -251,7 +266,7 @@ def test_a_question_without_an_answer_is_counted_and_means_no_objection(kind: An
 
 def test_an_answer_of_another_kind_is_none() -> None:
     known = RecordedExtender()
-    known.begin([answered(Heard("verb", ("team/a",), (PredicateAnswer("no"),), 1.0))])
+    known.begin([answered(Heard("verb", ("team/a",), ((),), (PredicateAnswer("no"),), 1.0))])
     question = Question("team/a", lambda: b"")
     assert known.ask("", "verb", [question], VoteAnswer, 1.0).found == (VoteAnswer(),)
     assert known.missing == 1
@@ -259,7 +274,7 @@ def test_an_answer_of_another_kind_is_none() -> None:
 
 def test_answers_come_in_the_order_in_which_they_came() -> None:
     known = RecordedExtender()
-    known.begin(answered(Heard("ready", ("team/a",), (ReadyAnswer(status=yes),), 0.5)) for yes in (False, True))
+    known.begin(answered(Heard("ready", ("team/a",), ((),), (ReadyAnswer(status=yes),), 0.5)) for yes in (False, True))
     question = Question("team/a", lambda: b"")
     said = [known.ask("", "ready", [question], ReadyAnswer, 1.0).found[0] for _ in range(3)]
     assert said == [ReadyAnswer(status=False), ReadyAnswer(status=True), ReadyAnswer(status=True)]

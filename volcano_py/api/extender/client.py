@@ -27,10 +27,12 @@ class Question(msgspec.Struct, frozen=True):
     Attributes:
         about: what is asked about. In a record, the answer is found again by the verb and this.
         make: makes the body, JSON. Bodies can be large, so they are made only if they are sent.
+        among: names of nodes or UIDs of pods, if the answer chooses among some; what it says of others has no effect.
     """
 
     about: str
     make: Callable[[], bytes]
+    among: tuple[str, ...] = ()
 
 
 class Answers(msgspec.Struct, Generic[T], frozen=True):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
 from volcano_py.api.names import GENERATED_GROUP_PREFIX
 from volcano_py.api.objects import OwnerReference
 
@@ -21,6 +24,17 @@ def called(key: str, owner: OwnerReference | None) -> str:
     return key if known_by is None else f"{key.partition('/')[0]}/{known_by.name} ({known_by.kind})"
 
 
+def all_called(owners: Mapping[str, OwnerReference | None]) -> dict[str, str]:
+    """PodGroup → what people call it, each by another name: `default/web (Job, PodGroup web-0d3a)` where several are
+    `default/web (Job)`. `owners`: PodGroup (namespace/name) → its controlling owner."""
+    names = {key: called(key, owner) for key, owner in owners.items()}
+    counts = Counter(names.values())
+    return {
+        key: name if counts[name] == 1 else f"{name.removesuffix(')')}, PodGroup {key.rpartition('/')[2]})"
+        for key, name in names.items()
+    }
+
+
 def as_argument(owner: OwnerReference | None) -> str:
-    """`ReplicaSet/web-5d8f`, as kubectl and `explain` take it; "" without an owner."""
+    """`ReplicaSet/web-5d8f`, as kubectl takes it; "" without an owner."""
     return "" if owner is None else f"{owner.kind}/{owner.name}"

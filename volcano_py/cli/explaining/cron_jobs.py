@@ -18,35 +18,42 @@ from volcano_py.jobs.crons.plan import CRON_KIND, CronJob
 from volcano_py.operator.kube_api import object_path
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from volcano_py.cli.options.captured import Source
     from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 
 _SO: Final = "its Jobs are known, but not when the next one is created"
 
 
-def cron_of(source: Source, namespace: str, name: str) -> tuple[Cron | None, Unread | None]:
-    """The CronJob, Volcano's before Kubernetes', or None where there is none; and what could not be read, if anything.
+def cron_of(source: Source, kind: str, namespace: str, name: str) -> tuple[Cron | None, Unread | None]:
+    """The CronJob, of the first API of its kind (`CRON_APIS`) that has one, or None where there is none; and what could
+    not be read, if anything.
 
     Raises:
         click.ClickException: the cluster does not answer, or the object is not valid.
     """
-    what = f"{CRON_KIND} {namespace}/{name}"
+    what, versions = f"{CRON_KIND} {namespace}/{name}", CRON_APIS[kind]
     if not source.files:
-        return on_cluster(source.kubeconfig, source.context, lambda client: _live(client, namespace, name, what))
+        return on_cluster(
+            source.kubeconfig, source.context, lambda client: _live(client, versions, namespace, name, what)
+        )
     if is_capture(source.files[0]):
         return None, Unread(what, "captures have no CronJobs", _SO)
     bodies = [document.body for document in read_documents(source.files)]
     found = [body for body in bodies if body.get("kind") == CRON_KIND and _is_named(body, namespace, name)]
-    for version in CRON_APIS:
+    for version in versions:
         for body in found:
             if body.get("apiVersion") == version:
                 return _cron(version, body, what), None
     return None, None
 
 
-async def _live(client: KubernetesClient, namespace: str, name: str, what: str) -> tuple[Cron | None, Unread | None]:
+async def _live(
+    client: KubernetesClient, versions: Sequence[str], namespace: str, name: str, what: str
+) -> tuple[Cron | None, Unread | None]:
     unread: Unread | None = None
-    for version in CRON_APIS:
+    for version in versions:
         try:
             answer = await client.get(object_path(version, CRON_KIND, namespace, name))
         except NotFoundError:  # or the cluster has no such kind

@@ -229,7 +229,7 @@ def _cron_job(cron: CronJobExplanation) -> Iterator[str]:
     for note in cron.notes:
         yield from _wrapped(note)
     if not (cron.jobs or cron.notes):
-        yield from _wrapped("none of its Jobs runs or waits")
+        yield from _wrapped("none of its Jobs runs or waits" + ", as far as they could be read" * bool(cron.unread))
     for job in cron.jobs:
         yield ""
         yield from _workload(job)
@@ -244,7 +244,7 @@ def _cron_job(cron: CronJobExplanation) -> Iterator[str]:
 def _runs_next(cron: CronJobExplanation) -> str:
     if not cron.state:
         return "when it runs next is not known"
-    if cron.problem:
+    if cron.problem or cron.state == "Deleting":
         return f"{cron.state}, no Jobs are created"
     if cron.next:
         return f"{cron.state}, next run in {format_duration(timedelta(seconds=cron.seconds))}, at {cron.next}"

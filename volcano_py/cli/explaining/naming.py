@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -16,6 +16,8 @@ from volcano_py.explain.model import (
     WorkloadExplanation,
 )
 
+_OF_GROUPS: Final = ("gang", "object")
+"""Kinds of limits that have the name of a PodGroup."""
 Explanation = WorkloadExplanation | CronJobExplanation | QueueExplanation | NodeExplanation
 
 
@@ -27,9 +29,7 @@ def as_called(explanation: Explanation, called: Mapping[str, str]) -> Explanatio
         case CronJobExplanation():
             return replace(explanation, jobs=tuple(_workload(job, called) for job in explanation.jobs))
         case NodeExplanation():
-            pods: Counter[str] = Counter()
-            for name, count in explanation.pods.items():
-                pods[called.get(name, name)] += count
+            pods = {called.get(name, name): count for name, count in explanation.pods.items()}
             return replace(explanation, pods=dict(sorted(pods.items())))
         case QueueExplanation():
             return explanation  # it names no PodGroup
@@ -40,7 +40,7 @@ def _workload(found: WorkloadExplanation, called: Mapping[str, str]) -> Workload
         found,
         position=_position(found.position, called),
         limits=tuple(
-            replace(each, name=called.get(each.name, each.name)) if each.kind == "gang" else each
+            replace(each, name=called.get(each.name, each.name)) if each.kind in _OF_GROUPS else each
             for each in found.limits
         ),
         holders=tuple(replace(each, job=called.get(each.job, each.job)) for each in found.holders),

@@ -39,13 +39,15 @@ Examples:
 The scheduler runs over a copy in memory; nothing is written. Each remedy has been tried on that copy.
 """
 _OWN_JOBS: Final = names_of("batch/v1", "Job")
+_OWN_CRON_JOBS: Final = names_of("batch/v1", "CronJob")
 _APPS: Final = ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet")
 _NAMES: Final = {
     "podgroup": names_of(SCHEDULING_API, "PodGroup"),
     "job": all_of(names_of(BATCH_API, JOB_KIND), _OWN_JOBS),
     **{kind.lower(): names_of("apps/v1", kind) for kind in _APPS},
     "job.batch": _OWN_JOBS,
-    "cronjob": all_of(names_of(BATCH_API, "CronJob"), names_of("batch/v1", "CronJob")),
+    "cronjob": all_of(names_of(BATCH_API, "CronJob"), _OWN_CRON_JOBS),
+    "cronjob.batch": _OWN_CRON_JOBS,
     "pod": names_of("v1", "Pod"),
     "queue": QUEUES,
     "node": names_of("v1", "Node", namespaced=False),
@@ -79,13 +81,11 @@ def explain(
     """Say why a workload waits and what would help, how a queue stands, or what a node still takes.
 
     KIND is podgroup, job or cronjob (Volcano's, or else Kubernetes'), deployment, statefulset, replicaset, daemonset,
-    job.batch (Kubernetes' alone), pod, queue or node, and may be written as kubectl has it: explain pg/train, explain
-    deploy/web.
+    job.batch or cronjob.batch (Kubernetes' alone), pod, queue or node, and may be written as kubectl has it: explain
+    pg/train, explain deploy/web.
 
     The scheduler runs over a copy of the live cluster, or over a file (--from), until nothing changes.
     """
-    from volcano_py.api.objects import PodGroup
-    from volcano_py.api.wording.owned import called
     from volcano_py.capture.start import rules_of
     from volcano_py.cli.explaining.drawing import drawn
     from volcano_py.cli.explaining.naming import as_called
@@ -105,8 +105,8 @@ def explain(
     log_aside(only_errors=True)
     world = World(capture.items, configuration, registry, rules=rules_of(capture), live=capture.taken)
     try:
-        if kind == "cronjob" and about is not None:
-            explanation = _of_cron_job(world, name, capture, about, source, record)
+        if kind in ("cronjob", "cronjob.batch") and about is not None:
+            explanation = _of_cron_job(world, kind, name, capture, about, source, record)
         else:
             explanation = _explained(world, kind, name, capture, about, record)
     except RecordError as error:
@@ -114,9 +114,7 @@ def explain(
     except ExplainError as error:
         raise click.ClickException(_not_found(kind, name, str(error), capture)) from error
     if output == "table":
-        groups = (group.metadata for group in world.objects("PodGroup", PodGroup))
-        names = {group.key: called(group.key, group.controller) for group in groups}
-        for line in drawn(as_called(explanation, names)):
+        for line in drawn(as_called(explanation, world.simulation.called())):
             click.echo(line)
     else:
         print_data(msgspec.to_builtins(explanation), output)
@@ -169,6 +167,7 @@ def _explained(
 
 def _of_cron_job(
     world: World,
+    kind: str,
     name: str,
     capture: Capture,
     about: tuple[str, tuple[CapturedEvent, ...], Unread | None],
@@ -184,13 +183,13 @@ def _of_cron_job(
     from volcano_py.explain.target import ExplainError
 
     where, events, refused = about
-    cron, hidden = cron_of(source, where, name)
+    cron, hidden = cron_of(source, kind, where, name)
     story = no_story if record is None else _story_in(record, capture.taken)
     now = datetime.fromtimestamp(capture.taken, UTC)
     unread = [each for each in (hidden, *capture.unread, refused) if each is not None]
     decides = not essentials(unread)
     try:
-        found = explain_cron_job(world, f"{where}/{name}", cron, now, events, story, decides=decides)
+        found = explain_cron_job(world, kind, f"{where}/{name}", cron, now, events, story, decides=decides)
     except ExplainError:
         if hidden is not None:
             click.echo(plain(str(hidden)), err=True)

@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 
+from volcano_py.api.wording.owned import all_called
 from volcano_py.cli.printing.listing import moment
 from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.printing.output import console
@@ -41,8 +42,10 @@ def print_differences(found: Sequence[Cycle]) -> None:
 
 def print_comparison(found: Compared) -> None:
     """Only what differs; a sentence when nothing does."""
+    called = all_called({each.pod_group: each.owner for each in found.waits})
+    waits = [_wait(each, called[each.pod_group]) for each in found.waits]
     tables = (
-        titled("Waits", ("PodGroup", "Record", "Other", "Why it waits"), [_wait(each) for each in found.waits]),
+        titled("Waits", ("PodGroup", "Record", "Other", "Why it waits"), waits),
         titled("Evicted only by the other", ("Pod", "Time", "By", "Why"), [_evicted(each) for each in found.evicted]),
         titled("Evicted only in the record", ("Pod", "Time", "By", "Why"), [_evicted(each) for each in found.spared]),
         titled(
@@ -59,8 +62,8 @@ def print_comparison(found: Compared) -> None:
     click.echo(decided if differs else f"{decided}: no difference")
 
 
-def _wait(wait: Wait) -> tuple[str, ...]:
-    return wait.called, _fate(wait.recorded), _fate(wait.other), wait.other.message or wait.recorded.message
+def _wait(wait: Wait, called: str) -> tuple[str, ...]:
+    return called, _fate(wait.recorded), _fate(wait.other), wait.other.message or wait.recorded.message
 
 
 def _fate(fate: Fate) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from volcano_py.api.wording.owned import all_called
 from volcano_py.cli.printing.output import console
 from volcano_py.cli.printing.tables import titled
 from volcano_py.what_if.difference import Amount, Difference, Eviction, Finding, Work
@@ -12,12 +13,12 @@ from volcano_py.what_if.outcome import Waiting
 
 def print_difference(found: Difference, cycles: int) -> None:
     """Only what differs; a sentence when nothing does."""
-    work = sorted(found.work, key=lambda each: each.called)
+    called = all_called({each.name: each.owner for each in found.work})
     tables = (
         titled(
             "Work",
             ("PodGroup", "Without", "With", "Why it waits"),
-            [_row(each) for each in work],
+            [_row(each, called[each.name]) for each in sorted(found.work, key=lambda work: called[work.name])],
         ),
         titled("Evicted", ("Pod", "By", "Why"), [_evicted(each) for each in found.evictions]),
         titled("No longer evicted", ("Pod", "By", "Why"), [_evicted(each) for each in found.spared]),
@@ -54,12 +55,12 @@ def _in_short(found: Difference) -> str:
     return "Pods: " + (", ".join(f"{count} {what}" for count, what in counts if count) or "no difference")
 
 
-def _row(work: Work) -> tuple[str, ...]:
+def _row(work: Work, called: str) -> tuple[str, ...]:
     without, with_ = (
         _state(placed, waiting, why)
         for placed, waiting, why in zip(work.placed, work.waiting, work.reasons, strict=True)
     )
-    return work.called, without, with_, work.reasons[1].message if work.reasons[1] is not None else ""
+    return called, without, with_, work.reasons[1].message if work.reasons[1] is not None else ""
 
 
 def _state(placed: int, waiting: int, why: Waiting | None) -> str:

@@ -36,5 +36,7 @@ def wider_domain(world: World, target: Target) -> Iterator[Candidate]:
             )
     name = domain.tier_name or ("" if domain.name else "the whole cluster")
     tier = f"{domain.tier} ({name})" if name else str(domain.tier)
-    text = f"let {where} spread wider: {again}networkTopology.highestTierAllowed {tier}"
+    before = group.spec.network_topology.get("highestTierName")
+    instead = f" instead of highestTierName {before}" if before else ""
+    text = f"let {where} spread wider: {again}networkTopology.highestTierAllowed {tier}{instead}"
     yield Candidate(Remedy("wider-domain", text), tuple(changes))

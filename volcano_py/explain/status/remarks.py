@@ -65,7 +65,7 @@ def _volumes_to_come(world: World, target: Target) -> Iterator[str]:
         yield (
             f"{plural('pod', len(names))} {summarize(names)}: bound once claim {claim.metadata.key} of StorageClass "
             f"{claim.class_name} has its volume, which is to be created for node {node}. If that takes long, look at "
-            f"kubectl describe pvc {claim.metadata.name} and at the provisioner"
+            f"kubectl -n {claim.metadata.namespace} describe pvc {claim.metadata.name} and at the provisioner"
         )
     if (more := len(ordered) - _MOST_VALUES) > 0:
         yield f"{counted(more, 'more claim')} without {'its volume' if more == 1 else 'their volumes'}"

@@ -4,7 +4,7 @@ message of a job untrue.
 Mostly a placement leaves less for others. But the placed pod may be one that a refused pod has affinity to, one that
 evens out a topology spread, or one that uses devices for which CPUs were kept free. It may also bring its queue above
 its share after victims were sought. No event of the cluster wakes the scheduler for these, nor for a place that was
-only promised. Nor does one for messages: a gang that was told of room for all but one of its pods would say so until
+only promised. Nor does one for messages: a gang whose message has room for all but one of its pods would say so until
 anything changes, after others have taken that room in the same cycle, and a job that is not admitted would say that
 others are promised what they hold by now.
 """

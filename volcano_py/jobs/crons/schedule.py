@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from cronsim import CronSim, CronSimError
 
 from volcano_py.api.go_values import parse_duration
+from volcano_py.api.wording.summarize import counted
 
 SHORTEST: Final = timedelta(minutes=1)
 """The name of a job follows from the minute it is due, so that there is one in a minute at most."""
@@ -132,7 +133,7 @@ def _fields(text: str) -> str:
     """The expression as cronsim is to read it."""
     fields = text.split()
     if len(fields) != _FIELDS:
-        raise ScheduleError(text, f"has {len(fields)} fields", _FIX)
+        raise ScheduleError(text, f"has {counted(len(fields), 'field')}", _FIX)
     fields = [_RANGE_OF_ONE.sub(r"\1", field.replace("?", "*")) for field in fields]
     for place, whole in _DAY_FIELDS.items():
         fields[place] = ",".join(_as_range(term, whole) for term in fields[place].split(","))

@@ -43,8 +43,5 @@ class MpiPlugin(JobPlugin):
             add_env(targets, variable(HOSTS_VARIABLE, hosts))
 
     def remarks(self, job: VolcanoJob) -> Sequence[str]:
-        lack = "no pod gets MPI_HOST"
-        return (
-            *self._without(job, self.master, "master", lack),
-            *self._without(job, self.worker, "worker", lack),
-        )
+        # Without its master, a Job is refused (`admission.jobs`).
+        return tuple(self._without(job, self.worker, "worker", "no pod gets MPI_HOST"))

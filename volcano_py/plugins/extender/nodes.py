@@ -116,7 +116,7 @@ class NodeVerdicts:
             return np.zeros(len(rows))
         names = [self._ssn.snapshot.nodes[node].name for node in rows.tolist()]
         about = f"{self._ssn.task_info(row).key} {in_short(names)}"
-        question = Question(about, partial(self._body_of_all, row, rows))
+        question = Question(about, partial(self._body_of_all, row, rows), among=tuple(names))
         (answer,) = self._line.ask(self._arguments.prioritize, [question], PrioritizeAnswer)
         if not isinstance(answer, Failure) and (answer.errormessage or answer.nodescore is None):
             said = self._texts.of(self._ssn.task_info(row).ref.uid, answer.errormessage or "nodeScore is null")

@@ -280,8 +280,12 @@ class Extender(Plugin):
 
     def _about_victims(self, evictor: Task, candidates: Rows) -> Question:
         task, info, rows = self._payloads.task, self._ssn.task_info, candidates.tolist()
-        about = f"{info(evictor.row).key} {in_short([info(row).ref.uid for row in rows])}"
-        return Question(about, lambda: encode({"evictor": task(evictor.row), "evictees": [task(row) for row in rows]}))
+        uids = tuple(info(row).ref.uid for row in rows)
+        return Question(
+            about=f"{info(evictor.row).key} {in_short(uids)}",
+            make=lambda: encode({"evictor": task(evictor.row), "evictees": [task(row) for row in rows]}),
+            among=uids,
+        )
 
     def _ask_again(self, job: int | None = None) -> None:
         """A cycle is due in some seconds; `job`: the row of the only job that this is about."""

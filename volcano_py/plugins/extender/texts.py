@@ -25,7 +25,7 @@ _MOST_ALIKE: Final = 10
 _MOST_TEXTS: Final = 50
 """Different texts of one cycle; of further ones a message only has that there was one."""
 _MOST_KEPT: Final = 10_000
-_WITH_DIGITS: Final = re.compile(r"\S*\d\S*")
+_WITH_DIGITS: Final = re.compile(r"(?<!\S)[^\s\d]*+\d\S*")
 _MEMORY: Final = "texts"
 
 
@@ -65,6 +65,8 @@ class Texts:
         if not 0 <= now - self._kept.since < STEADY_FOR:  # for all at once, so that a message changes once
             self._kept.since = now
             self._kept.texts.clear()
+            if len(self._kept.many) > _MOST_KEPT:  # not before: messages would change twice
+                self._kept.many.clear()
         self._alike: dict[str, set[str]] = {}
         self._said: set[str] = set()
 

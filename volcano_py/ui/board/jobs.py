@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.report import PendingJob
+from volcano_py.api.wording.owned import telling_owner
 from volcano_py.jobs.model import VolcanoJob
 from volcano_py.state.infos import JobInfo
 from volcano_py.state.snapshot import Phase, Snapshot
@@ -141,14 +142,14 @@ def _numbers(snapshot: Snapshot) -> NDArray[np.int64]:
 
 def _row(snapshot: Snapshot, row: int, info: JobInfo, numbers: NDArray[np.int64], judgement: Judgement) -> JobRow:
     _, placed, waiting, finished, priority = numbers[:_HELD].tolist()
-    why = judgement.pending.get(info.key)
+    why, known_by = judgement.pending.get(info.key), telling_owner(info.key, info.owner)
     if not waiting and placed >= info.min_member:
         why = None  # it has been placed since
     return JobRow(
         key=info.key,
         queue=info.queue,
         state=_state(info, placed, why, is_judged=info.key in judgement.jobs),
-        owner=f"{info.owner.kind} {info.owner.name}" if info.owner is not None else "",
+        owner=f"{known_by.kind} {known_by.name}" if known_by is not None else "",
         minimum=info.min_member,
         placed=placed,
         waiting=waiting,

@@ -85,7 +85,7 @@ class JobRow(Row, frozen=True):
     queue: str
     state: str
     owner: str = ""
-    """Kind and name of its controller."""
+    """Kind and name of its controller, if it is known by that (`api.wording.owned`)."""
     minimum: int = 0
     placed: int = 0
     waiting: int = 0

@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.unit.explain.causes import node, world_of
 from volcano_py.cli.explaining.drawing import drawn
 from volcano_py.explain.model import CronJobExplanation
 from volcano_py.explain.of_cron_job import MOST_JOBS, Cron, explain_cron_job
 from volcano_py.explain.target import ExplainError
-from volcano_py.jobs.crons.plan import CronJob
+from volcano_py.jobs.crons.plan import CronJob, CronJobStatus
 
 VOLCANO = "batch.volcano.sh/v1alpha1"
 NOW = datetime(2026, 11, 30, 1, 30, tzinfo=UTC)
@@ -59,7 +60,7 @@ status: {{phase: {phase}}}
 
 
 def explained(text: str, of: Cron | None) -> CronJobExplanation:
-    return explain_cron_job(world_of(node() + text), "default/nightly", of, NOW)
+    return explain_cron_job(world_of(node() + text), "cronjob", "default/nightly", of, NOW)
 
 
 def first_lines(found: CronJobExplanation) -> list[str]:
@@ -77,10 +78,23 @@ def test_the_next_run_is_that_of_its_schedule_in_its_time_zone() -> None:
     ]
 
 
+def test_jobs_that_could_not_be_read_are_not_denied() -> None:
+    found = replace(explained("", cron()), unread=("Job objects not read: forbidden",))
+    assert first_lines(found)[-1] == "  none of its Jobs runs or waits, as far as they could be read"
+
+
 def test_a_suspended_one_has_no_next_run() -> None:
     found = explained("", cron(suspend=True))
     assert (found.state, found.next) == ("Suspended", "")
     assert first_lines(found)[0] == "default/nightly: Suspended, no next run: spec.suspend is true"
+
+
+def test_one_that_is_being_deleted_has_no_next_run() -> None:
+    going = cron()
+    metadata = replace(going.found.metadata, deletion_timestamp=NOW)
+    found = explained("", replace(going, found=replace(going.found, metadata=metadata)))
+    assert (found.state, found.next) == ("Deleting", "")
+    assert first_lines(found)[0] == "default/nightly: Deleting, no Jobs are created"
 
 
 def test_what_is_wrong_with_its_schedule_is_said() -> None:
@@ -131,6 +145,16 @@ def test_those_of_kubernetes_are_explained_by_the_pods_of_their_jobs() -> None:
     found = explained(text, cron("batch/v1"))
     assert [(each.name, each.now.state) for each in found.jobs] == [("default/nightly-2", "Starting")]
     assert explained(text, cron()).jobs == (), "a namesake of Volcano has other Jobs"
+
+
+def test_a_job_of_kubernetes_without_pods_is_known_by_the_status() -> None:
+    """Its pods may be refused, which is why nothing runs: it is not finished."""
+    of = cron("batch/v1", concurrencyPolicy="Forbid")
+    status = msgspec.convert({"active": [{"name": "nightly-1", "uid": "uid-nightly-1"}]}, CronJobStatus)
+    found = explained(job("nightly-1", version="batch/v1"), replace(of, found=replace(of.found, status=status)))
+    assert found.concurrency.startswith("no Job is created as long as Job nightly-1 has not finished")
+    (note,) = found.notes
+    assert note.startswith("job.batch default/nightly-1 has no pods: `kubectl describe job.batch nightly-1")
 
 
 def test_a_job_of_another_scheduler_is_named_with_the_reason() -> None:

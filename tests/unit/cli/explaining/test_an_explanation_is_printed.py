@@ -196,6 +196,27 @@ def test_generated_pod_groups_are_named_after_their_owners(tmp_path: Path) -> No
     assert json.loads(explained(path, "node", "n1", "-o", "json").output)["pods"] == {"default/podgroup-0d3a": 1}
 
 
+REFUSED = """
+---
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: claims, uid: 0d3a}
+spec:
+  minAvailable: 1
+  volumes: [{mountPath: /data, volumeClaimName: absent}]
+  tasks: [{name: w, replicas: 1, template: {spec: {containers: [{name: main, image: pause}]}}}]
+"""
+
+
+def test_the_pod_group_that_a_job_does_not_get_is_named_after_the_job(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(CLUSTER.partition("---")[0] + REFUSED, encoding="utf-8")
+    printed = explained(path, "job", "claims").output
+    assert "gang default/claims (Job)" in printed
+    assert "object default/claims (Job)" in printed
+    assert "0d3a" not in printed
+
+
 def test_a_pod_of_another_scheduler_is_not_explained(manifests: Path) -> None:
     result = explained(manifests, "pod", "foreign")
     assert result.exit_code == 1

@@ -74,6 +74,13 @@ def test_that_of_kubernetes_is_found_too(manifests: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("spelling", ["cronjob.batch", "cronjobs.batch", "cj.batch"])
+def test_that_of_kubernetes_can_be_asked_for_where_both_have_the_name(spelling: str, manifests: Path) -> None:
+    manifests.write_text(MANIFESTS.replace("name: sweep", "name: nightly"), encoding="utf-8")
+    schedules = [explained(manifests, kind, "nightly").output.splitlines()[1] for kind in ("cronjob", spelling)]
+    assert schedules == ["  Schedule 0 3 * * *", "  Schedule 0 4 * * *"]
+
+
 def test_one_that_is_not_valid_is_an_error(manifests: Path) -> None:
     manifests.write_text(MANIFESTS.replace('schedule: "0 3 * * *"', "schedule: 3"), encoding="utf-8")
     result = explained(manifests, "cronjob", "nightly")

@@ -265,6 +265,6 @@ def test_a_pod_that_has_a_place_but_no_volume_yet_is_told_of_the_claim() -> None
     (hint,) = now.hints
     assert hint == (
         "pod train-0: bound once claim default/data of StorageClass late has its volume, which is to be created for "
-        "node n1. If that takes long, look at kubectl describe pvc data and at the provisioner"
+        "node n1. If that takes long, look at kubectl -n default describe pvc data and at the provisioner"
     )
     assert explained(node() + NOTEBOOK + gang(pod=f"{pod}\n  nodeName: n1")).now.hints == ()

@@ -133,6 +133,7 @@ def test_times_are_counted_up_to_a_bound() -> None:
     ("text", "zone", "message"),
     [
         ("", None, r"spec.schedule is '', which has 0 fields; give five fields"),
+        ("tomorrow", None, "has 1 field;"),
         ("* * * *", None, "has 4 fields"),
         ("0 */5 * * * *", None, "has 6 fields"),  # seconds are not for CronJobs
         ("60 * * * *", None, r"spec.schedule is '60 \* \* \* \*', which cannot be read: bad minute; give five fields"),

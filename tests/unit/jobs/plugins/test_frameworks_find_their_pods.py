@@ -267,16 +267,20 @@ def test_a_rank_given_otherwise_holds() -> None:
 
 def test_a_job_without_the_task_of_the_master_is_told_what_its_pods_do_not_get() -> None:
     """Its pods run all the same, as under Volcano, and each would be a cluster of its own."""
-    job = job_of(worker=2)
-    (of_pytorch,), (of_mpi,) = PytorchPlugin(["--master=boss"]).remarks(job), MpiPlugin().remarks(job)
+    (of_pytorch,) = PytorchPlugin(["--master=boss"]).remarks(job_of(worker=2))
     assert of_pytorch == (
         "spec.plugins.pytorch: task 'boss' does not exist (tasks: worker), so no pod gets MASTER_ADDR, MASTER_PORT, "
         "WORLD_SIZE or RANK; name the task with --master"
     )
-    assert of_mpi == (
-        "spec.plugins.mpi: task 'master' does not exist (tasks: worker), so no pod gets MPI_HOST; "
-        "name the task with --master"
+
+
+def test_a_job_without_the_workers_of_mpi_is_told_so() -> None:
+    (remark,) = MpiPlugin().remarks(job_of(master=1))
+    assert remark == (
+        "spec.plugins.mpi: task 'worker' does not exist (tasks: master), so no pod gets MPI_HOST; "
+        "name the task with --worker"
     )
+    assert MpiPlugin().remarks(job_of(worker=2)) == (), "it is refused"
 
 
 @pytest.mark.parametrize("plugin", [PytorchPlugin(), MpiPlugin(), EnvPlugin()])

@@ -96,6 +96,16 @@ def test_more_texts_than_are_remembered_are_said_without_digits(monkeypatch: pyt
     assert [texts.of(word, word) for word in words] == ["alpha 1", "beta 2", "gamma …"]
 
 
+def test_what_is_remembered_does_not_grow_with_every_new_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("volcano_py.plugins.extender.texts._MOST_KEPT", 20)
+    memory, letters = dict[str, Any](), "abcdefghijklmnopqrstuvwxyz"
+    for number, letter in enumerate(letters):
+        texts = Texts(memory, MOMENT + number * (STEADY_FOR + 1))
+        for other in letters:
+            texts.of(other, f"{letter}{other} 5")
+    assert len(memory["texts"].many) < len(letters) ** 2 / 10
+
+
 def test_of_very_many_different_texts_there_is_another_reason() -> None:
     texts = Texts({}, MOMENT)
     letters = "abcdefghijklmnopqrstuvwxyz"

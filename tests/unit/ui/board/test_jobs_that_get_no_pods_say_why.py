@@ -67,6 +67,25 @@ def test_a_job_without_a_pod_group_is_listed_with_its_reason() -> None:
     assert vision.waiting == before.waiting + 1
 
 
+OF_AN_OPERATOR: Final = """
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata:
+  name: serve-0
+  namespace: team
+  ownerReferences: [{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: serve, controller: true}]
+spec: {minMember: 1, queue: vision}
+"""
+
+
+def test_only_a_pod_group_with_a_uid_in_its_name_has_that_of_its_owner() -> None:
+    """An operator may have several PodGroups for one owner: these keep their names, as in the tables of verbs."""
+    tables = board(OBJECTS + REFUSED + OF_AN_OPERATOR)
+    assert job_row(tables, "team/refused-u2").owner == "Job refused"
+    assert job_row(tables, "team/serve-0").owner == ""
+
+
 def test_a_pod_group_whose_pods_are_refused_says_what_the_api_server_says() -> None:
     row = job_row(board(OBJECTS + REFUSED), "team/refused-u2")
     assert (row.reason, row.message, row.has_group) == ("FailedCreate", "403 Forbidden: exceeded quota", True)
