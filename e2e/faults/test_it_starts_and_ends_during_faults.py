@@ -8,8 +8,10 @@ from e2e.conftest import SimulatedNodes, StartDaemon
 from e2e.faults.injection.plans import Always, Calm, Fault, Gate, is_binding
 from e2e.faults.injection.proxy import FaultProxy
 from e2e.harness.cluster import Cluster
+from e2e.harness.install import LEASE_PATH
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import gang
+from e2e.harness.waiting import WAIT_SECONDS
 
 SILENT_SECONDS = 5.0
 
@@ -65,3 +67,17 @@ async def test_it_carries_out_what_it_had_decided_before_it_ends(
     assert await ending == 0
     pods = {each.name: each.node for each in await namespace.pods()}
     assert pods == {**{f"train-{number}": pool.names[0] for number in range(3)}, "late-0": ""}
+
+
+async def test_it_gives_the_lease_back_when_it_is_stopped_before_it_has_started(
+    installed: Cluster, start_daemon: StartDaemon
+) -> None:
+    """It has the Lease before it has loaded what decides; a successor would wait for it to run out."""
+    daemon = await start_daemon(ready=False)
+    async with asyncio.timeout(WAIT_SECONDS):
+        while not any(record.get("msg") == "became leader" for record in daemon.log_records()):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+    assert await daemon.stop() == 0
+    assert "Traceback" not in daemon.process.log.read_text()
+    assert not (await installed.client.get(LEASE_PATH))["spec"].get("holderIdentity")

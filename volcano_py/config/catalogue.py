@@ -1,4 +1,4 @@
-"""Which plugins and actions exist: passed in, so that reading a configuration imports none of them."""
+"""Which plugins and actions exist: passed in, so that reading a configuration imports only those that it names."""
 
 from __future__ import annotations
 

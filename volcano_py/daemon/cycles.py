@@ -157,8 +157,7 @@ class CycleLoop:
                 self._wakeup.event.clear()
                 await self._wakeup.event.wait()
                 continue
-            # A moment may fall due while only statuses keep coming in; nothing else wakes the loop for it.
-            decide = self._wakeup.take() >= Change.INCOMPLETE or self._until_next_look() == 0
+            decide = self._wakeup.take() >= Change.INCOMPLETE
             if self._witness is not None and self._witness.forgets():
                 self._scheduler.forget()
                 decide = True
@@ -180,7 +179,7 @@ class CycleLoop:
 
     async def _woken(self, pause: float) -> bool:
         """Wait until there is something to do, and a moment longer for what belongs to it. False to stop."""
-        await self._sleep_until_woken(self._until_next_look())
+        await self._sleep_until_woken(self._until_next_look(self._now()))
         woken = self._clock.monotonic()
         while not self._stopping:
             shortest = self._timing.decisive_pause if self._is_urgent() else self._timing.status_pause
@@ -208,7 +207,7 @@ class CycleLoop:
         except TimeoutError:
             self._wakeup.wake(Change.DECISION)
 
-    def _until_next_look(self) -> float | None:
+    def _until_next_look(self, now: float) -> float | None:
         """Seconds until the passing of time alone is worth a cycle; None when it never is.
 
         What has fallen due since the last snapshot was taken counts: that cycle could not know.
@@ -217,7 +216,6 @@ class CycleLoop:
         if self.last_report is not None:
             asked_for = (self.last_report.look_again_at, self.last_report.recheck_at)
             moments.extend(moment for moment in asked_for if moment > self._looked_at)
-        now = self._now()
         return min((max(0.0, moment - now) for moment in moments if moment is not None), default=None)
 
     async def _run_cycle(
@@ -226,7 +224,10 @@ class CycleLoop:
         assert self._loop is not None
         await self._settle_state()
         before = time.perf_counter()
-        self._looked_at = self._now()
+        now = self._now()
+        # A moment may fall due while only statuses keep coming in; nothing else wakes the loop for it.
+        decide = decide or self._until_next_look(now) == 0
+        self._looked_at = now
         used, self._used = self._used, None
         snapshot = self._state.copy(self._looked_at, used)
         taken = time.perf_counter() - before

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
+import signal
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -30,8 +32,9 @@ def serve(options: DaemonOptions) -> None:
     import uvloop
 
     sys.setswitchinterval(SWITCH_INTERVAL)
-    if not uvloop.run(_serve(options)):
-        sys.exit(1)
+    with contextlib.suppress(asyncio.CancelledError):  # asked to stop before the daemon was there
+        if not uvloop.run(_serve(options)):
+            sys.exit(1)
 
 
 async def _serve(options: DaemonOptions) -> bool:
@@ -54,6 +57,7 @@ async def _serve(options: DaemonOptions) -> bool:
     from volcano_py.daemon.leading.lifeline import Lifeline
 
     async with client, Lifeline(options) as lifeline:
+        _end_with_sigterm()  # until the daemon takes the signal; the Lease may be ours by then, and is given back
         loading = asyncio.create_task(asyncio.to_thread(importlib.import_module, "volcano_py.daemon.daemon"))
         if lifeline.election is not None:
             # Lists that are begun once the Lease is ours show all that a leader before us did. A server that does not
@@ -64,6 +68,13 @@ async def _serve(options: DaemonOptions) -> bool:
         async with EarlyLists(client, STATE_KINDS if options.scheduling else ()) as early:
             await loading
             return await _decide(options, client, lifeline, early)
+
+
+def _end_with_sigterm() -> None:
+    """As SIGINT does: cancel what runs now."""
+    main = asyncio.current_task()
+    assert main is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, main.cancel)
 
 
 async def _decide(options: DaemonOptions, client: KubernetesClient, lifeline: Lifeline, early: EarlyLists) -> bool:

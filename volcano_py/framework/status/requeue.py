@@ -55,12 +55,15 @@ def _is_any_skipped(ssn: Session) -> bool:
 def _is_any_resting(ssn: Session) -> bool:
     """Whether a job rests that would have been noted as waiting if it had been looked at: pods that are gated, or no
     pods as they should be, are not."""
-    resting = {row: job for row, job in ssn.resting.items() if job.reported.reason is not Reason.NOT_ENOUGH_TASKS}
-    if any(job.is_skipped or not job.is_admitted for job in resting.values()):
-        return True
     tasks = ssn.ledger.tasks
     waiting = (tasks.status == TaskStatus.PENDING) & ~tasks.gated & ~ssn.hopeless_classes[tasks.task_class]
-    return bool(np.isin(tasks.job[waiting], list(resting)).any())
+    waits = np.zeros(len(ssn.ledger.jobs.known) + 1, dtype=np.bool_)  # the last is that of pods without a job
+    waits[tasks.job[waiting]] = True
+    return any(
+        job.is_skipped or not job.is_admitted or waits[row]
+        for row, job in ssn.resting.items()
+        if job.reported.reason is not Reason.NOT_ENOUGH_TASKS
+    )
 
 
 def _refused_classes(ssn: Session) -> list[TaskClass]:

@@ -155,6 +155,20 @@ async def test_it_is_tried_again_even_if_statuses_keep_coming_in_at_that_moment(
     assert bench.decided() == [True]
 
 
+async def test_it_is_tried_again_even_if_that_moment_comes_before_the_snapshot(bench: Bench) -> None:
+    """A cycle for statuses has begun by then, and first does the work that was put off."""
+    await failed_binding(bench, 5.0)
+
+    async def slowly() -> None:
+        bench.clock.time += 0.2
+
+    bench.loop._settle_state = slowly  # type: ignore[method-assign]
+    await bench.after(4.6)
+    bench.wakeup.wake(Change.STATUS)
+    await bench.after(60)
+    assert bench.binds == {"g-0": "n1"}
+
+
 async def test_a_pod_without_its_group_is_looked_at_again_when_it_is_late(bench: Bench) -> None:
     orphan = with_meta(pod("lost", group="nowhere", cpu="1"), creation_timestamp=bench.clock.now())
     bench.put(orphan)

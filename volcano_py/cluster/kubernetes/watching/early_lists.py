@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Iterable
 from typing import Final, Self
 
@@ -14,6 +15,8 @@ from volcano_py.cluster.kubernetes.watching.kinds import Kind
 _MOST_PAGES: Final = 4
 # Lists under way. Each needs a connection, which takes more than a millisecond of CPU to open, and most are empty.
 _AT_A_TIME: Final = 6
+# Seconds after which a list keeps no other from beginning: a server that is slow costs more than a connection.
+_LONG: Final = 0.1
 
 
 class EarlyLists:
@@ -45,7 +48,7 @@ class EarlyList:
     def __init__(
         self, client: KubernetesClient, kind: Kind, room: asyncio.Semaphore, clock: Clock = SYSTEM_CLOCK
     ) -> None:
-        """It waits for `room`."""
+        """It waits for `room`, and holds it until it has ended or has taken long."""
         self.begun_at = clock.monotonic()
         self._room = room
         self._pages = client.pages(kind.path, kind.selectors, accept=kind.list_accept)
@@ -55,7 +58,10 @@ class EarlyList:
     async def _fill(self) -> None:
         end: Exception | None = None
         try:
-            async with self._room:
+            with contextlib.ExitStack() as place:
+                await self._room.acquire()
+                place.callback(self._room.release)
+                asyncio.get_running_loop().call_later(_LONG, place.close)
                 async for page in self._pages:
                     await self._waiting.put(page)
         except Exception as error:

@@ -11,6 +11,7 @@ import pytest
 from tests.unit.cluster.conftest import Background
 from tests.unit.cluster.fakes import FakeApi, FakeClock, RecordingSink, eventually, page, pod, refusal, settle
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient, Page
+from volcano_py.cluster.kubernetes.watching import early_lists
 from volcano_py.cluster.kubernetes.watching.early_lists import EarlyLists
 from volcano_py.cluster.kubernetes.watching.informers import Informers
 from volcano_py.cluster.kubernetes.watching.kinds import NODE, POD, STATE_KINDS
@@ -77,8 +78,11 @@ async def test_a_request_for_a_new_list_does_not_get_the_early_one(
     assert sink.calls == [("replace", "ns/b")]
 
 
-async def test_many_lists_share_a_few_connections(api: FakeApi, client: KubernetesClient) -> None:
+async def test_many_lists_share_a_few_connections(
+    api: FakeApi, client: KubernetesClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Opening one takes more than a millisecond of CPU, and the first decisions wait for that."""
+    monkeypatch.setattr(early_lists, "_LONG", 60.0)  # so that a busy machine is not a slow server
     answered = asyncio.Event()
     for kind in STATE_KINDS:
         api.on("GET", str(kind.path), replace(page(10), hold=answered))
@@ -90,6 +94,14 @@ async def test_many_lists_share_a_few_connections(api: FakeApi, client: Kubernet
             assert begun is not None
             assert len([each async for each in begun]) == 1
     assert len({request.port for request in api.sent("GET")}) == 6
+
+
+async def test_lists_that_take_long_keep_no_other_from_beginning(api: FakeApi, client: KubernetesClient) -> None:
+    """Or a slow server would be waited for several times over before anything is decided."""
+    for kind in STATE_KINDS:
+        api.on("GET", str(kind.path), replace(page(10), hold=asyncio.Event()))
+    async with EarlyLists(client, STATE_KINDS):
+        await eventually(lambda: len(api.sent("GET")) == len(STATE_KINDS))
 
 
 async def test_each_list_is_taken_once_and_only_if_it_was_begun(api: FakeApi, client: KubernetesClient) -> None:
