@@ -98,7 +98,8 @@ def _vote(status: int | None) -> int:
 
 
 def _text(text: str | None) -> str:
-    return without_login((text or "")[:_LONGEST])
+    read = (text or "")[: 2 * _LONGEST]  # a login that is cut would not be found
+    return without_login(read)[:_LONGEST]
 
 
 class RecordedExtender:

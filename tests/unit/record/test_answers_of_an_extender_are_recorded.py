@@ -213,6 +213,7 @@ class _Says:
         (PredicateAnswer("no", 10**30), PredicateAnswer("no")),
         (PredicateAnswer(None, None), PredicateAnswer()),
         (PredicateAnswer("x" * 10**6), PredicateAnswer("x" * 1000)),
+        (PredicateAnswer("x" * 990 + " http://user:word@host"), PredicateAnswer("x" * 990 + " http://ho")),
         (PrioritizeAnswer(None, "no data"), PrioritizeAnswer(None, "no data")),
         (PrioritizeAnswer({"a": float("nan"), "b": -1e300}), PrioritizeAnswer({"a": 0.0, "b": -1e12})),
         (PrioritizeAnswer({}), PrioritizeAnswer({})),
