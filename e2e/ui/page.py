@@ -126,7 +126,7 @@ async def tab(chromium: Browser, url: str, **settings: Any) -> AsyncIterator[Tab
     await found.page.locator("main h1").first.wait_for()
     yield found
     await context.close()
-    assert found.wrong == []
+    assert found.wrong == [], found.wrong
 
 
 async def picture_in(tab: Tab, directory: Path, name: str) -> None:

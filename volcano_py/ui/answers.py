@@ -88,8 +88,13 @@ class Answers:
         has_events = slash and sight.may(EVENTS, namespace)
         events, unread = await self._cluster.events(namespace) if has_events else ((), None)
         async with self._lock:
-            decides = not essentials(self._cluster.unread)
-            found = await asyncio.to_thread(_explanation, await self._world_now(), kind, name, events, decides=decides)
+            try:
+                found = await self._explained(kind, name, events)
+            except AnswerError:
+                if self._world is not None and self._world[0] == self._cluster.number:
+                    raise
+                self._world = None  # a new copy has what was created since
+                found = await self._explained(kind, name, events)
         missing = (*self._cluster.unread, *([unread] if unread is not None else []))
         answer: dict[str, Any] = msgspec.to_builtins(reduced(replace(found, unread=tuple(map(str, missing))), sight))
         return answer
@@ -137,6 +142,10 @@ class Answers:
             return await asyncio.to_thread(
                 _difference, self._cluster, capture, self._cluster.configuration, changes, configuration
             )
+
+    async def _explained(self, kind: str, name: str, events: Sequence[CapturedEvent]) -> Any:
+        decides = not essentials(self._cluster.unread)
+        return await asyncio.to_thread(_explanation, await self._world_now(), kind, name, events, decides=decides)
 
     async def _world_now(self) -> World:
         number, now = self._cluster.number, time.monotonic()

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from tests.support.sessions import node
 from tests.unit.ui.cluster import capture, cluster
 from volcano_py.api.objects import Pod
 from volcano_py.capture.model import CapturedEvent, Unread
@@ -54,6 +55,14 @@ async def test_without_the_essential_kinds_the_reason_is_the_one_that_the_schedu
 async def test_what_does_not_exist_has_no_explanation() -> None:
     with pytest.raises(AnswerError, match="podgroup team/nothing does not exist"):
         await Answers(cluster()).explain("podgroup", "team/nothing", EVERYTHING)
+
+
+async def test_what_was_created_since_the_copy_was_made_is_explained() -> None:
+    shown = cluster()
+    answers = Answers(shown)
+    await answers.explain("podgroup", "team/waits", EVERYTHING)
+    shown.upsert("Node", node("new"))
+    assert (await answers.explain("node", "new", EVERYTHING))["name"] == "new"
 
 
 async def test_a_copy_serves_until_the_cluster_changes() -> None:
