@@ -298,9 +298,12 @@ class Simulation:
 
     def called(self) -> dict[str, str]:
         """PodGroup (namespace/name) → what people call it. Of Volcano Jobs without one, that which they would have."""
+        return self._called(self._jobs_by_group())
+
+    def _called(self, jobs: Mapping[str, VolcanoJob]) -> dict[str, str]:
         owners: dict[str, OwnerReference | None] = {
             key: OwnerReference(BATCH_API, JOB_KIND, job.metadata.name, job.metadata.uid, controller=True)
-            for key, job in self._jobs_by_group().items()
+            for key, job in jobs.items()
         }
         for group in self.cluster.objects("PodGroup", PodGroup):
             owners[group.metadata.key] = group.metadata.controller
@@ -316,11 +319,11 @@ class Simulation:
             owned.get(job.metadata.uid) or group_key(job): job for job in self.cluster.objects(VOLCANO_JOB, VolcanoJob)
         }
 
-    def _refused_jobs(self, pods: Sequence[Pod]) -> dict[str, RefusedJob]:
+    def _refused_jobs(self, jobs: Mapping[str, VolcanoJob], pods: Sequence[Pod]) -> dict[str, RefusedJob]:
         there = Counter(owner.uid for pod in pods if (owner := pod.metadata.controller) is not None)
         return {
             key: RefusedJob(job.metadata.key, job.status.phase.value, why)
-            for key, job in self._jobs_by_group().items()
+            for key, job in jobs.items()
             if there[job.metadata.uid] < max(job.spec.min_available, 1) and (why := standing_refusal(job)) is not None
         }
 
@@ -328,6 +331,7 @@ class Simulation:
         """What has been done so far, and how the cluster stands."""
         last = self.reports[-1] if self.reports else None
         pods, groups = self.cluster.objects("Pod", Pod), self.cluster.objects("PodGroup", PodGroup)
+        jobs = self._jobs_by_group()
         waiting = [
             pod
             for pod in pods
@@ -350,8 +354,8 @@ class Simulation:
             queues={name: _queue(report) for name, report in (last.queues if last else {}).items()},
             unschedulable={pod.metadata.key: why_pod_waits(pod) for pod in waiting},
             groups={pod.metadata.key: _group_of(pod) for pod in waiting},
-            called=self.called(),
-            refused_jobs=self._refused_jobs(pods),
+            called=self._called(jobs),
+            refused_jobs=self._refused_jobs(jobs, pods),
             cycles=len(self.reports),
             settled=settled,
             reports=tuple(self.reports),

@@ -1,5 +1,1 @@
 """reservation: hold nodes for a large job that has waited for a long time, and let others use them in the meantime."""
-
-from volcano_py.plugins.reservation.plugin import Reservation
-
-__all__ = ["Reservation"]

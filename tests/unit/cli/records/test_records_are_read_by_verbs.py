@@ -103,17 +103,19 @@ def test_what_the_record_does_not_have_is_reported(record: Path) -> None:
     assert "has no podgroup team/unknown" in result.output
 
 
-def record_owned(folder: Path) -> None:
-    """`late` waits for a minute, and so does the only pod of a ReplicaSet."""
-    owner = OwnerReference(api_version="apps/v1", kind="ReplicaSet", name="web-5d8f", uid="0d3a", controller=True)
-    group, *pods = gang("podgroup-0d3a", pods=1, cpu="3")
+REPLICA_SET = OwnerReference(api_version="apps/v1", kind="ReplicaSet", name="web-5d8f", uid="0d3a", controller=True)
+
+
+def record_owned(folder: Path, name: str, owner: OwnerReference, cpu: str) -> None:
+    """`late` waits for a minute; the PodGroup of this name, with one pod, belongs to `owner`."""
+    group, *pods = gang(name, pods=1, cpu=cpu)
     assert isinstance(group, PodGroup)
     owned = replace(group, metadata=replace(group.metadata, owner_references=[owner]))
     asyncio.run(record_night(folder, owned, *pods))
 
 
 def test_generated_pod_groups_are_compared_by_the_names_of_their_owners(tmp_path: Path) -> None:
-    record_owned(tmp_path / "record")
+    record_owned(tmp_path / "record", "podgroup-0d3a", REPLICA_SET, "3")
     other = tmp_path / "other.conf"
     other.write_text('actions: "enqueue"\ntiers:\n- plugins: [{name: gang}]\n', "utf-8")
     compare = ("replay", tmp_path / "record", "--with-scheduler-conf", other)
@@ -129,7 +131,7 @@ def test_generated_pod_groups_are_compared_by_the_names_of_their_owners(tmp_path
 
 
 def test_a_history_says_for_what_a_pod_group_was_created(tmp_path: Path) -> None:
-    record_owned(tmp_path)
+    record_owned(tmp_path, "podgroup-0d3a", REPLICA_SET, "3")
     rows = json.loads(run("history", "podgroup", "team/podgroup-0d3a", "--record", tmp_path, "-o", "json").stdout)
     created = next(each["text"] for each in rows if each["what"] == "created")
     assert created == "queue default, minMember 1, for ReplicaSet web-5d8f"
@@ -137,10 +139,7 @@ def test_a_history_says_for_what_a_pod_group_was_created(tmp_path: Path) -> None
 
 def test_the_history_of_a_job_is_that_of_its_pod_group(tmp_path: Path) -> None:
     owner = OwnerReference(api_version="batch.volcano.sh/v1alpha1", kind="Job", name="train", uid="u", controller=True)
-    group, *pods = gang("train-u", pods=1, cpu="1")
-    assert isinstance(group, PodGroup)
-    owned = replace(group, metadata=replace(group.metadata, owner_references=[owner]))
-    asyncio.run(record_night(tmp_path, owned, *pods))
+    record_owned(tmp_path, "train-u", owner, "1")
     printed = run("history", "job/team/train", "--record", tmp_path)
     assert printed.exit_code == 0, printed.output
     assert printed.output == run("history", "podgroup", "team/train-u", "--record", tmp_path).output

@@ -193,10 +193,10 @@ class Reflector:
             return
         await self._rest(delay)
 
-    async def _rest(self, seconds: float) -> None:
-        """Wait until a list is urgent, or for this many seconds."""
+    async def _rest(self, seconds: float, *until: asyncio.Event) -> None:
+        """Wait until a list is urgent or one of these is set, or for this many seconds."""
         self._hurry.clear()
-        await wait_at_most(self._clock, seconds, self._hurry)
+        await wait_at_most(self._clock, seconds, self._hurry, *until)
 
     def _can_do_without(self, error: RequestError) -> bool:
         now = self._clock.monotonic()
@@ -309,8 +309,7 @@ class Reflector:
 
     async def _let_go_before(self) -> None:
         if self._go_before is not None and not self._wanted:
-            self._hurry.clear()
-            await wait_at_most(self._clock, _WATCH_WITHIN - self.behind, self._go_before, self._hurry)
+            await self._rest(_WATCH_WITHIN - self.behind, self._go_before)
 
     async def _watch(self, resumes: bool) -> None:
         """Follow one watch until the server ends it; one that `resumes` another only if it is opened soon after it.
